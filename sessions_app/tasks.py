@@ -54,6 +54,7 @@ from sessions_app.turns.facade import (
     answer_soon,
     pauses_end,
     questions_resume,
+    sends_resume,
     turns_sweep,
 )
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
@@ -79,12 +80,13 @@ def summarize_sessions() -> dict[str, int]:
 
 
 def sweep_turns() -> dict[str, int]:
-    """Release the turns that dead workers left, resume the assistant where a pause is over, and let
-    the questions be answered that an outage has kept open.
+    """Release the turns that dead workers left, resume the assistant where a pause is over, and go
+    on with the questions and answers that an outage has kept.
     """
     now = timezone.now()
     pauses_end(now=now)
     questions_resume(enqueue=answer_soon, max_age=max_answer_age(), now=now)
+    sends_resume(enqueue=answer_soon, now=now)
     return turns_sweep(unconfirmed_after=unconfirmed_after(), now=now)
 
 

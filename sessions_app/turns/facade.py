@@ -43,6 +43,7 @@ from sessions_app.turns.statuses import (
     accounts_refused,
     held_send_now,
     own_send_confirm,
+    sends_resume,
     status_apply,
 )
 from sessions_app.turns.turn_claims import (
@@ -88,6 +89,7 @@ __all__ = [
     "questions_resume",
     "recall_today",
     "sends_resolve",
+    "sends_resume",
     "sent_document_name",
     "status_apply",
     "system_text",

@@ -41,6 +41,7 @@ from sessions_app.models.turn_states import turn_move, turn_move_where
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.sent_files import file_send
 from sessions_app.turns.statuses import (
+    LATER,
     early_statuses_take,
     parts_locked,
     postponed_error,
@@ -52,8 +53,6 @@ from sessions_app.turns.turn_claims import TurnLease, turn_update_state
 logger = logging.getLogger(__name__)
 
 RETRY_DELAYS = (1.0, 2.0, 4.0)
-# After the quick retries: the provider is down or limits us. The chat waits in its order.
-LATER = timedelta(minutes=1)
 # A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
 SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "error")

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -30,7 +30,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     StatusUpdate,
 )
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.outside_services.models import services_try_again
+from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.shared_times import SharedTimes
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -55,6 +55,10 @@ RANK = {
     DeliveryStatus.PLAYED: 4,
     DeliveryStatus.FAILED: 5,
 }
+# After the quick retries: the provider is down or limits us. The chat waits in its order.
+LATER = timedelta(minutes=1)
+# So long an answer may be on its way to be put off when the provider is well again.
+AT_THAT_MOMENT = timedelta(seconds=10)
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 
@@ -255,7 +259,28 @@ def accounts_refused() -> dict[str, ErrorText]:
 
 def sends_release(*, providers: Collection[str], enqueue: Callable[[UUID], object]) -> int:
     """Have the answers sent now that were put off, the oldest first; return how many."""
-    waiting = _put_off(HELD, PAUSED).filter(provider__in=providers)
+    return _release(_put_off(HELD, PAUSED).filter(provider__in=providers), enqueue)
+
+
+def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
+    """Have the answers sent now that were put off before their provider was well again.
+
+    Each answer that is sent after all lets the others follow, but not those that another thread was
+    putting off at that moment, nor any where a new answer was the first to be sent.
+
+    Returns how many.
+    """
+    waiting = _put_off(HELD, PAUSED).filter(not_before__gt=now)
+    released = 0
+    for provider in set(waiting.values_list("provider", flat=True)) & set(PROVIDERS):
+        well_since = service_well_since(PROVIDERS[provider].service)
+        if well_since is not None:
+            before = well_since + LATER + AT_THAT_MOMENT
+            released += _release(waiting.filter(provider=provider, not_before__lt=before), enqueue)
+    return released
+
+
+def _release(waiting: QuerySet[Turn], enqueue: Callable[[UUID], object]) -> int:
     with transaction.atomic():
         chats = list(dict.fromkeys(waiting.order_by("id").values_list("chat_id", flat=True)))
         released = waiting.update(not_before=timezone.now())

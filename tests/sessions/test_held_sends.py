@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,6 +19,7 @@ from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.inbox.move_markers import attention_count
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
+from sessions_app.turns.statuses import sends_resume
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -110,6 +112,35 @@ def test_the_others_follow_the_first_that_is_sent(world: World) -> None:
     assert other.not_before <= timezone.now()
     chat_answer(chat_id=other.chat_id, dependencies=world.dependencies)
     assert [part.text for part in world.provider.sent] == [f"answer to: from {c}" for c in chats]
+
+
+@pytest.mark.parametrize(
+    ("state", "well", "resumed"),
+    [
+        # Put off at the moment when another answer was the first that was sent.
+        ({}, timedelta(seconds=-1), 2),
+        # Refused, or left alone, long after the provider was well.
+        ({}, timedelta(seconds=-30), 0),
+        ({"state": "open"}, timedelta(seconds=-1), 0),
+        ({"failures": 10, "error": "HTTP 401"}, timedelta(seconds=-1), 0),
+        # One failure, then a success: the breaker never opened.
+        ({"error": "HTTP 401"}, timedelta(seconds=-1), 0),
+    ],
+)
+def test_what_was_put_off_before_the_provider_was_well_follows_at_the_next_look(
+    world: World, state: dict[str, Any], well: timedelta, resumed: int
+) -> None:
+    refuse(world, BAD_TOKEN, PAUSED)
+    for chat in (CLIENT, OTHER_CLIENT):
+        world.say(chat, "Hi")
+    now = timezone.now()
+    OutsideService.objects.create(
+        name="whatsapp_cloud", target="graph.example", changed_at=now + well, **state
+    )
+    assert sends_resume(enqueue=world.enqueued.append, now=now) == resumed
+    ready = Turn.objects.filter(state="replied", not_before__lte=timezone.now())
+    assert ready.count() == resumed
+    assert sends_resume(enqueue=world.enqueued.append, now=timezone.now()) == 0
 
 
 def enqueuing(world: World) -> None:

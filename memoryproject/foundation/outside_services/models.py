@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -71,6 +71,14 @@ def services_try_again(names: Collection[str]) -> None:
         trial_until=None,
         state=BreakerState.OPEN,
     )
+
+
+def service_well_since(name: str) -> datetime | None:
+    """Return when the service was well again; None where it is sick, or has failed since."""
+    last = OutsideService.objects.filter(name=name).order_by("-changed_at").first()
+    if last is None or last.state != BreakerState.CLOSED or last.error:
+        return None
+    return last.changed_at
 
 
 def services_sick() -> list[OutsideService]:
