@@ -17,13 +17,7 @@ from memoryproject.foundation.integrations.loopback.providers import (
     signed_headers,
     token_headers,
 )
-from tests.processes.posting import (
-    APP_SECRET,
-    WEBHOOK_TOKEN,
-    cloud_text,
-    cloud_value,
-    green_text,
-)
+from tests.processes.posting import APP_SECRET, WEBHOOK_TOKEN, cloud_text, cloud_value, green_text
 
 FIRST_PHONE = 15552000000
 STATUSES = 0.25

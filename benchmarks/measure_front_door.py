@@ -18,10 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import httpx
 
-from memoryproject.foundation.integrations.loopback.providers import (
-    body_bytes,
-    signed_headers,
-)
+from memoryproject.foundation.integrations.loopback.providers import body_bytes, signed_headers
 from tests.loopback.openai_behaviours import slow
 from tests.processes.front_door import FrontDoor
 from tests.processes.installation import Installation

@@ -39,20 +39,11 @@ def measure(filled: Filled, size: int, queries: Matrix, name: str) -> None:
 
     def search(question: Sequence[float]) -> list[uuid.UUID]:
         return nearest_keys(
-            scope=scope,
-            model=MODEL,
-            queries=[question],
-            limit=CANDIDATES,
-            near=NEAR,
+            scope=scope, model=MODEL, queries=[question], limit=CANDIDATES, near=NEAR
         )
 
     def exact(question: Sequence[float]) -> list[uuid.UUID]:
-        return nearest_exactly(
-            scope=scope,
-            model=MODEL,
-            queries=[question],
-            limit=CANDIDATES,
-        )
+        return nearest_exactly(scope=scope, model=MODEL, queries=[question], limit=CANDIDATES)
 
     def index_alone(question: Sequence[float]) -> list[uuid.UUID]:
         return nearest_by_index(scope=scope, model=MODEL, queries=[question], limit=CANDIDATES)

@@ -102,9 +102,7 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__,
-        parents=[KEEPING],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description=__doc__, parents=[KEEPING], formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--chats", type=int, default=10_000)
     parser.add_argument("--messages", type=int, default=1_000_000)
@@ -177,13 +175,7 @@ def render(client: Client, page: Page) -> Rendered:
         text = answer.getvalue().decode() if is_page else ""
     ms = (time.perf_counter() - started) * 1000
     times = [(float(query["time"]) * 1000, query["sql"]) for query in queries]
-    return Rendered(
-        answer.status_code,
-        text,
-        len(queries),
-        ms,
-        max(times, default=(0.0, "")),
-    )
+    return Rendered(answer.status_code, text, len(queries), ms, max(times, default=(0.0, "")))
 
 
 @contextmanager

@@ -93,11 +93,7 @@ def fill(count: int) -> Chat:
     now = timezone.now()
     ChatSession.objects.bulk_create(
         ChatSession(
-            chat=chat,
-            created_at=now,
-            last_active=now,
-            expired_at=now,
-            status=SessionStatus.EXPIRED,
+            chat=chat, created_at=now, last_active=now, expired_at=now, status=SessionStatus.EXPIRED
         )
         for _ in range(-(-count // SESSION_SIZE))
     )

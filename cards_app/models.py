@@ -43,8 +43,7 @@ class MemoryCard(models.Model):
         _("source digest"), max_length=64, editable=False, help_text=_("SHA-256, hex.")
     )
     last_order = models.PositiveIntegerField(
-        _("last order"),
-        help_text=_("Number of the session's last message when the card was made."),
+        _("last order"), help_text=_("Number of the session's last message when the card was made.")
     )
     terms = ArrayField(
         models.TextField(), verbose_name=_("terms"), default=list, blank=True, editable=False

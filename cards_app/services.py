@@ -26,12 +26,7 @@ class CardCheckError(Exception):
 
 
 def card_store(
-    *,
-    card: Card,
-    chat_id: UUID,
-    session_started_at: datetime,
-    source_digest: str,
-    last_order: int,
+    *, card: Card, chat_id: UUID, session_started_at: datetime, source_digest: str, last_order: int
 ) -> MemoryCard:
     """Store a session's card in place of the previous one.
 

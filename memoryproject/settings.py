@@ -192,7 +192,7 @@ TEMPLATES = [
                 "translate_error": "memoryproject.foundation.errors.stored_errors",
             },
         },
-    },
+    }
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "admin:index"

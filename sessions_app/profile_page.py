@@ -146,14 +146,8 @@ class Section:
 
 # Build the prompt that the chat model would get for an unsaved profile.
 
-KINDS: dict[str, Promise] = {
-    CLIENT: gettext_lazy("a client"),
-    GODFATHER: gettext_lazy("the owner"),
-}
-LANGUAGES: dict[str, Promise] = {
-    "en": gettext_lazy("English"),
-    "he": gettext_lazy("Hebrew"),
-}
+KINDS: dict[str, Promise] = {CLIENT: gettext_lazy("a client"), GODFATHER: gettext_lazy("the owner")}
+LANGUAGES: dict[str, Promise] = {"en": gettext_lazy("English"), "he": gettext_lazy("Hebrew")}
 # Example content isn't interface text: it is in the chosen language.
 QUESTIONS = {"en": "When are you open tomorrow?", "he": "מתי אתם פתוחים מחר?"}
 MEMORIES = {

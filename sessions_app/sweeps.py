@@ -12,10 +12,7 @@ from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.document_store import documents_abandoned, leftovers_remove
 from memories_app.embedding_models.vectors import vectors_waiting
 from memoryproject.foundation.leases import LeasedKind
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    endpoint_wake,
-    endpoints_abandoned,
-)
+from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
 from sessions_app.conversations.facade import redactions_due
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
@@ -74,10 +71,7 @@ def unconfirmed_after() -> timedelta:
 def _delivery_retry(delivery_id: int) -> bool:
     """Process it here and now: it takes no longer than to queue it."""
     return delivery_retry(
-        delivery_id=delivery_id,
-        rules=build_intake_rules(),
-        enqueue=answer_soon,
-        now=timezone.now(),
+        delivery_id=delivery_id, rules=build_intake_rules(), enqueue=answer_soon, now=timezone.now()
     )
 
 

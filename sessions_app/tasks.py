@@ -63,9 +63,7 @@ from sessions_app.webhook_endpoints.dependencies import build_webhook_dependenci
 def run_trial(trial_id: str) -> str:
     """Make an answer again for staff; return the trial's state."""
     return trial_run(
-        trial_id=UUID(trial_id),
-        dependencies=build_turn_dependencies(),
-        model_named=trial_model,
+        trial_id=UUID(trial_id), dependencies=build_turn_dependencies(), model_named=trial_model
     )
 
 

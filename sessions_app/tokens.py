@@ -136,9 +136,7 @@ class ApiTokenAdmin(StaffAdmin):
     ) -> HttpResponse:
         """Show the token only on this page: a notice would be stored in the session."""
         made: NewToken = request.__dict__["made_token"]
-        context = {
-            "made": made,
-        }
+        context = {"made": made}
         return unstored(
             staff_page(
                 request, "admin/api_token_made.html", _("The new token"), context, of=self.model

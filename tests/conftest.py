@@ -15,13 +15,7 @@ from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.database import django_db_setup
 from tests.once import module_rows
-from tests.world import (
-    World,
-    new_chat_memory,
-    new_chat_model,
-    new_dependencies,
-    new_rules,
-)
+from tests.world import World, new_chat_memory, new_chat_model, new_dependencies, new_rules
 
 # Fixtures that stand elsewhere.
 __all__ = ["django_db_setup", "module_rows"]

@@ -50,9 +50,7 @@ class ChromaStore:
 
     def fill(self, scope: str, texts: Sequence[str]) -> None:
         collection = self._client.create_collection(
-            scope,
-            embedding_function=self._embedding,
-            configuration={"hnsw": {"space": "cosine"}},
+            scope, embedding_function=self._embedding, configuration={"hnsw": {"space": "cosine"}}
         )
         for start in range(0, len(texts), BATCH):
             part = list(texts[start : start + BATCH])

@@ -56,9 +56,7 @@ def card_yaml(
     that are invisible are escaped.
     """
     header = HEADER.format(
-        session_id=session_id,
-        generated=generated or NOT_GIVEN,
-        algorithm_version=algorithm_version,
+        session_id=session_id, generated=generated or NOT_GIVEN, algorithm_version=algorithm_version
     )
     blocks = (_block(name, value) for name, value in fields.items())
     return _UNSEEN.sub(_escaped, header + "\n".join(blocks))

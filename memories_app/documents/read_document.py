@@ -129,9 +129,7 @@ def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[Cut]:
 
 
 def _vectors(
-    cuts: list[Cut],
-    embedder: Embedder,
-    lease: DocumentLease,
+    cuts: list[Cut], embedder: Embedder, lease: DocumentLease
 ) -> tuple[list[list[float] | None], list[str]]:
     """Return a vector for each of a few passages; a worker makes those of many.
 
@@ -147,10 +145,7 @@ def _vectors(
 
 
 def _insert(
-    document: SourceDocument,
-    cuts: list[Cut],
-    vectors: list[list[float] | None],
-    embedder: Embedder,
+    document: SourceDocument, cuts: list[Cut], vectors: list[list[float] | None], embedder: Embedder
 ) -> None:
     memories = [_memory(document, position, cut) for position, cut in enumerate(cuts, start=1)]
     for memory, vector in zip(memories, vectors, strict=True):

@@ -52,10 +52,7 @@ def memories_lacking(model_id: str) -> QuerySet[Memory]:
 
 
 def memories_embed(
-    *,
-    embedder: Embedder,
-    uncovered: Uncovered,
-    progress: Callable[[int], object] = nothing,
+    *, embedder: Embedder, uncovered: Uncovered, progress: Callable[[int], object] = nothing
 ) -> int:
     """Make the vectors that memories lack; return how many were made.
 

@@ -23,25 +23,3 @@ from memories_app.models.proposals import (
     ProposalMemory,
     ProposalState,
 )
-
-__all__ = [
-    "DecisionReason",
-    "DocumentState",
-    "EmbeddingModel",
-    "EmbeddingState",
-    "Memory",
-    "MemoryDocument",
-    "MemoryDocumentVersion",
-    "MemoryEmbedding",
-    "MemoryRevision",
-    "MemoryStatus",
-    "MemorySource",
-    "MergeProposal",
-    "ProposalKind",
-    "ProposalMemory",
-    "ProposalState",
-    "RevisionReason",
-    "SourceDocument",
-    "Tombstone",
-    "Visibility",
-]

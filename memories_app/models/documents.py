@@ -210,11 +210,9 @@ class MemoryDocumentVersion(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["document", "number"], name="memory_document_version_once"
-            ),
+            )
         ]
-        indexes: ClassVar = [
-            models.Index(fields=["sha256"], name="memory_document_version_sha"),
-        ]
+        indexes: ClassVar = [models.Index(fields=["sha256"], name="memory_document_version_sha")]
 
     def __str__(self) -> str:
         return f"version {self.number}"

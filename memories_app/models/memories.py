@@ -53,10 +53,7 @@ class Memory(models.Model):
     )
     content = models.TextField(verbose_name=_("content"))
     content_hash = models.CharField(
-        verbose_name=_("content hash"),
-        max_length=64,
-        editable=False,
-        help_text=_("SHA-256, hex."),
+        verbose_name=_("content hash"), max_length=64, editable=False, help_text=_("SHA-256, hex.")
     )
     type = models.CharField(verbose_name=_("type"), max_length=64, default="fact")
     category = models.CharField(verbose_name=_("category"), max_length=64, blank=True)
@@ -302,7 +299,7 @@ class MemoryRevision(models.Model):
         verbose_name_plural = _("memory revisions")
         ordering: ClassVar = ["memory", "number"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["memory", "number"], name="revision_number_once"),
+            models.UniqueConstraint(fields=["memory", "number"], name="revision_number_once")
         ]
 
     def __str__(self) -> str:

@@ -106,7 +106,7 @@ class ProposalMemory(models.Model):
         verbose_name_plural = _("proposal memories")
         ordering: ClassVar = ["proposal", "number"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["proposal", "memory"], name="memory_once_a_proposal"),
+            models.UniqueConstraint(fields=["proposal", "memory"], name="memory_once_a_proposal")
         ]
 
     def __str__(self) -> str:

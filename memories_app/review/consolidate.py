@@ -46,9 +46,7 @@ class Compared:
 
 
 def memories_propose_merges(
-    *,
-    model_id: str,
-    progress: Callable[[int, int], object] = lambda done, total: None,
+    *, model_id: str, progress: Callable[[int, int], object] = lambda done, total: None
 ) -> int:
     """Propose to merge similar memories, scope by scope; return the number of new proposals.
 
@@ -110,9 +108,7 @@ def _confirmed_by_vectors(
         yield one, other, share
 
 
-def _groups(
-    pairs: Iterator[tuple[UUID, UUID, float]],
-) -> Iterator[tuple[list[UUID], float]]:
+def _groups(pairs: Iterator[tuple[UUID, UUID, float]]) -> Iterator[tuple[list[UUID], float]]:
     """Return groups whose members are all similar, each with its lowest share of common words.
 
     A memory is in at most one group.

@@ -235,11 +235,7 @@ def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemor
 
 def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[float]) -> list[UUID]:
     return nearest_keys(
-        scope=others,
-        model=model.model_id,
-        queries=[own],
-        limit=LOOKED_AT,
-        sure=False,
+        scope=others, model=model.model_id, queries=[own], limit=LOOKED_AT, sure=False
     )
 
 

@@ -4,13 +4,3 @@ from memories_app.review.filters import VISIBILITIES, day_of, mark, type_label
 from memories_app.review.memory_history import memory_link
 from memories_app.review.memory_pages import MemoryPages
 from memories_app.review.proposal_pages import ProposalPages
-
-__all__ = [
-    "MemoryPages",
-    "ProposalPages",
-    "VISIBILITIES",
-    "day_of",
-    "mark",
-    "memory_link",
-    "type_label",
-]

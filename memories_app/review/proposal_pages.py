@@ -32,12 +32,7 @@ from memories_app.review.decide_proposals import (
     proposal_reverse,
 )
 from memories_app.review.decisions import reason_in, seen_in
-from memories_app.review.filters import (
-    PROPOSAL_KINDS,
-    PROPOSAL_STATES,
-    VISIBILITIES,
-    mark,
-)
+from memories_app.review.filters import PROPOSAL_KINDS, PROPOSAL_STATES, VISIBILITIES, mark
 from memories_app.review.memory_history import memory_address
 from memories_app.review.memory_rows import bulk_action, decides
 from memoryproject.foundation.admin_kit.display import shown_short

@@ -174,7 +174,7 @@ class Alert(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(
                 fields=["key"], condition=models.Q(over_at=None), name="one_open_alert_a_key"
-            ),
+            )
         ]
 
     def __str__(self) -> str:

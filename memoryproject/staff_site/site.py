@@ -25,11 +25,7 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_faili
 from memoryproject.foundation.outside_services.models import ServiceName
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
-from memoryproject.staff_site.dashboard.pages import (
-    costs_page,
-    figures_page,
-    overview_context,
-)
+from memoryproject.staff_site.dashboard.pages import costs_page, figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
 from sessions_app.global_search import SEARCH_PAGES, search_address
 from sessions_app.turns.facade import accounts_refused

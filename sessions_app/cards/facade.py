@@ -2,10 +2,3 @@
 
 from sessions_app.cards.card_recall import CardHit, cards_recall, cards_retract
 from sessions_app.cards.make_cards import cards_make
-
-__all__ = [
-    "CardHit",
-    "cards_make",
-    "cards_recall",
-    "cards_retract",
-]

@@ -121,8 +121,7 @@ def _begin(session_id: UUID) -> UUID:
             if locked.first() is None:
                 raise SessionNotFoundError(f"There is no session {session_id}.")
             CardWork.objects.bulk_create(
-                [CardWork(session_id=session_id, due_at=timezone.now())],
-                ignore_conflicts=True,
+                [CardWork(session_id=session_id, due_at=timezone.now())], ignore_conflicts=True
             )
             work = CardWork.objects.get(pk=session_id)
     return work.token

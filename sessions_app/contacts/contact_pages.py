@@ -262,11 +262,7 @@ def edit_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         messages.success(request, _("The contact was saved."))
         return redirect(contact_address(chat.pk))
     stored = chat_or_404(chat_id)
-    context = {
-        "chat": stored,
-        "name": contact_name(stored),
-        "form": form,
-    }
+    context = {"chat": stored, "name": contact_name(stored), "form": form}
     return staff_page(request, EDIT, _("Edit a contact"), context, of=Chat)
 
 

@@ -172,10 +172,7 @@ def undo_page(request: HttpRequest, merge_id: UUID) -> HttpResponse:
 
 
 def _previewed(
-    request: HttpRequest,
-    chat: Chat,
-    read: Callable[[], SplitPreview],
-    split: Callable[[], Chat],
+    request: HttpRequest, chat: Chat, read: Callable[[], SplitPreview], split: Callable[[], Chat]
 ) -> HttpResponse:
     """Show the preview. A POST splits, unless the preview would be another one now."""
     problem = ""
@@ -205,11 +202,7 @@ def _done(request: HttpRequest, chat: Chat, gone: Chat) -> HttpResponse:
 
 
 def _choose(request: HttpRequest, chat: Chat) -> HttpResponse:
-    context = {
-        "chat": chat,
-        "name": contact_name(chat),
-        "addresses": addresses_of(chat),
-    }
+    context = {"chat": chat, "name": contact_name(chat), "addresses": addresses_of(chat)}
     return staff_page(request, CHOOSE, _("Split off an address"), context, of=Chat)
 
 

@@ -196,11 +196,7 @@ def _look(request: HttpRequest, chat: Chat, page: TimelinePage) -> None:
 
 
 def _page(request: HttpRequest, chat: Chat) -> TimelinePage:
-    for name, read in (
-        ("before", page_before),
-        ("after", page_after),
-        ("at", page_around),
-    ):
+    for name, read in (("before", page_before), ("after", page_after), ("at", page_around)):
         place = place_of(chat, _id(request, name))
         if place is not None:
             return read(chat, place)

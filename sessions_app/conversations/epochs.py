@@ -77,9 +77,7 @@ class Scopes:
 
     def __or__(self, other: Scopes) -> Scopes:
         return Scopes(
-            self.names | other.names,
-            self.memories or other.memories,
-            self.backups | other.backups,
+            self.names | other.names, self.memories or other.memories, self.backups | other.backups
         )
 
     def covers(self, other: Scopes) -> bool:

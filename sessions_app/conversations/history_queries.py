@@ -320,8 +320,7 @@ def messages_left_out(history: History) -> LeftOut:
     session_id = history.messages[-1].session_id
     own = ChatSession.objects.filter(pk=session_id)
     later = ChatSession.objects.filter(
-        chat_id=Subquery(own.values("chat_id")),
-        created_at__gte=Subquery(own.values("created_at")),
+        chat_id=Subquery(own.values("chat_id")), created_at__gte=Subquery(own.values("created_at"))
     ).exclude(pk=session_id)
     return LeftOut(
         session_id=session_id,

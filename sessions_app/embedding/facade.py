@@ -2,18 +2,4 @@
 
 from sessions_app.embedding.choice import embedder, load_early
 from sessions_app.embedding.maintenance import embeddings_tend, texts_waiting
-from sessions_app.embedding.message_vectors import (
-    messages_embed,
-    session_embed,
-    vectors_abandoned,
-)
-
-__all__ = [
-    "embedder",
-    "embeddings_tend",
-    "load_early",
-    "messages_embed",
-    "session_embed",
-    "texts_waiting",
-    "vectors_abandoned",
-]
+from sessions_app.embedding.message_vectors import messages_embed, session_embed, vectors_abandoned

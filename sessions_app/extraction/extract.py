@@ -91,9 +91,7 @@ def chat_learn(*, chat_id: UUID, extractor: Extractor) -> int:
 def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
     for reading in range(1, READINGS + 1):
         source = source_text_of(
-            lease.turn_id,
-            memory_enabled=extractor.memory_enabled,
-            godfather=extractor.godfather,
+            lease.turn_id, memory_enabled=extractor.memory_enabled, godfather=extractor.godfather
         )
         if source is None:
             lease.finish(NOTHING)
@@ -140,11 +138,7 @@ def _facts(
 def _metered(source: SourceText, extractor: Extractor) -> ChatModel:
     """Return the chat model, counted for the chat of the messages."""
     return MeteredChatModel(
-        extractor.chat_model,
-        source.chat_id,
-        source.is_owners,
-        extractor.limits,
-        in_background=True,
+        extractor.chat_model, source.chat_id, source.is_owners, extractor.limits, in_background=True
     )
 
 

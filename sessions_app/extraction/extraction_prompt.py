@@ -74,12 +74,7 @@ class Written:
 
 
 def learning_request(
-    *,
-    messages: Sequence[Written],
-    question: str,
-    written_at: datetime,
-    time_zone: str,
-    fence: str,
+    *, messages: Sequence[Written], question: str, written_at: datetime, time_zone: str, fence: str
 ) -> ChatRequest:
     """Build the request for the model.
 
@@ -97,8 +92,7 @@ def learning_request(
         lines.append(_fenced("message", fence, message.text))
     system = TASK + json.dumps(FACTS.schema, separators=(",", ":"))
     return ChatRequest(
-        [ChatMessage("system", system), ChatMessage("user", "\n".join(lines))],
-        answer_schema=FACTS,
+        [ChatMessage("system", system), ChatMessage("user", "\n".join(lines))], answer_schema=FACTS
     )
 
 

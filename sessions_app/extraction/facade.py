@@ -8,12 +8,3 @@ from sessions_app.extraction.extraction_claims import (
 )
 from sessions_app.extraction.fact_store import NOTHING_LEARNED
 from sessions_app.extraction.source_text import turn_with_merged
-
-__all__ = [
-    "NOTHING_LEARNED",
-    "chat_learn",
-    "extraction_repeat",
-    "extraction_request",
-    "extractions_abandoned",
-    "turn_with_merged",
-]

@@ -294,10 +294,7 @@ def person_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     chat = chat_or_404(chat_id)
     if request.method == "POST":
         return _draft(request, [(str(ForgottenKind.CHAT), chat.pk)])
-    context = {
-        "chat": chat,
-        "may_export": request.user.has_perms(EXPORT),
-    }
+    context = {"chat": chat, "may_export": request.user.has_perms(EXPORT)}
     return staff_page(
         request,
         f"{TEMPLATES}/person.html",

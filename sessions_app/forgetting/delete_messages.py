@@ -10,14 +10,7 @@ from django.db.models import QuerySet, Sum
 
 from sessions_app.conversations.facade import ChangeKind
 from sessions_app.forgetting.sweep import Sweep
-from sessions_app.models import (
-    ChatSession,
-    InboundDelivery,
-    Message,
-    MessageEmbedding,
-    Note,
-    Turn,
-)
+from sessions_app.models import ChatSession, InboundDelivery, Message, MessageEmbedding, Note, Turn
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
 

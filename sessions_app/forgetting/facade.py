@@ -5,13 +5,3 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.runs import drafts_drop, run_work, runs_abandoned
 from sessions_app.forgetting.write_receipt import receipts_of
-
-__all__ = [
-    "ForgetDependencies",
-    "NothingToForgetError",
-    "drafts_drop",
-    "object_forget",
-    "receipts_of",
-    "run_work",
-    "runs_abandoned",
-]

@@ -13,10 +13,3 @@ from sessions_app.forgetting.deletion_plan import NothingToForgetError
 FORGETTING: Mapping[type[Exception], Callable[[Exception], APIException]] = {
     NothingToForgetError: not_found
 }
-
-__all__ = [
-    "FORGETTING",
-    "ForgetAction",
-    "forget_once",
-    "forgets",
-]

@@ -101,7 +101,7 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
     "words of ours, names of models, ids of memories, who of the staff, and a process": {
         "sessions_app_answertrial": (
             "state model memories instructions chosen answered_by user_name lease_owner"
-        ),
+        )
     },
     (
         "a keyed hash, or that of a file that goes with its row, states, and names of processes "
@@ -140,7 +140,7 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
         "sessions_app_forgetrun": "asked_by requester request_number state lease_owner",
     },
     "words of ours, and where something was found; never what": {
-        "sessions_app_forgetitem": "kind state error",
+        "sessions_app_forgetitem": "kind state error"
     },
     "staff's own accounts, groups and permissions": {
         "auth_user": "password username first_name last_name email",
@@ -161,13 +161,13 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
         "hooks_webhookendpoint": (
             "name url event_types secret old_secret disabled_reason created_by last_error "
             "lease_owner"
-        ),
+        )
     },
     "ids, times and words of ours; whose chat it was is cut loose when that is erased": {
-        "hooks_webhookdelivery": "event_type data state error",
+        "hooks_webhookdelivery": "event_type data state error"
     },
     "a model's name and host, and a status without the server's words": {
-        "outside_services_outsideservice": "name target state error",
+        "outside_services_outsideservice": "name target state error"
     },
     "hashes, pseudonyms and counts: the audit log holds no content": {
         "audit_auditevent": (
@@ -198,7 +198,7 @@ _OWN_COLUMNS = {
     ): {
         "memories_app_memorydocument": "name identifier summary session_id status category",
         "memories_app_memorydocumentversion": "body sha256 saved_by_kind saved_by_name",
-    },
+    }
 }
 
 

@@ -24,13 +24,7 @@ from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober, build_prober
-from sessions_app.models import (
-    ChatAddress,
-    ForgetItem,
-    ForgetReceipt,
-    ForgetRun,
-    ForgottenKind,
-)
+from sessions_app.models import ChatAddress, ForgetItem, ForgetReceipt, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
 logger = logging.getLogger(__name__)
@@ -94,12 +88,7 @@ def _traces(chat_ids: list[UUID]) -> dict[UUID, int]:
 
 
 def run_confirm(
-    *,
-    run_id: UUID,
-    actor: Actor,
-    enqueue: Enqueue,
-    requester: str = "",
-    request_number: str = "",
+    *, run_id: UUID, actor: Actor, enqueue: Enqueue, requester: str = "", request_number: str = ""
 ) -> bool:
     """Confirm a run and start it; return False if it was confirmed before.
 

@@ -1,18 +1,5 @@
 """Public face of taking messages in: what other packages may use."""
 
 from sessions_app.inbound.receive import events_receive, raw_deliveries_drop
-from sessions_app.inbound.retry_deliveries import (
-    deliveries_due,
-    delivery_retry,
-    unprocessed_count,
-)
+from sessions_app.inbound.retry_deliveries import deliveries_due, delivery_retry, unprocessed_count
 from sessions_app.inbound.take_message import IntakeRules
-
-__all__ = [
-    "IntakeRules",
-    "deliveries_due",
-    "delivery_retry",
-    "events_receive",
-    "raw_deliveries_drop",
-    "unprocessed_count",
-]

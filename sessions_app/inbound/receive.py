@@ -35,12 +35,7 @@ from sessions_app.conversations.facade import (
     unstored_forget,
 )
 from sessions_app.inbound import message_changes, take_message
-from sessions_app.inbound.chat_gate import (
-    ChatBusyError,
-    ChatGate,
-    addresses_of,
-    waited_for_a_lock,
-)
+from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate, addresses_of, waited_for_a_lock
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED
@@ -123,11 +118,7 @@ def events_receive(
 
 
 def _receive_with_retry(
-    event: Event,
-    rules: IntakeRules,
-    enqueue: Enqueue,
-    gate: ChatGate | None,
-    now: datetime,
+    event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
 ) -> None:
     for _ in range(TRIES - 1):
         try:
@@ -155,11 +146,7 @@ def _damaged_session_ended(event: Event, now: datetime) -> bool:
 
 
 def _receive_one(
-    event: Event,
-    rules: IntakeRules,
-    enqueue: Enqueue,
-    gate: ChatGate | None,
-    now: datetime,
+    event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
 ) -> None:
     with transaction.atomic():
         delivery = _delivery_add(event, longest_wait=gate.patience if gate else 0)
@@ -224,11 +211,7 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
     if isinstance(event, events.InboundMessage):
         taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
         return Outcome(
-            taken.text,
-            taken.chat,
-            taken.message_id,
-            taken.answer_due,
-            subject_id=taken.known_as,
+            taken.text, taken.chat, taken.message_id, taken.answer_due, subject_id=taken.known_as
         )
     if isinstance(event, events.StatusUpdate):
         due = status_apply(event=event)

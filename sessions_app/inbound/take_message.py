@@ -300,10 +300,7 @@ def _chat_of(event: InboundMessage) -> Chat:
             name=event.group_name,
         )
     return chat_for_party(
-        provider=event.provider,
-        number_id=event.number_id,
-        party=event.party,
-        at=event.timestamp,
+        provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
 
 

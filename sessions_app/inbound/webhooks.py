@@ -76,12 +76,7 @@ def receive(events: Sequence[Event]) -> HttpResponse:
     """
     notices = build_storage_notices()
     try:
-        events_receive(
-            received=events,
-            rules=build_intake_rules(),
-            enqueue=answer_soon,
-            gate=GATE,
-        )
+        events_receive(received=events, rules=build_intake_rules(), enqueue=answer_soon, gate=GATE)
     except ChatBusyError as error:
         logger.warning("A webhook has to be repeated: %s", error)
         answer = refuse(503, "A chat of this body is busy. Please deliver it again.")

@@ -18,22 +18,3 @@ from sessions_app.inbox.read_markers import (
     place_marked,
     review_move,
 )
-
-__all__ = [
-    "FROM_PEOPLE",
-    "MAX_UNREAD",
-    "SAID",
-    "bookmark_set",
-    "chat_look",
-    "chats_assign",
-    "chats_label",
-    "chats_mark_read",
-    "chats_review",
-    "later_assignment",
-    "news_count",
-    "news_first",
-    "note_write",
-    "place_marked",
-    "review_move",
-    "snoozes_in_force",
-]

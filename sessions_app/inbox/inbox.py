@@ -27,10 +27,7 @@ from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import PAST_NAMES
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
-from memoryproject.foundation.audit.audit_events import (
-    Actor,
-    staff_read_record,
-)
+from memoryproject.foundation.audit.audit_events import Actor, staff_read_record
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.chat_list import Wanted
 from sessions_app.inbox.filters_page import (
@@ -41,24 +38,13 @@ from sessions_app.inbox.filters_page import (
     number_of,
     saved_filters,
 )
-from sessions_app.inbox.inbox_list import (
-    Figures,
-    Listing,
-    figures_of,
-    list_context,
-    listing_of,
-)
+from sessions_app.inbox.inbox_list import Figures, Listing, figures_of, list_context, listing_of
 from sessions_app.inbox.move_markers import ReviewError, chats_snooze
 from sessions_app.models import Chat, Label, Message
 from sessions_app.models.chats import Provider
 from sessions_app.models.review import MAX_FILTER_NAME
 from sessions_app.presentation.links import conversation_address, made_at
-from sessions_app.recall.facade import (
-    RECENT,
-    Snippet,
-    messages_searched,
-    snippet_of,
-)
+from sessions_app.recall.facade import RECENT, Snippet, messages_searched, snippet_of
 
 LIST = "admin/sessions_app/chat/inbox_fragment.html"
 PANE = "admin/sessions_app/chat/inbox_pane.html"

@@ -13,20 +13,3 @@ from sessions_app.inbox.inbox import (
 from sessions_app.inbox.inbox_list import attention_shown, inbox_csv
 from sessions_app.inbox.notes import NoteForm
 from sessions_app.inbox.review_actions import REVIEW_PAGES
-
-__all__ = [
-    "ACCESSES",
-    "Hit",
-    "MAX_QUERY_LENGTH",
-    "NoteForm",
-    "SNOOZE_CHOICES",
-    "attention_shown",
-    "chosen_chats",
-    "FILTER_PAGES",
-    "inbox_csv",
-    "inbox_fragment",
-    "inbox_page",
-    "inbox_pane",
-    "REVIEW_PAGES",
-    "staff_choices",
-]

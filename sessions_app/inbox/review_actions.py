@@ -82,11 +82,7 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
 
 
 def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
-    context = {
-        "list_title": _("Inbox"),
-        "form": form,
-        "back": back,
-    }
+    context = {"list_title": _("Inbox"), "form": form, "back": back}
     return staff_page(
         request, "admin/sessions_app/chat/note.html", _("It wasn't saved"), context, of=Chat
     )

@@ -237,11 +237,7 @@ def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None
 
 
 def model_refusal(
-    turn: Turn | None,
-    entry: Entry,
-    access: ChatAccess | None,
-    limits: UsageLimits,
-    now: datetime,
+    turn: Turn | None, entry: Entry, access: ChatAccess | None, limits: UsageLimits, now: datetime
 ) -> str:
     """Return the code of why the model isn't going to answer a new message, or "".
 

@@ -10,13 +10,7 @@ from memories_app.memory_document_format.names import CATEGORIES
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Strict,
-    Text,
-    Truth,
-    Whole,
-)
+from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth, Whole
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
 from sessions_app.turns.turn_api import ContextQuestionSerializer

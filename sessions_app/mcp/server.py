@@ -50,10 +50,7 @@ def instructions_for(caller: Caller) -> str:
 
 
 def server_for(
-    rest: Rest,
-    *,
-    instructions: str = INSTRUCTIONS,
-    prepare: Callable[[], None] = lambda: None,
+    rest: Rest, *, instructions: str = INSTRUCTIONS, prepare: Callable[[], None] = lambda: None
 ) -> Server[Any]:
     """Return the server. Database access happens in the thread that waits for the event loop.
 

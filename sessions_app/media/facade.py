@@ -28,28 +28,3 @@ from sessions_app.media.outgoing_types import (
     sent_name,
     type_of,
 )
-
-__all__ = [
-    "EXTENSIONS",
-    "HEAD",
-    "MediaDependencies",
-    "MediaQuota",
-    "OutgoingType",
-    "attachment_of",
-    "attachment_store",
-    "attachment_undo",
-    "bytes_used",
-    "largest_chats",
-    "media_abandoned",
-    "media_detach",
-    "media_drop",
-    "media_fetch",
-    "media_name",
-    "media_row_create",
-    "ordered_files_remove",
-    "outgoing_type",
-    "refused_for_room",
-    "sent_name",
-    "strays_remove",
-    "type_of",
-]

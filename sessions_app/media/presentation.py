@@ -14,8 +14,6 @@ from sessions_app.media.media_page import media_page
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState
 
-__all__ = ["ShownMedia", "media_page", "shown_media_of"]
-
 
 @dataclass(frozen=True)
 class ShownMedia:

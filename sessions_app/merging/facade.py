@@ -17,20 +17,3 @@ from sessions_app.merging.split_contact import (
     split_preview,
     undo_preview,
 )
-
-__all__ = [
-    "COUNTED",
-    "ContactSide",
-    "MergeError",
-    "MergePreview",
-    "SeenChangedError",
-    "SplitPreview",
-    "chat_merge",
-    "chats_merge",
-    "contact_split",
-    "contacts_merge",
-    "merge_preview",
-    "merge_undo",
-    "split_preview",
-    "undo_preview",
-]

@@ -61,15 +61,7 @@ from sessions_app.turns.facade import longest_pause, pauses_merge
 logger = logging.getLogger(__name__)
 
 # Turns before messages: the order in which a worker that is sending locks.
-MOVED = (
-    ChatSession,
-    Turn,
-    Message,
-    InboundDelivery,
-    ChatAddress,
-    TranscriptBatch,
-    ContactMerge,
-)
+MOVED = (ChatSession, Turn, Message, InboundDelivery, ChatAddress, TranscriptBatch, ContactMerge)
 
 
 def chats_merge(*, one: Chat, other: Chat, **_signal: Any) -> Chat:
@@ -273,13 +265,7 @@ def _access(kept: ContactSide, gone: ContactSide) -> ChatAccess:
 
 
 def contacts_merge(
-    *,
-    one: UUID,
-    other: UUID,
-    name: str,
-    seen: str,
-    actor: Actor,
-    chat_memory: ChatMemoryService,
+    *, one: UUID, other: UUID, name: str, seen: str, actor: Actor, chat_memory: ChatMemoryService
 ) -> Chat:
     """Merge two contacts into the older one and return it.
 

@@ -239,11 +239,7 @@ SPENT = ("model_calls", "prompt_tokens", "completion_tokens", "cost")
 
 
 def chat_bring_back(
-    addresses: Sequence[ChatAddress],
-    *,
-    kept: Chat,
-    key: UUID,
-    record: ContactMerge | None,
+    addresses: Sequence[ChatAddress], *, kept: Chat, key: UUID, record: ContactMerge | None
 ) -> Chat:
     """Return a new chat with these addresses; ``kept`` is reached by the others from now on."""
     main = _main(addresses, record.gone["whatsapp_chat"] if record else "")
@@ -288,10 +284,7 @@ def sides_restore(*, kept: Chat, gone: Chat, record: ContactMerge | None) -> Non
     ForgetReceipt.objects.filter(pk__in=rows["receipts"], chat_id=kept.pk).update(chat_id=gone.pk)
     ContactMerge.objects.filter(pk__in=rows["merges"], chat=kept).update(chat=gone)
     person_split(kept=kept.pk, gone=gone.pk, keys=rows["people"])
-    for bound, rebind in (
-        (rows["tokens"], tokens_rebind),
-        (rows["endpoints"], endpoints_rebind),
-    ):
+    for bound, rebind in ((rows["tokens"], tokens_rebind), (rows["endpoints"], endpoints_rebind)):
         both = [key for key in bound["gone"] if key in bound["kept"]]
         alone = [key for key in bound["gone"] if key not in both]
         rebind(both, add=gone.pk, remove=None)

@@ -242,10 +242,7 @@ def portion_move(
     )
     # A worker that is answering there loses the lease and will not write.
     turns_move(
-        turns.filter(state=TurnState.RUNNING),
-        TurnState.PENDING,
-        lease_token=None,
-        lease_until=None,
+        turns.filter(state=TurnState.RUNNING), TurnState.PENDING, lease_token=None, lease_until=None
     )
     turns.update(chat=gone)
     for model in (ChatSession, Message, TranscriptBatch):
@@ -311,10 +308,7 @@ def _divide(session_id: UUID, messages: Collection[UUID], chat: Chat, now: datet
     session.save(update_fields=["total_tokens"])
     turns = Turn.objects.filter(Q(message__in=messages) | Q(reply__in=messages), session=session)
     turns_move(
-        turns.filter(state=TurnState.RUNNING),
-        TurnState.PENDING,
-        lease_token=None,
-        lease_until=None,
+        turns.filter(state=TurnState.RUNNING), TurnState.PENDING, lease_token=None, lease_until=None
     )
     turns.update(session=part, chat=chat)
     rows.update(session=part, chat=chat)

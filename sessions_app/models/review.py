@@ -306,7 +306,7 @@ class SavedFilter(models.Model):
         verbose_name_plural = _("saved filters")
         ordering: ClassVar = [Lower("name"), "pk"]
         constraints: ClassVar = [
-            models.UniqueConstraint("user", Lower("name"), name="saved_filter_once"),
+            models.UniqueConstraint("user", Lower("name"), name="saved_filter_once")
         ]
         indexes: ClassVar = [
             models.Index(

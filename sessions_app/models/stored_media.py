@@ -70,7 +70,7 @@ class MediaFile(LeasedWork):
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(state__in=MediaState.values), name="media_state_known"
-            ),
+            )
         ]
         indexes: ClassVar = [
             models.Index(

@@ -84,7 +84,7 @@ class CannedReply(models.Model):
                 Lower("shortcut"),
                 name="canned_reply_once",
                 violation_error_message=_("There is a canned reply with this shortcut already."),
-            ),
+            )
         ]
 
     def __str__(self) -> str:

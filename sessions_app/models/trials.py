@@ -114,8 +114,7 @@ class AnswerTrial(LeasedWork):
             models.Index(fields=["created_at"], name="trials_by_time"),
             # Finds the trials that were given a memory, when it is forgotten.
             GinIndex(
-                models.Func(models.F("recalled"), template=f"({TRIED_IDS})"),
-                name="trials_telling",
+                models.Func(models.F("recalled"), template=f"({TRIED_IDS})"), name="trials_telling"
             ),
         ]
 

@@ -14,13 +14,7 @@ from sessions_app.models import Turn
 from sessions_app.models.turns import Outcome, TurnState
 
 INITIAL_STATES: frozenset[str] = frozenset(
-    {
-        TurnState.PENDING,
-        TurnState.REPLIED,
-        TurnState.HELD,
-        TurnState.MISSED,
-        TurnState.REFUSED,
-    }
+    {TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED, TurnState.REFUSED}
 )
 
 # docs/reference.md describes when each transition happens.
@@ -125,11 +119,7 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
 
 
 def turn_move_where(
-    where: Mapping[str, Any],
-    to: str,
-    *,
-    among: Collection[str] = TurnState.values,
-    **fields: Any,
+    where: Mapping[str, Any], to: str, *, among: Collection[str] = TurnState.values, **fields: Any
 ) -> bool:
     """Move the turn that fits if it may enter the state, by one conditional UPDATE.
 

@@ -178,12 +178,7 @@ class Turn(LeasedWork):
 
     error = ErrorField(_("error"), blank=True)
     outcome = models.CharField(
-        _("outcome"),
-        max_length=16,
-        choices=Outcome.choices,
-        blank=True,
-        default="",
-        db_default="",
+        _("outcome"), max_length=16, choices=Outcome.choices, blank=True, default="", db_default=""
     )
 
     class Meta:
@@ -204,9 +199,7 @@ class Turn(LeasedWork):
         ]
         indexes: ClassVar = [
             models.Index(
-                fields=["chat", "id"],
-                condition=Q(state__in=WAITING_STATES),
-                name="turns_waiting",
+                fields=["chat", "id"], condition=Q(state__in=WAITING_STATES), name="turns_waiting"
             ),
             models.Index(fields=["id"], condition=Q(state=TurnState.SENDING), name="turns_sending"),
             # For the failures since the last review, read without the turns' rows.
@@ -226,9 +219,7 @@ class Turn(LeasedWork):
                 time_taken().desc(), name="turns_by_duration", condition=Q(state=TurnState.SENT)
             ),
             models.Index(
-                fields=["state", "-id"],
-                condition=Q(state__in=UNUSUAL_STATES),
-                name="turns_unusual",
+                fields=["state", "-id"], condition=Q(state__in=UNUSUAL_STATES), name="turns_unusual"
             ),
         ]
 

@@ -60,8 +60,7 @@ def topics_of(parts: Sequence[QueryPart], sample: Sample | None) -> list[str]:
     known = [_without_repetitions(part, sample) for part in parts]
     return [
         text_without(
-            part.text,
-            everyday_words(part.terms, frequencies(part.terms, terms), len(terms)),
+            part.text, everyday_words(part.terms, frequencies(part.terms, terms), len(terms))
         )
         for part, terms in zip(parts, known, strict=True)
     ]

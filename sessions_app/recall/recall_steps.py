@@ -34,20 +34,11 @@ from memories_app.ranking import (
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.message_features import DistinctTexts
-from memoryproject.foundation.retrieval.subqueries import (
-    knows_nothing,
-    query_parts,
-    unquoted,
-)
+from memoryproject.foundation.retrieval.subqueries import knows_nothing, query_parts, unquoted
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING
-from sessions_app.recall.conversation_lines import (
-    Line,
-    adjacent,
-    business_now,
-    messages_searched,
-)
+from sessions_app.recall.conversation_lines import Line, adjacent, business_now, messages_searched
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,

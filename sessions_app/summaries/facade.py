@@ -9,19 +9,3 @@ from sessions_app.summaries.summary_claims import (
     summary_request,
 )
 from sessions_app.summaries.summary_store import is_due, may_be_due, summaries_retract
-
-__all__ = [
-    "SKILLS",
-    "Summarizer",
-    "SummaryRules",
-    "excerpts_waiting",
-    "is_due",
-    "may_be_due",
-    "session_summarize",
-    "sizes_for",
-    "skill_named",
-    "summaries_abandoned",
-    "summaries_retract",
-    "summary_is_requested",
-    "summary_request",
-]

@@ -79,10 +79,7 @@ def excerpts_waiting(now: datetime) -> list[UUID]:
         session=OuterRef("session"), number__gt=OuterRef("number")
     )
     last = SummarizationMetadata.objects.filter(
-        ~Exists(later),
-        is_extractive=True,
-        sources_deleted=False,
-        session__summary_work__due=False,
+        ~Exists(later), is_extractive=True, sources_deleted=False, session__summary_work__due=False
     ).exclude(session__status=SessionStatus.ARCHIVED)
     waits = last.exclude(session__summary_work__not_before__gt=now)
     oldest = waits.order_by(F("session__summary_work__not_before").asc(nulls_first=True))

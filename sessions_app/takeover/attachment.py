@@ -10,10 +10,7 @@ from typing import BinaryIO
 from uuid import UUID, uuid4
 
 from memories_app.documents.document_store import IncomingFile
-from memoryproject.foundation.integrations.media_storage.base import (
-    MediaStorage,
-    MediaStorageError,
-)
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import FileProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
 from sessions_app.media.facade import (

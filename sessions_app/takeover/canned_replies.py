@@ -18,10 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.audit.audit_events import (
-    staff_edit_record,
-    staff_record,
-)
+from memoryproject.foundation.audit.audit_events import staff_edit_record, staff_record
 from sessions_app.models import AssistantProfile, CannedReply, Chat
 
 PLACEHOLDERS = ("name", "business")

@@ -148,9 +148,7 @@ def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         done = template_posted(request, chat)
     except ReplyRefusedError as refused:
         panel = replace(
-            panel_of(request, chat),
-            template=template_typed(request),
-            problem=refusal_text(refused),
+            panel_of(request, chat), template=template_typed(request), problem=refusal_text(refused)
         )
         return panel_page(request, chat, panel, status=409)
     _report(request, done)

@@ -2,11 +2,3 @@
 
 from sessions_app.trials.run_trial import trial_run, trials_abandoned
 from sessions_app.trials.start_trial import MAX_TRIALS, TrialWanted, trial_start
-
-__all__ = [
-    "MAX_TRIALS",
-    "TrialWanted",
-    "trial_run",
-    "trial_start",
-    "trials_abandoned",
-]

@@ -8,13 +8,7 @@ from typing import Any, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseRedirect,
-    JsonResponse,
-)
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
@@ -36,11 +30,7 @@ from sessions_app.trials.given_texts import (
     entries_then,
     prompt_apart,
 )
-from sessions_app.trials.trial_form import (
-    trial_form,
-    wanted_posted,
-    with_recalled_only,
-)
+from sessions_app.trials.trial_form import trial_form, wanted_posted, with_recalled_only
 from sessions_app.turns.presentation import (
     RecalledRow,
     answer_of,

@@ -14,11 +14,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from memoryproject.foundation.errors.stored_errors import (
-    ErrorText,
-    error_text,
-    named_error_text,
-)
+from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, named_error_text
 from memoryproject.foundation.integrations.llm.base import (
     ChatModel,
     ChatModelError,
@@ -78,10 +74,7 @@ class Made:
 
 
 def trial_run(
-    *,
-    trial_id: UUID,
-    dependencies: Dependencies,
-    model_named: Callable[[str], ChatModel | None],
+    *, trial_id: UUID, dependencies: Dependencies, model_named: Callable[[str], ChatModel | None]
 ) -> str:
     """Make a waiting trial and store it; return its state, "" where there is nothing to do.
 
@@ -140,10 +133,7 @@ def _run(
 
 
 def _make(
-    lease: Lease[AnswerTrial],
-    turn: Turn,
-    dependencies: Dependencies,
-    chat_model: ChatModel | None,
+    lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies, chat_model: ChatModel | None
 ) -> Made:
     """Ask the model. Raises TrialRefusedError and ChatModelError."""
     trial = lease.row

@@ -2,12 +2,7 @@
 
 from sessions_app.turns.answer_review import to_review_ids
 from sessions_app.turns.answering import Heartbeat, heartbeats
-from sessions_app.turns.compose_prompt import (
-    hit_label,
-    hit_text,
-    profile_for_prompt,
-    recall_today,
-)
+from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
 from sessions_app.turns.documents import sent_document_name
 from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.pauses import (
@@ -31,12 +26,7 @@ from sessions_app.turns.prompt import (
     without_introduction,
 )
 from sessions_app.turns.prompt_budget import build_prompt
-from sessions_app.turns.queue import (
-    QUICK,
-    answer_soon,
-    chat_answer,
-    next_needs_model,
-)
+from sessions_app.turns.queue import QUICK, answer_soon, chat_answer, next_needs_model
 from sessions_app.turns.reply_store import parts_store
 from sessions_app.turns.small_talk import recital
 from sessions_app.turns.statuses import (
@@ -46,55 +36,5 @@ from sessions_app.turns.statuses import (
     sends_resume,
     status_apply,
 )
-from sessions_app.turns.turn_claims import (
-    sends_resolve,
-    turn_update_state,
-    turns_sweep,
-)
+from sessions_app.turns.turn_claims import sends_resolve, turn_update_state, turns_sweep
 from sessions_app.turns.turn_dependencies import Dependencies
-
-__all__ = [
-    "Dependencies",
-    "Heartbeat",
-    "PromptParts",
-    "QUICK",
-    "RECALLED_LABELS",
-    "Recalled",
-    "accounts_refused",
-    "build_prompt",
-    "answer_soon",
-    "chat_answer",
-    "chat_locked",
-    "chat_pause",
-    "chat_resume",
-    "fence_split",
-    "fenced_text",
-    "held_send_now",
-    "heartbeats",
-    "hit_label",
-    "hit_text",
-    "last_held",
-    "longest_pause",
-    "next_needs_model",
-    "own_send_confirm",
-    "parts_store",
-    "pause_in_force",
-    "pauses_end",
-    "pauses_merge",
-    "pictures_gone",
-    "pictures_named",
-    "pictures_of_record",
-    "profile_for_prompt",
-    "recital",
-    "questions_resume",
-    "recall_today",
-    "sends_resolve",
-    "sends_resume",
-    "sent_document_name",
-    "status_apply",
-    "system_text",
-    "to_review_ids",
-    "turn_update_state",
-    "turns_sweep",
-    "without_introduction",
-]

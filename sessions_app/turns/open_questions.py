@@ -30,12 +30,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import (
-    turn_create,
-    turn_move,
-    turn_move_where,
-    turns_move,
-)
+from sessions_app.models.turn_states import turn_create, turn_move, turn_move_where, turns_move
 from sessions_app.models.turns import APOLOGY_FOR, DEFERRALS, QUOTES, TurnState
 from sessions_app.turns.reply_store import (
     Draft,

@@ -69,11 +69,7 @@ def chat_pause(
         before = pause_in_force(chat.pk, now)
         pause, _ = ChatPause.objects.update_or_create(
             chat=chat,
-            defaults={
-                "since": before.since if before else now,
-                "until": until,
-                "paused_by_id": by,
-            },
+            defaults={"since": before.since if before else now, "until": until, "paused_by_id": by},
         )
         held = _turns_hold(chat.pk)
         details = {"until": until.isoformat() if until else None, "held": held}

@@ -4,17 +4,3 @@ from sessions_app.turns.admin.recalled import RecalledRow, near_misses, recalled
 from sessions_app.turns.admin.replay import PromptLine, answer_of, prompt_lines, question_of
 from sessions_app.turns.admin.state_labels import duration, turn_crumb
 from sessions_app.turns.admin.turn_pages import OutboundPartAdmin, TurnAdmin
-
-__all__ = [
-    "OutboundPartAdmin",
-    "PromptLine",
-    "RecalledRow",
-    "TurnAdmin",
-    "answer_of",
-    "duration",
-    "near_misses",
-    "prompt_lines",
-    "question_of",
-    "recalled_rows",
-    "turn_crumb",
-]

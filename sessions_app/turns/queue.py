@@ -116,9 +116,7 @@ def chat_answer(
             turn_run(lease=lease, dependencies=dependencies)
         send_followed_up(turn=lease.row, enqueue=dependencies.enqueue)
         turn_followed_up(
-            turn=lease.row,
-            enqueue=dependencies.enqueue,
-            max_age=dependencies.rules.max_answer_age,
+            turn=lease.row, enqueue=dependencies.enqueue, max_age=dependencies.rules.max_answer_age
         )
         sessions.add(lease.row.session_id)
     # After the answers: an embedder that is slow or down must not hold them up.

@@ -90,11 +90,7 @@ def parts_store(turn: Turn, texts: Sequence[str]) -> None:
     """
     OutboundPart.objects.bulk_create(
         OutboundPart(
-            turn=turn,
-            number=number,
-            content=text,
-            provider=turn.provider,
-            number_id=turn.number_id,
+            turn=turn, number=number, content=text, provider=turn.provider, number_id=turn.number_id
         )
         for number, text in enumerate(texts, start=1)
     )

@@ -26,12 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import unstored_forget
-from sessions_app.limits.facade import (
-    BLOCKED,
-    CHAT_NOT_BLOCKED,
-    LimitReachedError,
-    can_be_blocked,
-)
+from sessions_app.limits.facade import BLOCKED, CHAT_NOT_BLOCKED, LimitReachedError, can_be_blocked
 from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import PartState

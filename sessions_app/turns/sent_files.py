@@ -105,11 +105,7 @@ def file_send(
     )
     try:
         return provider.send_file(
-            to=to,
-            file=file,
-            caption=part.content,
-            callback_id=str(part.id),
-            reply_to=reply_to,
+            to=to, file=file, caption=part.content, callback_id=str(part.id), reply_to=reply_to
         )
     except FileNotFoundError:
         raise SendError(ErrorText("send_file_gone"), permanent=True) from None

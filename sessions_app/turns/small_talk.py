@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
-from sessions_app.conversations.facade import (
-    profile_current,
-    small_talk,
-    text_for,
-    without_mention,
-)
+from sessions_app.conversations.facade import profile_current, small_talk, text_for, without_mention
 from sessions_app.limits.facade import word_for
 from sessions_app.models import Turn
 from sessions_app.models.turns import Outcome
@@ -56,10 +51,7 @@ def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft
     else:
         answer = text_for(help_text(turn, dependencies), language)
     return Draft(
-        text=answer,
-        is_system_text=True,
-        uses_memory=False,
-        model=dependencies.chat_model.name,
+        text=answer, is_system_text=True, uses_memory=False, model=dependencies.chat_model.name
     )
 
 

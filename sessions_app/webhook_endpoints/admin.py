@@ -16,10 +16,7 @@ from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffA
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    deliveries_again,
-    delivery_test,
-)
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_change,
     endpoint_create,
@@ -158,9 +155,7 @@ class WebhookEndpointAdmin(StaffAdmin):
 
     def _secret_page(self, request: HttpRequest, endpoint: WebhookEndpoint) -> HttpResponse:
         """Show the secret only on this page: a notice would be stored in the session."""
-        context = {
-            "endpoint": endpoint,
-        }
+        context = {"endpoint": endpoint}
         return unstored(
             staff_page(
                 request,

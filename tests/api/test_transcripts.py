@@ -44,10 +44,7 @@ def test_a_text_becomes_messages_and_comes_back_byte_for_byte(api: Api) -> None:
     assert read.content.decode() == TEXT
     assert read["Transcript-Left-Out"] == "0"
     actions = AuditEvent.objects.filter(action__startswith="transcript", actor_kind="api")
-    assert set(actions.values_list("action", flat=True)) == {
-        "transcript.save",
-        "transcript.export",
-    }
+    assert set(actions.values_list("action", flat=True)) == {"transcript.save", "transcript.export"}
 
 
 def test_what_cannot_alternate_is_left_out_and_told(api: Api) -> None:

@@ -6,11 +6,7 @@ import pytest
 from django.conf import settings
 
 from memoryproject.foundation.audit.models import AuditEvent, AuditSetting
-from memoryproject.foundation.audit.tasks import (
-    note_settings,
-    settings_note,
-    tracked_values,
-)
+from memoryproject.foundation.audit.tasks import note_settings, settings_note, tracked_values
 from tests.threads import in_threads
 
 KEY = "the key of a test"

@@ -43,10 +43,7 @@ def texts(node: ast.expr | None) -> set[str]:
 
 
 # Where the arguments of the functions stand that are not called by keyword alone.
-PLACES = {
-    "staff_record": {"action": 1, "object_type": 2},
-    "staff_read_record": {"object_type": 1},
-}
+PLACES = {"staff_record": {"action": 1, "object_type": 2}, "staff_read_record": {"object_type": 1}}
 
 
 def argument(call: ast.Call, name: str) -> ast.expr | None:

@@ -17,12 +17,7 @@ from benchmarks.answer_measures import (
     summarise,
     token_f1,
 )
-from benchmarks.conversations import (
-    DataError,
-    read_conversations,
-    read_locomo,
-    read_longmemeval,
-)
+from benchmarks.conversations import DataError, read_conversations, read_locomo, read_longmemeval
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from memoryproject.foundation.integrations.openai_transcriber import (
-    Transcript,
-    TranscriptionError,
-)
+from memoryproject.foundation.integrations.openai_transcriber import Transcript, TranscriptionError
 from memoryproject.foundation.integrations.retry import do_nothing
 
 
@@ -22,11 +19,7 @@ class ScriptedTranscriber:
         self.heard: list[bytes] = []
 
     def transcribe(
-        self,
-        audio: bytes,
-        *,
-        mime_type: str,
-        before_attempt: Callable[[], None] = do_nothing,
+        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = do_nothing
     ) -> Transcript:
         """See Transcriber.transcribe; nothing is retried."""
         before_attempt()

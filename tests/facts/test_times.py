@@ -236,7 +236,7 @@ class TestApi:
         older = Memory.objects.get(content="We close at 18:00")
         assert older.status == "superseded"
         Memory.objects.filter(pk=older.pk).update(
-            superseded_at=datetime(2026, 3, 1, tzinfo=timezone.utc),
+            superseded_at=datetime(2026, 3, 1, tzinfo=timezone.utc)
         )
         body = {"query": "When do we close, at 18:00 or 20:00?", "min_similarity": 0}
 

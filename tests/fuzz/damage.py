@@ -51,9 +51,7 @@ PIECES = (
 def budget(examples: int) -> settings:
     """Return the settings of a test: so many examples, or a multiple of it in `make fuzz`."""
     return settings(
-        max_examples=examples * FACTOR,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
+        max_examples=examples * FACTOR, deadline=None, suppress_health_check=list(HealthCheck)
     )
 
 

@@ -45,9 +45,7 @@ def tomorrow() -> None:
 
 
 @pytest.mark.django_db
-def test_beyond_the_calls_of_a_day_the_chat_is_told_once_and_nobody_else(
-    limited: Limiting,
-) -> None:
+def test_beyond_the_calls_of_a_day_the_chat_is_told_once_and_nobody_else(limited: Limiting) -> None:
     world = limited(model_calls_per_day=2)
     for text in ("one", "two", "three", "four"):
         world.say(CLIENT, text)

@@ -17,11 +17,7 @@ from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatMode
 from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.outside_services.breaker import TRIAL, ServiceGuard
-from memoryproject.foundation.outside_services.guards import (
-    SICK_AT,
-    ServicePausedError,
-    deadline,
-)
+from memoryproject.foundation.outside_services.guards import SICK_AT, ServicePausedError, deadline
 from memoryproject.foundation.outside_services.models import (
     OutsideService,
     ServiceName,

@@ -126,9 +126,7 @@ ODD = st.recursive(
 
 
 @settings(
-    max_examples=150,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_any_arguments_get_an_answer(data: st.DataObject, rpc: Rpc) -> None:

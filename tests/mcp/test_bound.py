@@ -52,9 +52,7 @@ def carded(town: list[Place]) -> list[Place]:
 
 
 @settings(
-    max_examples=100,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_no_tool_shows_or_changes_another_chat(

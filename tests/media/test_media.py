@@ -19,12 +19,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudPro
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
-from sessions_app.media.facade import (
-    media_abandoned,
-    media_drop,
-    media_fetch,
-    ordered_files_remove,
-)
+from sessions_app.media.facade import media_abandoned, media_drop, media_fetch, ordered_files_remove
 from sessions_app.models import MediaFile
 from sessions_app.tasks import drop_old_media
 from tests.dashboard.staff import staff_with

@@ -13,11 +13,7 @@ from django.utils import timezone
 from memories_app.errors import MemoryStateError, MemoryValidationError
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.review.pending import memory_approve, memory_reject
-from memories_app.store.change import (
-    memory_expire_at,
-    memory_pin,
-    memory_set_visibility,
-)
+from memories_app.store.change import memory_expire_at, memory_pin, memory_set_visibility
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.retract import memories_delete
 from memories_app.store.same_files import memories_move

@@ -110,8 +110,7 @@ def test_who_may_only_look_can_neither_remove_nor_change(database: Place, client
     assert "remove_selected" not in text(client, LIST)
     row = MemoryDocument.objects.get()
     client.post(
-        LIST,
-        {"action": "remove_selected", "_selected_action": [str(row.pk)], "confirmed": "yes"},
+        LIST, {"action": "remove_selected", "_selected_action": [str(row.pk)], "confirmed": "yes"}
     )
     assert client.post(page("auth"), {"summary": "x"}).status_code == 403
     assert MemoryDocument.objects.filter(summary="auth").count() == 1

@@ -104,9 +104,7 @@ def test_what_is_refused_changes_nothing(database: Place) -> None:
 def test_bringing_in_many_takes_as_many_queries_as_bringing_in_few(database: Place) -> None:
     def queries(count: int, start: int) -> int:
         documents = [kept("decisions", f"d{start + number}") for number in range(count)]
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with CaptureQueriesContext(connection) as captured:
             outcomes = database.store.put(documents)
         assert {outcome.outcome for outcome in outcomes} == {"created"}
         return len(captured)

@@ -266,9 +266,7 @@ def test_a_root_that_is_a_file_is_told(tmp_path: Path) -> None:
     assert "is no folder" in told.err
 
 
-def test_what_a_killed_writer_left_is_no_document_and_goes_with_the_next_save(
-    tree: Place,
-) -> None:
+def test_what_a_killed_writer_left_is_no_document_and_goes_with_the_next_save(tree: Place) -> None:
     tree.save("context", "x", notes="before")
     left = root_of(tree) / "context" / ".saving"
     left.write_text('{"half')

@@ -32,13 +32,7 @@ TOLD = [
         "תשכח את מידת הנעליים שלי",
         "מה אתה יודע עליי?",
     ),
-    (
-        "es",
-        "recuerda que mi talla es 44",
-        "mi talla es 44",
-        "olvida mi talla",
-        "¿qué sabes de mí?",
-    ),
+    ("es", "recuerda que mi talla es 44", "mi talla es 44", "olvida mi talla", "¿qué sabes de mí?"),
     (
         "pt",
         "lembra que o meu sapato é 44",

@@ -98,9 +98,7 @@ def test_data_dir_is_shared_by_all_users(data_dir: Path) -> None:
     assert stat.S_IMODE(data_dir.stat().st_mode) == 0o1777
 
 
-def test_the_socket_folder_in_tmp_is_not_trusted_when_others_may_enter(
-    deep_data_dir: Path,
-) -> None:
+def test_the_socket_folder_in_tmp_is_not_trusted_when_others_may_enter(deep_data_dir: Path) -> None:
     server = EmbeddedPostgres(deep_data_dir)
     server.places.socket_root.mkdir(mode=0o755)
     text = refusal(server)

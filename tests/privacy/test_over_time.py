@@ -18,15 +18,7 @@ from tests.events import moved
 from tests.privacy.oracle import COUNTS, Secret, may_see
 from tests.privacy.probes import PROBES
 from tests.privacy.test_read_paths import A_FEW, TOWNS, leaks, queries_about
-from tests.privacy.town import (
-    THIRD_CLIENT,
-    VIEWERS,
-    MemoryPlan,
-    SaidPlan,
-    Town,
-    build_town,
-    undone,
-)
+from tests.privacy.town import THIRD_CLIENT, VIEWERS, MemoryPlan, SaidPlan, Town, build_town, undone
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 CLIENTS = (CLIENT, OTHER_CLIENT, THIRD_CLIENT)
@@ -189,10 +181,7 @@ class AnyHistory(TestCase):
     @A_FEW
     @given(**TOWNS, steps=st.lists(STEPS, min_size=4, max_size=8))
     def test_nothing_leaks_whatever_happens(
-        self,
-        memories: list[MemoryPlan],
-        said: list[SaidPlan],
-        steps: list[tuple[str, int, int]],
+        self, memories: list[MemoryPlan], said: list[SaidPlan], steps: list[tuple[str, int, int]]
     ) -> None:
         history = History(build_town(memories, said))
         for name, one, other in steps:

@@ -212,11 +212,7 @@ EVERY_WAY = sorted(PROBES)
 
 class AnyTown(TestCase):
     @A_FEW
-    @given(
-        **TOWNS,
-        asked=questions(VIEWERS, len(EVERY_WAY)),
-        recalled=questions(VIEWERS, 20),
-    )
+    @given(**TOWNS, asked=questions(VIEWERS, len(EVERY_WAY)), recalled=questions(VIEWERS, 20))
     def test_nothing_shows_where_it_may_not(
         self,
         memories: list[MemoryPlan],

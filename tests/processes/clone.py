@@ -19,12 +19,7 @@ import pytest
 
 from tests.processes import plain_http
 from tests.processes.command_server import REPOSITORY
-from tests.processes.installation import (
-    copy_cluster,
-    free_port,
-    kill,
-    migrated_data_dir,
-)
+from tests.processes.installation import copy_cluster, free_port, kill, migrated_data_dir
 from tests.processes.waiting import wait_until
 
 SETTING = re.compile(r"^#?\s?([A-Z][A-Z_]+)=", re.MULTILINE)

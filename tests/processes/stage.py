@@ -87,10 +87,7 @@ def stage(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="run-", dir=parent)))
         graph = ChoosyGraphServer(
-            access_token=ACCESS_TOKEN,
-            phone_number_id=NUMBER_ID,
-            app_secret=APP_SECRET,
-            statuses=(),
+            access_token=ACCESS_TOKEN, phone_number_id=NUMBER_ID, app_secret=APP_SECRET, statuses=()
         )
         green = GreenServer(
             token=GREEN_TOKEN, id_instance=INSTANCE, webhook_token=WEBHOOK_TOKEN, statuses=()

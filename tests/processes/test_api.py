@@ -152,11 +152,7 @@ def test_events_come_while_the_model_is_still_at_work(call: Caller, live: Stage)
     body = {"whatsapp_chat": phone, "content": "held for events", "stream": True}
     hold = live.openai.hold_chat("held for events")
     with plain_http.stream(
-        "POST",
-        f"{call.root}chat/",
-        json=body,
-        headers=call.headers,
-        timeout=PATIENCE,
+        "POST", f"{call.root}chat/", json=body, headers=call.headers, timeout=PATIENCE
     ) as answer:
         lines = answer.iter_lines()
         assert next(lines) == "event: accepted"

@@ -21,11 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.staff_site.demo.story_texts import (
-    CONVERSATIONS,
-    conversation,
-    restamp,
-)
+from memoryproject.staff_site.demo.story_texts import CONVERSATIONS, conversation, restamp
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 from tests.unit.whatsapp.payloads import OWN, SHARED, load

@@ -54,9 +54,7 @@ def redis() -> Iterator[Redis]:
         server.kill()
 
 
-def test_a_redis_that_is_gone_holds_up_no_answer_and_its_jobs_are_found_again(
-    redis: Redis,
-) -> None:
+def test_a_redis_that_is_gone_holds_up_no_answer_and_its_jobs_are_found_again(redis: Redis) -> None:
     with stage(run=everything, Q_BROKER=redis.url) as live:
         live.installation.manage("install_schedules")
         phone = new_phone()

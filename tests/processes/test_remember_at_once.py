@@ -65,10 +65,7 @@ def test_twenty_processes_at_the_same_facts(installation: Installation) -> None:
     assert len(tellings) == PROCESSES
 
     prices = database.rows("SELECT * FROM memories_app_memory WHERE content LIKE 'The price%%'")
-    assert Counter(row["status"] for row in prices) == {
-        "active": 1,
-        "superseded": PROCESSES - 1,
-    }
+    assert Counter(row["status"] for row in prices) == {"active": 1, "superseded": PROCESSES - 1}
     assert all(row["superseded_by_id"] for row in prices if row["status"] == "superseded")
     assert len(database.rows("SELECT * FROM memories_app_memoryembedding")) == 1 + PROCESSES
     log = (installation.data_dir / "postgres.log").read_text(encoding="utf-8")

@@ -107,10 +107,7 @@ def everything(installation: Installation) -> None:
     installation.start()
 
 
-def test_two_groups_answer_each_message_once_and_in_order(
-    redis: Redis,
-    tmp_path: Path,
-) -> None:
+def test_two_groups_answer_each_message_once_and_in_order(redis: Redis, tmp_path: Path) -> None:
     with stage(run=everything, Q_BROKER=redis.url, **KEYS) as first:
         server = EmbeddedPostgres(first.installation.data_dir)
         server.ensure_running()

@@ -215,9 +215,7 @@ def test_a_server_that_stops_sends_the_rest() -> None:
     with (
         Collector() as collector,
         stage(
-            run=everything,
-            OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
-            OTEL_BSP_SCHEDULE_DELAY=NEVER,
+            run=everything, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY=NEVER
         ) as ending,
     ):
         phone = new_phone()

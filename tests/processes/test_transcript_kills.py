@@ -134,12 +134,7 @@ def stored(database: Database) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("step", "at"), STEPS)
 def test_killed_at_any_step_nothing_is_lost_or_doubled(
-    installation: Installation,
-    database: Database,
-    saver: Saver,
-    folder: Path,
-    step: str,
-    at: int,
+    installation: Installation, database: Database, saver: Saver, folder: Path, step: str, at: int
 ) -> None:
     sums = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     kill([saver.start(folder, step, at)])

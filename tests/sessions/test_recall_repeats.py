@@ -121,10 +121,7 @@ def test_the_answer_that_was_given_then_is_kept(world: World) -> None:
     assert recalled(world) == ["To Herzl street 5, as agreed."]
 
 
-@pytest.mark.parametrize(
-    "nothing",
-    ["Let me check with the driver.", "אני לא יודע"],
-)
+@pytest.mark.parametrize("nothing", ["Let me check with the driver.", "אני לא יודע"])
 def test_an_answer_that_knew_nothing_takes_no_place(world: World, nothing: str) -> None:
     answers = iter(["To Herzl street 5, as agreed.", nothing, nothing])
     model = ScriptedChatModel(lambda request: next(answers))

@@ -42,8 +42,7 @@ def status(world: World, name: str, **changes: Any) -> None:
 def sweep(minutes: int) -> dict[str, int]:
     """The sweeper, that many minutes from now."""
     return turns_sweep(
-        unconfirmed_after=timedelta(minutes=15),
-        now=timezone.now() + timedelta(minutes=minutes),
+        unconfirmed_after=timedelta(minutes=15), now=timezone.now() + timedelta(minutes=minutes)
     )
 
 

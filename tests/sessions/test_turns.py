@@ -14,10 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.llm.base import (
-    ChatModelError,
-    ChatRequest,
-)
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.staff_site.models import Mark
 from sessions_app.conversations.redact_derived import exposure_of

@@ -308,11 +308,7 @@ def test_a_secret_in_a_place_that_cannot_be_written_lives_for_the_process(tmp_pa
 
 
 def test_a_refused_value_of_the_file_is_not_the_origin_of_the_default() -> None:
-    config = {
-        "RECALL_TOP_K": "many",
-        "CLIENT_MAX_TOKENS": 5000,
-        "GODFATHER_PHONE": "nobody",
-    }
+    config = {"RECALL_TOP_K": "many", "CLIENT_MAX_TOKENS": 5000, "GODFATHER_PHONE": "nobody"}
     env = Environment(values={}, config=config)
     assert read(env, "RECALL_TOP_K") == 5
     assert read(env, "CLIENT_MAX_TOKENS") == 5000

@@ -129,10 +129,7 @@ def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, obj
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ("settings_module", "wanted"),
-    [
-        ("memoryproject.settings", [*OF_STAFF, *OF_RECALL]),
-        ("memoryproject.webhook_settings", []),
-    ],
+    [("memoryproject.settings", [*OF_STAFF, *OF_RECALL]), ("memoryproject.webhook_settings", [])],
     ids=["web", "webhooks"],
 )
 def test_a_web_server_shares_what_it_serves(

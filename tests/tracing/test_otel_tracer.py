@@ -11,10 +11,7 @@ from tests.tracing.needed import need_tracing_packages
 
 need_tracing_packages()
 
-from memoryproject.foundation.process.otel_tracer import (  # noqa: E402 needs the packages
-    OtelTracer,
-    RareLinesWithoutAddress,
-)
+from memoryproject.foundation.process.otel_tracer import OtelTracer, RareLinesWithoutAddress  # noqa: E402 needs the packages
 from tests.processes.waiting import wait_until  # noqa: E402
 from tests.tracing.collector import Collector  # noqa: E402 needs the packages
 

@@ -44,9 +44,7 @@ def test_nothing_is_traced_without_a_tracer() -> None:
         assert current_span() is None
 
 
-def test_a_span_belongs_to_the_one_around_it_and_has_the_ids_of_the_log(
-    recorder: Recorder,
-) -> None:
+def test_a_span_belongs_to_the_one_around_it_and_has_the_ids_of_the_log(recorder: Recorder) -> None:
     with log_context(chat="c1"), span("outer"), log_context(turn="t1"), span("inner"):
         pass
     with span("later"):

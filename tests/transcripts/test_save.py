@@ -38,9 +38,7 @@ def refused(batches: Batches, **changes: Any) -> list[tuple[str, str, int | None
     return [(problem.code, problem.file, problem.line) for problem in error.value.problems]
 
 
-def test_batches_become_messages_and_the_files_are_backed_up_and_removed(
-    batches: Batches,
-) -> None:
+def test_batches_become_messages_and_the_files_are_backed_up_and_removed(batches: Batches) -> None:
     first = batches.put(1, "Hello", "Good morning").read_bytes()
     second = batches.put(2, "Price?\nUser: yes", "  40 ₪ 🙂\n\n").read_bytes()
     saved = batches.save()

@@ -44,11 +44,7 @@ def post_unread(client: Client, path: str, length: int, headers: dict[str, str])
     ],
 )
 def test_an_unsigned_post_costs_neither_a_query_nor_its_body(
-    client: Client,
-    django_assert_num_queries: Any,
-    path: str,
-    headers: dict[str, str],
-    length: int,
+    client: Client, django_assert_num_queries: Any, path: str, headers: dict[str, str], length: int
 ) -> None:
     with django_assert_num_queries(0):
         assert post_unread(client, path, length, headers) == 401

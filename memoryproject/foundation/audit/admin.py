@@ -25,11 +25,7 @@ from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
-from memoryproject.foundation.audit.audit_events import (
-    audit_key,
-    pseudonyms_of,
-    staff_record,
-)
+from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of, staff_record
 from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
 from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
@@ -235,10 +231,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         if request.method == "POST":
             verification_ask(asked_by=request.user.get_username(), now=timezone.now())
             return redirect("admin:audit_auditevent_verify")
-        context: dict[str, Any] = {
-            "list_title": self.list_title,
-            "state": _state(),
-        }
+        context: dict[str, Any] = {"list_title": self.list_title, "state": _state()}
         return staff_page(
             request,
             "admin/audit/auditevent/verify.html",

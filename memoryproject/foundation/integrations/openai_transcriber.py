@@ -48,9 +48,7 @@ class OpenAITranscriber:
         sleep: Callable[[float], None] = time.sleep,
         guard: Guard | None = None,
     ) -> None:
-        from memoryproject.foundation.integrations.openai_api import (  # noqa: PLC0415 slow
-            OpenAIConnection,
-        )
+        from memoryproject.foundation.integrations.openai_api import OpenAIConnection  # noqa: PLC0415 slow
 
         self.model = model
         self._sleep = sleep
@@ -60,11 +58,7 @@ class OpenAITranscriber:
         self._connection.close()
 
     def transcribe(
-        self,
-        audio: bytes,
-        *,
-        mime_type: str,
-        before_attempt: Callable[[], None] = do_nothing,
+        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = do_nothing
     ) -> Transcript:
         """See Transcriber.transcribe."""
         bare = mime_type.partition(";")[0].strip().lower()
@@ -78,9 +72,7 @@ class OpenAITranscriber:
         return Transcript(text=text, model=self.model)
 
     def _ask(self, named: tuple[str, bytes, str]) -> str:
-        from memoryproject.foundation.integrations.openai_api import (  # noqa: PLC0415 slow
-            unreadable_answer,
-        )
+        from memoryproject.foundation.integrations.openai_api import unreadable_answer  # noqa: PLC0415 slow
 
         def request(client: openai.OpenAI) -> str:
             answer = client.audio.transcriptions.create(
@@ -116,11 +108,7 @@ class Transcriber(Protocol):
     """Transcribes recordings."""
 
     def transcribe(
-        self,
-        audio: bytes,
-        *,
-        mime_type: str,
-        before_attempt: Callable[[], None] = do_nothing,
+        self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = do_nothing
     ) -> Transcript:
         """Return the transcript of the recording.
 

@@ -109,11 +109,7 @@ def current_span() -> Span | None:
 
 @contextmanager
 def span(
-    name: str,
-    kind: Kind = Kind.PART,
-    *,
-    parent: str = "",
-    attributes: Attributes | None = None,
+    name: str, kind: Kind = Kind.PART, *, parent: str = "", attributes: Attributes | None = None
 ) -> Iterator[Span]:
     """Trace the block as a part of the span around it, or else of ``parent``, a traceparent.
 

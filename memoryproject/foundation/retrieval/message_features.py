@@ -19,24 +19,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from memoryproject.foundation.retrieval.query import (
-    ASKING,
-    QueryTerm,
-    is_informative,
-    query_terms,
-)
-from memoryproject.foundation.retrieval.relevance import (
-    Floats,
-    Mask,
-    WeighedWords,
-    probabilities,
-)
-from memoryproject.foundation.retrieval.subqueries import (
-    COMPARED_LENGTH,
-    asks,
-    only_asks,
-    unquoted,
-)
+from memoryproject.foundation.retrieval.query import ASKING, QueryTerm, is_informative, query_terms
+from memoryproject.foundation.retrieval.relevance import Floats, Mask, WeighedWords, probabilities
+from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, only_asks, unquoted
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, tokenize
 
@@ -94,13 +79,7 @@ class Scorer:
 # Both fitted by benchmarks/fit_message_features.py, rounded.
 WITH_VECTORS = Scorer(
     Weights(
-        own=0.51,
-        together=5.04,
-        topic=1.08,
-        topic_around=1.2,
-        speaker=2.52,
-        period=4.5,
-        asks=-0.85,
+        own=0.51, together=5.04, topic=1.08, topic_around=1.2, speaker=2.52, period=4.5, asks=-0.85
     ),
     slope=0.593,
     offset=-3.8,
@@ -108,13 +87,7 @@ WITH_VECTORS = Scorer(
 # Without a vector of the question or of the line.
 BY_WORDS = Scorer(
     Weights(
-        own=3.09,
-        together=6.66,
-        topic=0.0,
-        topic_around=0.0,
-        speaker=2.31,
-        period=4.42,
-        asks=-0.83,
+        own=3.09, together=6.66, topic=0.0, topic_around=0.0, speaker=2.31, period=4.42, asks=-0.83
     ),
     slope=0.582,
     offset=-4.6,

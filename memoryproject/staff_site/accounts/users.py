@@ -217,9 +217,7 @@ class StaffUserAdmin(AuditedAdmin, UserAdmin, StaffAdmin):  # type: ignore[type-
             if second_factor_remove(user=user, actor=staff_actor(request)):
                 messages.success(request, _("The second factor was reset."))
             return HttpResponseRedirect(reverse("admin:auth_user_change", args=[user.pk]))
-        context = {
-            "original": user,
-        }
+        context = {"original": user}
         return staff_page(
             request,
             "admin/access/reset_second_factor.html",

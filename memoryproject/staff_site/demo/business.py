@@ -41,14 +41,7 @@ from memoryproject.staff_site.demo.story_texts import (
 from sessions_app.cards.facade import cards_make
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.facade import sessions_expire
-from sessions_app.models import (
-    AssistantProfile,
-    CannedReply,
-    Chat,
-    ChatSession,
-    Label,
-    Message,
-)
+from sessions_app.models import AssistantProfile, CannedReply, Chat, ChatSession, Label, Message
 from sessions_app.schedules import schedules_install
 
 NOA = Actor("staff", "noa")
@@ -153,10 +146,7 @@ def _integrations(story: Story) -> None:
         old = token_create(name="Old website", scopes=["read"], actor=NOA)
         token_revoke(token_id=old.token.pk, actor=NOA)
         token_create(
-            name="Newsletter",
-            scopes=["read"],
-            expires_at=story.now + timedelta(days=60),
-            actor=NOA,
+            name="Newsletter", scopes=["read"], expires_at=story.now + timedelta(days=60), actor=NOA
         )
     shop = WebhookEndpoint.objects.create(
         name="Order desk",

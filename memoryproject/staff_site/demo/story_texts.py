@@ -16,12 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
 FOLDER = Path(__file__).parent
-MIME_TYPES = {
-    "jpg": "image/jpeg",
-    "png": "image/png",
-    "wav": "audio/wav",
-    "pdf": "application/pdf",
-}
+MIME_TYPES = {"jpg": "image/jpeg", "png": "image/png", "wav": "audio/wav", "pdf": "application/pdf"}
 Record = TypeVar("Record")
 
 

@@ -133,11 +133,7 @@ def credentials_check(provider: str) -> Result:
 
 
 def _call_provider(
-    provider: str,
-    ask: Callable[[], Answered],
-    ended: Callable[[Answered], Result],
-    *,
-    sends: bool,
+    provider: str, ask: Callable[[], Answered], ended: Callable[[Answered], Result], *, sends: bool
 ) -> Result:
     """Run ``ask`` and return its result with the time it took; errors as text without secrets.
 
@@ -294,12 +290,7 @@ RIGHT = "dashboard.operate_server"
 
 
 def operations_page(
-    request: HttpRequest,
-    name: str,
-    *,
-    title: str,
-    context: Mapping[str, Any],
-    status: int = 200,
+    request: HttpRequest, name: str, *, title: str, context: Mapping[str, Any], status: int = 200
 ) -> TemplateResponse:
     """Return the page of a tab, from its template in templates/admin/operations/."""
     template = f"admin/operations/{name}.html"

@@ -216,9 +216,7 @@ def _alone() -> Iterator[None]:
 
 
 def _put_back(
-    archive: ArchiveReader,
-    write_keys: WriteKeys,
-    progress: Callable[[int, int], None],
+    archive: ArchiveReader, write_keys: WriteKeys, progress: Callable[[int, int], None]
 ) -> None:
     """Restore the rows in one transaction."""
     manifest = archive.manifest

@@ -21,9 +21,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     TruthFilter,
 )
 from memoryproject.foundation.retrieval.query import with_words
-from sessions_app.memories.api.serializers import (
-    EqualMetadata,
-)
+from sessions_app.memories.api.serializers import EqualMetadata
 from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
 
 

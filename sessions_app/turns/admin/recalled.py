@@ -107,10 +107,7 @@ def recalled_rows(entries: Iterable[dict[str, Any]]) -> list[RecalledRow]:
 
 
 def _row(
-    place: int,
-    entry: dict[str, Any],
-    memories: dict[str, Memory],
-    messages: dict[str, Message],
+    place: int, entry: dict[str, Any], memories: dict[str, Memory], messages: dict[str, Message]
 ) -> RecalledRow:
     key = str(entry.get("id", ""))
     source = str(entry.get("source", ""))

@@ -179,12 +179,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
             chat_id=turn.chat_id,
         )
 
-    new = NewMemory(
-        content=text,
-        visibility=str(visibility),
-        chat_id=chat_id,
-        source="staff",
-    )
+    new = NewMemory(content=text, visibility=str(visibility), chat_id=chat_id, source="staff")
     (remembered,) = memories_remember(
         memories=[new], embedder=embedder(), actor=actor, before_storing=record
     )

@@ -9,12 +9,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.db.models import QuerySet
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    HttpResponseRedirect,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -25,11 +20,7 @@ from memories_app.store.remember import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, period_named
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
-from memoryproject.foundation.audit.audit_events import (
-    staff_actor,
-    staff_read_record,
-    staff_record,
-)
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record, staff_record
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn

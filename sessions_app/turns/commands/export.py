@@ -15,13 +15,7 @@ from sessions_app.conversations.facade import text_for
 from sessions_app.models import Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.turns.commands.list_numbers import visible_to
-from sessions_app.turns.commands.replies import (
-    is_owners,
-    lines_of,
-    list_of,
-    person,
-    system_text,
-)
+from sessions_app.turns.commands.replies import is_owners, lines_of, list_of, person, system_text
 from sessions_app.turns.reply_store import Draft
 
 # More would flood a phone; staff can export a longer list.

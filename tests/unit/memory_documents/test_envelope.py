@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from memories_app.memory_document_format.envelope import (
-    content_read,
-    envelope_read,
-    envelope_saved,
-)
+from memories_app.memory_document_format.envelope import content_read, envelope_read, envelope_saved
 from memories_app.memory_document_format.names import CATEGORIES
 from memories_app.memory_document_format.strict_json import MemoryDocumentInvalidError
 from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems

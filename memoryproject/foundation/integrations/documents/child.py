@@ -57,9 +57,7 @@ def _read(size: int, pages: int, characters: int) -> dict[str, object]:
     try:
         # Imported after the limits are set.
         from memoryproject.foundation.errors.stored_errors import error_to_column  # noqa: PLC0415
-        from memoryproject.foundation.integrations.documents.read_document import (  # noqa: PLC0415
-            read_document,
-        )
+        from memoryproject.foundation.integrations.documents.read_document import read_document  # noqa: PLC0415
         from memoryproject.foundation.integrations.documents.sniffing import (  # noqa: PLC0415
             DocumentError,
             DocumentLimits,

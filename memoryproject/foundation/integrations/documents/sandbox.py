@@ -71,10 +71,7 @@ class SandboxExtractor:
     def _command(self) -> list[str]:
         limits = self.limits
         numbers = (limits.size, limits.pages, limits.seconds, limits.memory, limits.characters)
-        return [
-            *(sys.executable, "-E", "-s", "-B", "-X", "utf8", "-m", _CHILD),
-            *map(str, numbers),
-        ]
+        return [*(sys.executable, "-E", "-s", "-B", "-X", "utf8", "-m", _CHILD), *map(str, numbers)]
 
     def _answer_of(self, child: subprocess.Popen[bytes]) -> bytes:
         """Return the child's output.

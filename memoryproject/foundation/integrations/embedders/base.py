@@ -45,8 +45,7 @@ class WrongDimensionsError(EmbedderError):
 
     def __init__(self, model: str, *, given: int, known: int) -> None:
         super().__init__(
-            ErrorText("dimensions_wrong", model=model, given=given, known=known),
-            permanent=True,
+            ErrorText("dimensions_wrong", model=model, given=given, known=known), permanent=True
         )
         self.given = given
         self.known = known

@@ -133,8 +133,7 @@ def _load() -> _Model:
         tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
     except Exception as error:  # the tokenizer's loader raises bare Exceptions
         raise EmbedderError(
-            ErrorText("wordllama_missing", kind=type(error).__name__),
-            permanent=True,
+            ErrorText("wordllama_missing", kind=type(error).__name__), permanent=True
         ) from error
     empty = {WORD_START, *(f"<0x{byte:02X}>" for byte in range(256))}
     # Not get_vocab: it makes a dictionary of all pieces.

@@ -81,9 +81,7 @@ class ChatMessage:
 
 
 def message_tokens(
-    content: str,
-    tool_calls: Sequence[Mapping[str, Any]] = (),
-    pictures: Sequence[Picture] = (),
+    content: str, tool_calls: Sequence[Mapping[str, Any]] = (), pictures: Sequence[Picture] = ()
 ) -> int:
     """Return an estimate of a message's tokens: of its text, its tool calls and its pictures."""
     tokens = estimate_tokens(content) + PICTURE_TOKENS * len(pictures)

@@ -19,10 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from storages.backends.s3 import S3Storage
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.media_storage.base import (
-    MediaStorage,
-    MediaStorageError,
-)
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.outside_services.guards import (
     REFUSED_WEIGHT,
     TIMEOUT_WEIGHT,

@@ -122,9 +122,7 @@ def failed(answer: httpx.Response) -> MediaError:
         return MediaError(f"HTTP {status} instead of the file", code="gone", permanent=True)
     again = status >= 500 or status in (408, 425, 429)
     return MediaError(
-        f"HTTP {status} instead of the file",
-        permanent=not again,
-        retry_after=retry_after(answer),
+        f"HTTP {status} instead of the file", permanent=not again, retry_after=retry_after(answer)
     )
 
 
@@ -202,9 +200,7 @@ def _file_client(source: Source, url: str, deadline: float) -> httpx.Client:
     """
     if source.is_stand_in or source.transport:
         return _client(source, url)
-    from memoryproject.foundation.integrations.network.checked_transport import (  # noqa: PLC0415 slow
-        checked_client,
-    )
+    from memoryproject.foundation.integrations.network.checked_transport import checked_client  # noqa: PLC0415 slow
 
     return checked_client(
         source.rules,

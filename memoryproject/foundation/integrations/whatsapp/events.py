@@ -303,9 +303,7 @@ def location_content(*, name: str, address: str, place: Fields) -> Content | Non
         return None
     details = compact(name=name, address=address, latitude=latitude, longitude=longitude)
     return Content(
-        kind="location",
-        text=f"{named or 'Location'} {pin}".strip(),
-        metadata={"location": details},
+        kind="location", text=f"{named or 'Location'} {pin}".strip(), metadata={"location": details}
     )
 
 

@@ -6,8 +6,6 @@ import re
 
 from memoryproject.foundation.text.characters import cut_between_characters
 
-__all__ = ["split_text", "text_length", "to_whatsapp"]
-
 # Placeholders for parts that later steps must not change; they can't occur in a text that we send.
 _KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
 

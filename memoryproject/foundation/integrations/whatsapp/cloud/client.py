@@ -128,10 +128,7 @@ class CloudProvider:
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one approved template, with the values of its body's variables. Raises SendError."""
-        about: dict[str, Any] = {
-            "name": template.name,
-            "language": {"code": template.language},
-        }
+        about: dict[str, Any] = {"name": template.name, "language": {"code": template.language}}
         if template.parameters:
             values = [{"type": "text", "text": value} for value in template.parameters]
             about["components"] = [{"type": "body", "parameters": values}]

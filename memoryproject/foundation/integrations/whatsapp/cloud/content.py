@@ -114,10 +114,7 @@ class Change:
     def _body(self, value: dict[str, Any]) -> dict[str, Any]:
         around = {key: self.entry[key] for key in ("id", "time") if key in self.entry}
         change = {"field": self.field, "value": value}
-        return {
-            "object": "whatsapp_business_account",
-            "entry": [{**around, "changes": [change]}],
-        }
+        return {"object": "whatsapp_business_account", "entry": [{**around, "changes": [change]}]}
 
     def head(self, raw: dict[str, Any], key: str = "") -> dict[str, Any]:
         """Return the fields that every event has. Without an own key, the content is the key."""
@@ -209,11 +206,7 @@ def _media(kind: str) -> Reader:
 
 def _location(message: Fields) -> Content | None:
     place = message.at("location")
-    return location_content(
-        name=place.text("name"),
-        address=place.text("address"),
-        place=place,
-    )
+    return location_content(name=place.text("name"), address=place.text("address"), place=place)
 
 
 def _contacts(message: Fields) -> Content | None:

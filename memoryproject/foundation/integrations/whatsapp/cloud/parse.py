@@ -275,8 +275,7 @@ def _old(message: Fields, system: Fields) -> Party:
     )
     phone = message.phone("from") or system.phone("customer")
     return Party(
-        phone=phone or phone_digits(before) or None,
-        bsuid=named if named != current else None,
+        phone=phone or phone_digits(before) or None, bsuid=named if named != current else None
     )
 
 
@@ -289,9 +288,7 @@ def _new(system: Fields) -> Party:
 
 def _new_user_id(system: Fields) -> str:
     return bsuid_of(
-        system.get("user_id"),
-        system.get("new_user_id"),
-        system.at("user_id").get("current"),
+        system.get("user_id"), system.get("new_user_id"), system.at("user_id").get("current")
     )
 
 

@@ -18,11 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendError,
     SendResult,
 )
-from memoryproject.foundation.integrations.whatsapp.downloading import (
-    Source,
-    download,
-    post_object,
-)
+from memoryproject.foundation.integrations.whatsapp.downloading import Source, download, post_object
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.content import real_text
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields

@@ -122,11 +122,7 @@ def _media(kind: str) -> Reader:
         if not url:
             provider_type = data.text("typeMessage")
             return unsupported(provider_type, caption, errors=_errors(data))
-        media = Media(
-            url=url,
-            mime_type=found.text("mimeType"),
-            filename=found.text("fileName"),
-        )
+        media = Media(url=url, mime_type=found.text("mimeType"), filename=found.text("fileName"))
         shown = _media_kind(kind, found, media.mime_type)
         renamed = data.text("typeMessage") if kind == "document" != shown else ""
         return Content(

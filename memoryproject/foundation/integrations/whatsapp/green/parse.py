@@ -161,12 +161,7 @@ def _read_message(body: Body) -> Event:
     if not party.addresses():
         return body.ignored("a message without a sender", key)
     group_id = _group_of(body.sender.text("chatId"))
-    about = {
-        **body.head(key),
-        "party": party,
-        "timestamp": body.timestamp,
-        "group_id": group_id,
-    }
+    about = {**body.head(key), "party": party, "timestamp": body.timestamp, "group_id": group_id}
     if provider_type in _ABOUT_ANOTHER:
         return _about_another(body, data, about)
     return _inbound(body, data, about)
@@ -247,9 +242,7 @@ def _person(*addresses: str, name: str = "", phone: str = "") -> Party:
         if "@" in address and not _phone_of(address) and _group_of(address) is None
     ]
     return Party(
-        phone=next(iter(phones), phone) or None,
-        other=next(filter(None, others), None),
-        name=name,
+        phone=next(iter(phones), phone) or None, other=next(filter(None, others), None), name=name
     )
 
 
