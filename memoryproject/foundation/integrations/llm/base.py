@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -92,6 +93,19 @@ def message_tokens(
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A call of a function that the model asks for. ``arguments``: JSON, as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+    def as_dict(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": self.arguments}
+        return {"id": self.id, "type": "function", "function": function}
+
+
+@dataclass(frozen=True)
 class AnswerSchema:
     """The format of a structured answer: a JSON Schema of an object, and its name."""
 
@@ -110,13 +124,22 @@ class ChatRequest:
     describes the format.
 
     ``max_reply_tokens``: the model writes at most so many tokens; None: as many as its server lets
-    it write.
+    it write. ``tools``: functions that the model may ask for, in OpenAI's form; one that can't call
+    any gets none.
     """
 
     messages: Sequence[ChatMessage]
     recalled: Sequence[str] = field(default_factory=tuple)
     answer_schema: AnswerSchema | None = None
     max_reply_tokens: int | None = None
+    tools: Sequence[Mapping[str, Any]] = ()
+
+
+class Finish(Enum):
+    """How a model's answer ended: by itself, or at the limit of its length."""
+
+    WHOLE = "whole"
+    CUT = "cut"
 
 
 @dataclass(frozen=True)
@@ -124,7 +147,8 @@ class Completion:
     """A model's answer.
 
     Token counts are None where the model doesn't report them. ``is_recital``: the answer only lists
-    what was recalled, and adds no knowledge of its own.
+    what was recalled, and adds no knowledge of its own. ``tool_calls``: what the model wants to be
+    called before it answers; the text may be empty then.
     """
 
     text: str
@@ -133,6 +157,8 @@ class Completion:
     completion_tokens: int | None = None
     attempts: int = 1
     is_recital: bool = False
+    finish: Finish = Finish.WHOLE
+    tool_calls: Sequence[ToolCall] = ()
 
 
 class ChatModelError(CallError):
