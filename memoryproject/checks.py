@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.configured import model_server
 from memoryproject.foundation.integrations.llm.base import model_tokens
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
@@ -121,10 +122,13 @@ def providers_are_whole(**_: Any) -> list[CheckMessage]:
 @register(SETTINGS)
 def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
     """Check the API keys. OpenAI itself needs one; a compatible server may not."""
-    uses = [name for name in ("CHAT_MODEL", "EMBEDDER") if getattr(settings, name) == "openai"]
-    speech = bool(settings.TRANSCRIPTION_MODEL)
-    if settings.OPENAI_API_KEY or "api.openai.com" not in settings.OPENAI_BASE_URL:
-        return []
+    servers = {"CHAT_MODEL": "", "EMBEDDER": "EMBEDDING"}
+    uses = [
+        name
+        for name, server in servers.items()
+        if getattr(settings, name) == "openai" and model_server(server).needs_key
+    ]
+    speech = bool(settings.TRANSCRIPTION_MODEL) and model_server("TRANSCRIPTION").needs_key
     if not uses and not speech:
         return []
     names = ErrorText("two_models") if len(uses) == 2 else "".join(uses)
@@ -142,13 +146,14 @@ def budget_can_be_counted(**_: Any) -> list[CheckMessage]:
     """Check that each model has a price if there is a budget: without one it would never end."""
     if not settings.CLIENTS_DAILY_BUDGET or settings.CHAT_MODEL == "offline":
         return []
+    models = (settings.OPENAI_MODEL, settings.OPENAI_FALLBACK_MODEL, *settings.COMPARISON_MODELS)
     return [
         Error(
             ErrorText("budget_without_price", model=model),
             hint=ErrorText("budget_hint", model=model),
             id="memory.E006",
         )
-        for model in (settings.OPENAI_MODEL, *settings.COMPARISON_MODELS)
+        for model in filter(None, models)
         if model_tokens(model, 1, 1, settings.MODEL_PRICES).cost is None
     ]
 

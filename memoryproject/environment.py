@@ -248,6 +248,31 @@ class WhatsAppIds(Words):
         return frozenset(words)
 
 
+class JsonObject(Setting):
+    """An object in JSON, such as {"temperature": 0.3}."""
+
+    def parse(self, text: str) -> dict[str, Any]:
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if isinstance(found, dict):
+            return found
+        raise InvalidSetting("setting_json", "…" if self.secret else text)
+
+
+class HttpHeaders(JsonObject):
+    """HTTP headers as an object in JSON, such as {"X-Title": "Our shop"}."""
+
+    def parse(self, text: str) -> dict[str, Any]:
+        found = super().parse(text)
+        for name, value in found.items():
+            is_name = re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name) is not None
+            if not is_name or not isinstance(value, str) or not re.fullmatch(r"[ -~]*", value):
+                raise InvalidSetting("setting_headers", name)
+        return found
+
+
 class Prices(Words):
     """Prices such as gpt-4o-mini=0.15/0.60: of a million input and output tokens, by model."""
 

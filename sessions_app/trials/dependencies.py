@@ -6,12 +6,11 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.configured import configured_chat_model
+from memoryproject.foundation.integrations.configured import configured_chat_model, model_server
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.process.jobs import enqueue
 
 OFFLINE = "offline"
-OPENAIS_OWN = "api.openai.com"
 
 
 def trial_models() -> list[str]:
@@ -21,7 +20,7 @@ def trial_models() -> list[str]:
     """
     if settings.CHAT_MODEL == OFFLINE:
         return [OFFLINE]
-    if OPENAIS_OWN in settings.OPENAI_BASE_URL and not settings.OPENAI_API_KEY:
+    if model_server().needs_key:
         return []
     return list(dict.fromkeys([settings.OPENAI_MODEL, *settings.COMPARISON_MODELS]))
 

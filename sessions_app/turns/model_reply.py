@@ -22,8 +22,13 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatModelError,
     ChatRequest,
     Completion,
+    Finish,
     Picture,
     recited_lines,
+)
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import (
+    text_within,
+    whole_sentences,
 )
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.process.tracing import span
@@ -165,6 +170,8 @@ def _retry_later(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
 
 logger = logging.getLogger(__name__)
 
+# The code of the error of a filter of content.
+FILTERED = "model_filtered"
 # Each time about half of the prompt is sent.
 MAX_SHORTENINGS = 4
 
@@ -210,6 +217,9 @@ def model_reply(
         draft.model = dependencies.chat_model.name
         recited_texts = _recited(composed.prompt, material)
         draft.text = text_for("apology", turn.chat.language)
+        if getattr(draft.error, "code", "") == FILTERED:
+            draft.text = text_for("answer_filtered", turn.chat.language)
+            recited_texts = []
         if recited_texts:
             lines = recited_lines(recited_texts)
             draft.text = recital(lines, turn.chat.language, "recital_unavailable")
@@ -220,7 +230,9 @@ def model_reply(
     else:
         completion = answered.completion
         draft.text = completion.text
-        if completion.is_recital:
+        if not completion.is_recital:
+            _cut(draft, completion, turn, dependencies)
+        else:
             heading = "nearest" if is_nearest else "recital"
             draft.text = recital(completion.text, turn.chat.language, heading)
         draft.is_system_text = completion.is_recital
@@ -231,6 +243,23 @@ def model_reply(
     if recalled.degraded and not draft.is_apology:
         draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
     return draft
+
+
+def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Dependencies) -> None:
+    """End an answer that is too long with a whole sentence, and say so.
+
+    It may be longer than the model could write, or than what is sent.
+    """
+    written = completion.text.rstrip()
+    note = text_for("answer_cut", turn.chat.language)
+    if completion.finish is Finish.CUT:
+        draft.text = f"{whole_sentences(written)}\n\n{note}"
+    provider = dependencies.providers.get(turn.provider)
+    if provider is not None:
+        parts = dependencies.rules.max_reply_parts
+        draft.text = text_within(draft.text, provider.text_limit, parts, note)
+    if draft.text != completion.text:
+        draft.left_out["answer_cut"] = True
 
 
 def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> Answered:

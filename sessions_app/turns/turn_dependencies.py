@@ -35,6 +35,7 @@ class AnswerRules:
     history_max_messages: int | None = None
     max_context_tokens: int | None = None
     max_reply_tokens: int | None = None
+    max_reply_parts: int = 4
     max_answer_age: timedelta = timedelta(hours=24)
     deadline: timedelta = timedelta(seconds=60)
     time_zone: str = "UTC"

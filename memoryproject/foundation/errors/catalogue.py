@@ -254,6 +254,8 @@ SETTINGS = {
     ),
     "setting_emails": _("%(name)s must hold e-mail addresses, separated by commas"),
     "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
+    "setting_json": _("%(name)s must be an object in JSON, such as {}"),
+    "setting_headers": _("%(name)s must be an object in JSON of names and texts of HTTP headers"),
     "setting_prices": _(
         "%(name)s must hold prices such as gpt-4o-mini=0.15/0.60, separated by commas"
     ),

@@ -5,8 +5,10 @@ Each is called through the circuit breaker of its service.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -17,15 +19,47 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatModel,
     ChatRequest,
     Completion,
+    FallbackChatModel,
     OfflineChatModel,
 )
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
-from memoryproject.foundation.integrations.retry import do_nothing
+from memoryproject.foundation.integrations.retry import DELAYS, do_nothing
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.posting import trusted
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.outside_services.breaker import ServiceGuard
+from memoryproject.foundation.outside_services.breaker import ServiceGuard, SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
+
+OPENAIS_OWN = "api.openai.com"
+
+
+@dataclass(frozen=True)
+class ModelServer:
+    """A server of models, as the settings name it. ``headers``: pairs of name and value."""
+
+    url: str
+    key: str
+    headers: tuple[tuple[str, str], ...] = ()
+    api_version: str = ""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it has no key and is OpenAI's own, which needs one."""
+        return not self.key and OPENAIS_OWN in self.url
+
+
+def model_server(settings_of: str = "") -> ModelServer:
+    """Return the server of EMBEDDING, TRANSCRIPTION or OPENAI_FALLBACK, by default the common one.
+
+    What isn't set for it is that of the common one. Headers are for the common server alone.
+    """
+    common = settings.OPENAI_BASE_URL
+    url = settings_of and getattr(settings, f"{settings_of}_BASE_URL") or common
+    key = settings_of and getattr(settings, f"{settings_of}_API_KEY") or settings.OPENAI_API_KEY
+    if url != common:
+        return ModelServer(url, key)
+    headers = tuple(settings.MODEL_HEADERS.items())
+    return ModelServer(url, key, headers, settings.OPENAI_API_VERSION)
 
 
 def configured_transcriber() -> Transcriber | None:
@@ -33,19 +67,24 @@ def configured_transcriber() -> Transcriber | None:
     if not settings.TRANSCRIPTION_MODEL:
         return None
     return _openai_transcriber(
-        settings.OPENAI_API_KEY,
-        settings.OPENAI_BASE_URL,
-        settings.TRANSCRIPTION_MODEL,
-        settings.MODEL_TIMEOUT_SECONDS,
+        model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL, settings.MODEL_TIMEOUT_SECONDS
     )
 
 
 @lru_cache(maxsize=4)
-def _openai_transcriber(api_key: str, base_url: str, model: str, timeout: float) -> Transcriber:
+def _openai_transcriber(server: ModelServer, model: str, timeout: float) -> Transcriber:
     from memoryproject.foundation.integrations.openai_transcriber import OpenAITranscriber  # noqa: PLC0415 slow
 
-    guard = service_guard(str(ServiceName.TRANSCRIBER), base_url, model)
-    return OpenAITranscriber(api_key, base_url, model, timeout=timeout, guard=guard)
+    guard = service_guard(str(ServiceName.TRANSCRIBER), server.url, model)
+    return OpenAITranscriber(
+        server.key,
+        server.url,
+        model,
+        timeout=timeout,
+        guard=guard,
+        headers=server.headers,
+        api_version=server.api_version,
+    )
 
 
 def configured_chat_model(model: str = "") -> ChatModel:
@@ -65,7 +104,7 @@ class LateChatModel:
     name = "openai"
 
     def __init__(self, model: str = "") -> None:
-        """``model``: its name on the server; by default OPENAI_MODEL."""
+        """``model``: its name on the server; by default OPENAI_MODEL, with its fallback."""
         self._model = model
 
     def complete(
@@ -75,21 +114,38 @@ class LateChatModel:
         return self.loaded().complete(request, before_attempt=before_attempt)
 
     def loaded(self) -> ChatModel:
-        return _openai_chat(
-            settings.OPENAI_API_KEY,
-            settings.OPENAI_BASE_URL,
-            self._model or settings.OPENAI_MODEL,
-            settings.MODEL_TIMEOUT_SECONDS,
+        extra = json.dumps(settings.MODEL_EXTRA_BODY)
+        timeout = settings.MODEL_TIMEOUT_SECONDS
+        first = self._model or settings.OPENAI_MODEL
+        fallback = "" if self._model else settings.OPENAI_FALLBACK_MODEL
+        if not fallback:
+            return _openai_chat(model_server(), first, timeout, extra, DELAYS)
+        return FallbackChatModel(
+            _openai_chat(model_server(), first, timeout, extra, DELAYS[:1]),
+            _openai_chat(model_server("OPENAI_FALLBACK"), fallback, timeout, "{}", DELAYS),
         )
 
 
 @lru_cache(maxsize=16)
-def _openai_chat(api_key: str, base_url: str, model: str, timeout: float) -> ChatModel:
+def _openai_chat(
+    server: ModelServer, model: str, timeout: float, extra_body: str, delays: tuple[float, ...]
+) -> ChatModel:
     """Return one instance for all turns: it keeps its connections open."""
     from memoryproject.foundation.integrations.llm.openai_chat import OpenAIChatModel  # noqa: PLC0415 slow
 
-    guard = service_guard(str(ServiceName.CHAT_MODEL), base_url, model)
-    return OpenAIChatModel(api_key, base_url, model, timeout=timeout, guard=guard)
+    name = str(ServiceName.CHAT_MODEL)
+    return OpenAIChatModel(
+        server.key,
+        server.url,
+        model,
+        timeout=timeout,
+        delays=delays,
+        guard=service_guard(name, server.url, model),
+        traits=SharedTraits(name, service_target(server.url, model)),
+        headers=server.headers,
+        api_version=server.api_version,
+        extra_body=json.loads(extra_body),
+    )
 
 
 def configured_context_limit() -> ContextLimit:
@@ -126,6 +182,11 @@ def load_models_early() -> None:
 
 def service_guard(name: str, url: str, model: str = "") -> ServiceGuard:
     """Return the breaker of a service, which is told apart by its model and host."""
+    return ServiceGuard(name, service_target(url, model))
+
+
+def service_target(url: str, model: str = "") -> str:
+    """Return what tells services of one name apart: the model and the host."""
     parts = urlsplit(url)
     host = f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-    return ServiceGuard(name, f"{model} at {host}" if model else host)
+    return f"{model} at {host}" if model else host

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -47,12 +47,21 @@ class OpenAITranscriber:
         timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
         guard: Guard | None = None,
+        headers: Sequence[tuple[str, str]] = (),
+        api_version: str = "",
     ) -> None:
-        from memoryproject.foundation.integrations.openai_api import OpenAIConnection  # noqa: PLC0415 slow
+        from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection  # noqa: PLC0415 slow
 
         self.model = model
         self._sleep = sleep
-        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
+        self._connection = OpenAIConnection(
+            api_key,
+            base_url,
+            timeout=timeout,
+            guard=guard,
+            headers=headers,
+            api_version=api_version,
+        )
 
     def close(self) -> None:
         self._connection.close()
@@ -72,7 +81,7 @@ class OpenAITranscriber:
         return Transcript(text=text, model=self.model)
 
     def _ask(self, named: tuple[str, bytes, str]) -> str:
-        from memoryproject.foundation.integrations.openai_api import unreadable_answer  # noqa: PLC0415 slow
+        from memoryproject.foundation.integrations.llm.openai_api import unreadable_answer  # noqa: PLC0415 slow
 
         def request(client: openai.OpenAI) -> str:
             answer = client.audio.transcriptions.create(

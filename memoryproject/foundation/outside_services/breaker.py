@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import math
+import time
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -19,6 +21,9 @@ from memoryproject.foundation.outside_services.guards import (
 from memoryproject.foundation.outside_services.models import BreakerState, OutsideService
 
 logger = logging.getLogger(__name__)
+
+# So long a process goes on with what it read of a server, whatever others learn or staff reset.
+READ_AGAIN_SECONDS = 5.0
 
 # Longer than any single call: a trial whose process was killed doesn't keep the service paused.
 TRIAL = timedelta(minutes=3)
@@ -108,3 +113,36 @@ class ServiceGuard:
         values |= {"sick_since": None, "opened_at": None, "trial_until": None, "error": ""}
         if self._rows.exclude(state=BreakerState.CLOSED).update(**values):
             logger.warning("%s answers again.", service)
+
+
+class SharedTraits:
+    """What one server accepts, shared by all processes; its key is that of ServiceGuard."""
+
+    def __init__(self, name: str, target: str) -> None:
+        self._key = {"name": name, "target": target[:300]}
+        self._learned: Mapping[str, Any] = {}
+        self._read_at = -math.inf
+
+    def load(self) -> Mapping[str, Any]:
+        """See TraitsStore.load. Where the database is out of reach, what was known last counts."""
+        if time.monotonic() - self._read_at < READ_AGAIN_SECONDS:
+            return self._learned
+        try:
+            found = OutsideService.objects.filter(**self._key).values_list("learned", flat=True)
+            self._learned = found.first() or {}
+            self._read_at = time.monotonic()
+        except Error as error:
+            logger.warning("What %s accepts can't be read: %s", self._key["target"], error)
+        return self._learned
+
+    def save(self, learned: Mapping[str, Any]) -> None:
+        """See TraitsStore.save."""
+        self._learned = learned
+        try:
+            OutsideService.objects.update_or_create(
+                **self._key, defaults={"learned": dict(learned)}
+            )
+        except Error as error:
+            logger.warning("What %s accepts can't be stored: %s", self._key["target"], error)
+            return
+        logger.warning("Requests to %s are adapted from now on: %s", self._key["target"], learned)

@@ -37,7 +37,8 @@ class OutsideService(models.Model):
 
     ``failures`` counts those since the last success. ``sick_since``: when the breaker opened after
     the last success. ``opened_at``: when it was last opened. ``trial_until``: until then the one
-    process that tries the service again may take.
+    process that tries the service again may take. ``learned``: what the server accepts (see
+    server_traits.py).
     """
 
     name = models.CharField(_("name"), max_length=32, choices=ServiceName.choices)
@@ -51,6 +52,8 @@ class OutsideService(models.Model):
     opened_at = models.DateTimeField(_("opened at"), null=True, blank=True)
     trial_until = models.DateTimeField(_("trial until"), null=True, blank=True)
     changed_at = models.DateTimeField(_("changed at"), default=timezone.now)
+    # Processes of an earlier version, which don't know it, go on storing rows.
+    learned = models.JSONField(_("learned"), default=dict, db_default={}, blank=True)
 
     class Meta:
         verbose_name = _("outside service")

@@ -23,7 +23,7 @@ _SHORT_LINE = 0.6
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*")
 # A full stop with the closing quotes and brackets after it, then a space; or a line's end.
-_SENTENCE_END = re.compile("[.!?…؟۔।։׃][\"'”’»)\\]״׳]*(?=\\s)|[。！？][」』”’）]*|(?=\\n)")
+SENTENCE_END = re.compile("[.!?…؟۔।։׃][\"'”’»)\\]״׳]*(?=\\s)|[。！？][」』”’）]*|(?=\\n)")
 _LIST_ITEM = re.compile(r"\n\s*(?:[-*•–—·▪◦]|\(?(?:\d{1,3}|[^\W\d])[.)])\s")
 _STOPPED = re.compile("[.!?…؟۔।։׃。！？;,،][\"'”’»)\\]״׳]*$")
 _MARKDOWN_HEADING = re.compile(r"#{1,6}\s")
@@ -137,7 +137,7 @@ def _stretches(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     place = line = start
     longest = max(map(len, text[start:end].split("\n")))
-    for found in _SENTENCE_END.finditer(text, start, end):
+    for found in SENTENCE_END.finditer(text, start, end):
         goes_on = False
         if not found.group():
             goes_on = not _line_ends_sentence(text, line, found.start(), longest)

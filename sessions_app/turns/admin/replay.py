@@ -277,6 +277,8 @@ def _left_out(record: dict[str, Any]) -> list[str]:
         sentences.append(_("The messages between the summary and the history were shortened."))
     counts = ((text, number(name)) for name, text in _LEFT_OUT_COUNTS.items())
     sentences += [text % {"n": count} for text, count in counts if count]
+    if record.get("answer_cut"):
+        sentences.append(_("The end of the answer: it was longer than may be written or sent."))
     if record.get("recall_degraded"):
         sentences.append(_("A part of memory could not be searched at that moment."))
     return sentences

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import math
 import re
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-from openai import OpenAI
-from openai.types import CreateEmbeddingResponse
+from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.embedders.base import (
@@ -21,7 +22,14 @@ from memoryproject.foundation.integrations.embedders.base import (
     WrongDimensionsError,
     unit_vector,
 )
-from memoryproject.foundation.integrations.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection, unreadable_answer
+from memoryproject.foundation.integrations.llm.reading import failure_of, json_of
+from memoryproject.foundation.integrations.llm.server_traits import (
+    Traits,
+    TraitsStore,
+    UnsharedTraits,
+    embedding_learned_from,
+)
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
 from memoryproject.foundation.outside_services.guards import Guard
 
@@ -40,9 +48,10 @@ PREFIXES = {"e5": ("query:", "passage:"), "nomic-embed-text": ("search_query:", 
 
 # The API accepts 8,192 tokens a text and 300,000 a request. A token is at least one byte, so byte
 # limits hold in every language without a tokenizer.
-MAX_BYTES_PER_TEXT = 8_000
+MAX_TOKENS_PER_TEXT = 8_000
 MAX_BYTES_PER_REQUEST = 300_000
 MAX_TEXTS_PER_REQUEST = 256
+PATH = "/embeddings"
 
 
 def prefixes_of(model: str) -> tuple[str, str]:
@@ -60,6 +69,9 @@ class OpenAIEmbedder:
 
     dimensions: requests shorter vectors from text-embedding-3 models; for other models it is the
     expected size. If omitted: the known size, or the size in the server's first response.
+
+    batch: how many texts a call takes at most; max_tokens: how long a text may be. What the server
+    refuses of them is learned, see server_traits.py. headers, api_version: see OpenAIConnection.
     """
 
     def __init__(
@@ -73,6 +85,11 @@ class OpenAIEmbedder:
         timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
         guard: Guard | None = None,
+        traits: TraitsStore | None = None,
+        headers: Sequence[tuple[str, str]] = (),
+        api_version: str = "",
+        batch: int = MAX_TEXTS_PER_REQUEST,
+        max_tokens: int = MAX_TOKENS_PER_TEXT,
     ) -> None:
         """Raises ValueError for invalid dimensions and for a URL that isn't http(s)."""
         known = KNOWN_DIMENSIONS.get(model)
@@ -81,7 +98,17 @@ class OpenAIEmbedder:
         self._requested = dimensions if shortened else None
         self._dimensions = dimensions or known
         self._model = model
-        self._connection = OpenAIConnection(api_key, base_url, timeout=timeout, guard=guard)
+        self._connection = OpenAIConnection(
+            api_key,
+            base_url,
+            timeout=timeout,
+            guard=guard,
+            headers=headers,
+            api_version=api_version,
+        )
+        self._traits = traits or UnsharedTraits()
+        self._batch = batch
+        self._max_bytes = max_tokens
         self._sleep = sleep
         self._query_prefix, self._passage_prefix = (f"{each} " if each else "" for each in prefixes)
         shown = [f":{dimensions}"] if shortened else []
@@ -111,9 +138,25 @@ class OpenAIEmbedder:
         return self._embed_prefixed(texts, self._query_prefix)
 
     def _embed_prefixed(self, texts: Sequence[str], prefix: str) -> list[list[float]]:
-        pieces = [[prefix + piece for piece in _pieces(text)] for text in texts]
+        known = traits = Traits.of(self._traits.load())
+        while True:
+            try:
+                vectors = self._embed_in_form(texts, prefix, traits)
+            except _OtherFormNamed as refusal:
+                traits = refusal.traits
+            else:
+                break
+        if traits != known:
+            self._traits.save(traits.record())
+        return vectors
+
+    def _embed_in_form(
+        self, texts: Sequence[str], prefix: str, traits: Traits
+    ) -> list[list[float]]:
+        longest = min(self._max_bytes, traits.text_bytes or self._max_bytes)
+        pieces = [[prefix + piece for piece in _pieces(text, longest)] for text in texts]
         flat = [piece for group in pieces for piece in group]
-        vectors = self._embed_all(flat)
+        vectors = self._embed_all(flat, traits)
         embedded = [_mean(group, vectors) for group in pieces]
         # Only a text without pieces has no vector, and then the server may not have been queried.
         return [vector or [0.0] * self.dimensions for vector in embedded]
@@ -126,23 +169,37 @@ class OpenAIEmbedder:
         """Free the sockets."""
         self._connection.close()
 
-    def _embed_all(self, texts: Sequence[str]) -> Iterator[list[float]]:
-        groups = group_texts(
-            texts, most_texts=MAX_TEXTS_PER_REQUEST, max_bytes=MAX_BYTES_PER_REQUEST
-        )
-        for group in groups:
-            yield from self._embed_group(group)
+    def _embed_all(self, texts: Sequence[str], traits: Traits) -> Iterator[list[float]]:
+        batch = min(self._batch, traits.batch or self._batch)
+        for group in group_texts(texts, most_texts=batch, max_bytes=MAX_BYTES_PER_REQUEST):
+            yield from self._embed_group(group, traits)
 
-    def _embed_group(self, texts: list[str]) -> list[list[float]]:
+    def _embed_group(self, texts: list[str], traits: Traits) -> list[list[float]]:
+        """Return the vectors of one call. Raises EmbedderError and _OtherFormNamed."""
         try:
-            vectors, _ = call_with_retries(lambda: self._ask(texts), sleep=self._sleep)
+            vectors, _ = call_with_retries(lambda: self._ask(texts, traits), sleep=self._sleep)
         except AttemptFailed as failure:
+            other = None
+            if failure.refused:
+                has_dimensions = self._requested is not None
+                other = embedding_learned_from(
+                    failure.words, texts=texts, has_dimensions=has_dimensions, traits=traits
+                )
+            if other is not None:
+                raise _OtherFormNamed(other) from None
             raise EmbedderError.of(failure) from None
         return vectors
 
-    def _ask(self, texts: list[str]) -> list[list[float]]:
-        answer = self._connection.call(lambda client: self._request(client, texts))
-        vectors = _read_vectors(answer, len(texts))
+    def _ask(self, texts: list[str], traits: Traits) -> list[list[float]]:
+        body: dict[str, Any] = {"model": self._model, "input": texts}
+        if not traits.no_base64:
+            body["encoding_format"] = "base64"
+        if self._requested is not None and not traits.no_dimensions:
+            body["dimensions"] = self._requested
+        vectors = self._connection.post(PATH, body, lambda found: read_vectors(found, len(texts)))
+        if self._requested is not None and traits.no_dimensions:
+            # Vectors of such a model may be cut, which is what the server would have done.
+            vectors = [vector[: self._requested] for vector in vectors]
         size = self._dimensions or len(vectors[0])
         wrong = next((len(vector) for vector in vectors if len(vector) != size), None)
         if wrong is not None:
@@ -150,10 +207,13 @@ class OpenAIEmbedder:
         self._dimensions = size
         return [unit_vector(vector) for vector in vectors]
 
-    def _request(self, client: OpenAI, texts: list[str]) -> CreateEmbeddingResponse:
-        if self._requested is None:
-            return client.embeddings.create(model=self._model, input=texts)
-        return client.embeddings.create(model=self._model, input=texts, dimensions=self._requested)
+
+class _OtherFormNamed(Exception):
+    """The server refused the texts, and named what it accepts. ``traits``: what to try."""
+
+    def __init__(self, traits: Traits) -> None:
+        super().__init__("other form")
+        self.traits = traits
 
 
 def _check_dimensions(model: str, dimensions: int | None, known: int | None) -> None:
@@ -167,11 +227,11 @@ def _check_dimensions(model: str, dimensions: int | None, known: int | None) -> 
         raise ValueError(f"The embedding model {model} has {known} dimensions, not {dimensions}")
 
 
-def _pieces(text: str) -> list[str]:
+def _pieces(text: str, max_bytes: int) -> list[str]:
     """Return the pieces that the API accepts; none for a blank text, which it refuses."""
     # Lone surrogates can't be sent. The replacement loses nothing that could be searched.
     clean = text.encode("utf-8", errors="replace").decode("utf-8")
-    return [piece for piece in split_text(clean, MAX_BYTES_PER_TEXT) if piece.strip()]
+    return [piece for piece in split_text(clean, max_bytes) if piece.strip()]
 
 
 def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
@@ -182,23 +242,43 @@ def _mean(pieces: Sequence[str], vectors: Iterator[list[float]]) -> list[float]:
     return unit_vector([math.fsum(column) for column in zip(*weighted, strict=True)])
 
 
-def _read_vectors(answer: CreateEmbeddingResponse, count: int) -> list[list[float]]:
-    """Return one vector for each text, in order. The SDK doesn't check what it parses."""
+def read_vectors(body: bytes, count: int) -> list[list[float]]:
+    """Return one vector for each of ``count`` texts, in their order. Raises AttemptFailed.
+
+    Some servers number none of them, or all by 0: those are in order.
+    """
+    answer = json_of(body)
+    data = answer.get("data") if isinstance(answer, Mapping) else None
+    if not isinstance(data, list):
+        raise failure_of(answer, body)
     try:
-        by_index = {int(item.index): _numbers(item.embedding) for item in answer.data}
-        vectors = [by_index[place] for place in range(count)]
+        vectors = [_numbers(item["embedding"]) for item in data]
+        places = [item.get("index") for item in data]
     except (AttributeError, LookupError, TypeError, ValueError):
         raise unreadable_answer() from None
-    if len(answer.data) != count:
+    if len(vectors) != count:
+        raise unreadable_answer()
+    if len(set(map(str, places))) > 1 or count == 1 and places != [None]:
+        by_place = dict(zip(map(str, places), vectors, strict=True))
+        vectors = [by_place.get(str(place), []) for place in range(count)]
+    if not all(vectors):
         raise unreadable_answer()
     return vectors
 
 
-def _numbers(values: Sequence[float]) -> list[float]:
-    """Return the values as floats.
+def _numbers(values: object) -> list[float]:
+    """Return the values as floats: a list, one in a list, or 32-bit floats in base64.
 
     Raises ValueError if there are none, all are zero, or one isn't a number.
     """
+    if isinstance(values, str):
+        values = array("f", base64.b64decode(values, validate=True))
+        if sys.byteorder == "big":
+            values.byteswap()
+    elif isinstance(values, list) and len(values) == 1 and isinstance(values[0], list):
+        values = values[0]
+    if not isinstance(values, (list, array)):
+        raise ValueError("not a vector")
     numbers = [float(value) for value in values]
     if not any(numbers) or not all(math.isfinite(value) for value in numbers):
         raise ValueError("not a vector")

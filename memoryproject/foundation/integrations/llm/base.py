@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, Protocol
 
 from memoryproject.foundation.integrations.retry import CallError, do_nothing
+from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.text.characters import cut_at_word, estimate_tokens
+
+logger = logging.getLogger(__name__)
 
 # What a picture of usual size costs at OpenAI; the exact number depends on model and size.
 PICTURE_TOKENS = 800
@@ -182,6 +187,41 @@ class ChatModel(Protocol):
         exceptions propagate. Raises ChatModelError after the retries.
         """
         ...
+
+
+# Of what is left until the deadline, the first of two models may take so much.
+FIRST_SHARE = 0.6
+
+
+class FallbackChatModel:
+    """Asks the second model where the first one fails, within the same deadline."""
+
+    name = "openai"
+
+    def __init__(self, first: ChatModel, second: ChatModel) -> None:
+        self._first = first
+        self._second = second
+
+    def complete(
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
+    ) -> Completion:
+        """See ChatModel.complete. Where both fail, the error is that of the first."""
+        left = time_left()
+        try:
+            with deadline(left * FIRST_SHARE) if left is not None else nullcontext():
+                return self._first.complete(request, before_attempt=before_attempt)
+        except ChatModelError as error:
+            if error.overflow is not None:
+                # The prompt is made shorter.
+                raise
+            logger.warning("The fallback model is asked: %s", error)
+            failure = error
+        try:
+            return self._second.complete(request, before_attempt=before_attempt)
+        except ChatModelError as error:
+            logger.warning("The fallback model gave no answer either: %s", error)
+            failure.is_outside = failure.is_outside or error.is_outside
+            raise failure from None
 
 
 # Answer without a language model: list what was recalled. The caller says why, in words.

@@ -17,15 +17,9 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatRequest,
     Completion,
 )
+from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
 from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
-from memoryproject.foundation.integrations.openai_api import OpenAIConnection
-from memoryproject.foundation.integrations.retry import (
-    DELAYS,
-    AttemptFailed,
-    call_with_retries,
-    do_nothing,
-)
-from memoryproject.foundation.integrations.server_traits import (
+from memoryproject.foundation.integrations.llm.server_traits import (
     JSON_OBJECT,
     PROMPT,
     Sent,
@@ -34,6 +28,12 @@ from memoryproject.foundation.integrations.server_traits import (
     UnsharedTraits,
     fitted,
     learned_from,
+)
+from memoryproject.foundation.integrations.retry import (
+    DELAYS,
+    AttemptFailed,
+    call_with_retries,
+    do_nothing,
 )
 from memoryproject.foundation.outside_services.guards import Guard
 

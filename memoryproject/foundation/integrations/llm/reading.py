@@ -58,10 +58,10 @@ def read_answer(body: bytes, *, model: str) -> Completion:
     ``model``: the one that was asked; it counts where the answer names none. Raises AttemptFailed
     and EndedBeforeTextError.
     """
-    answer = _json_of(body)
+    answer = json_of(body)
     found = answer.get("choices") if isinstance(answer, Mapping) else None
     if not found:
-        raise _no_answer(answer, body)
+        raise failure_of(answer, body)
     choice = found[0] if isinstance(found, list) else None
     if not isinstance(choice, Mapping):
         raise unreadable(body)
@@ -104,7 +104,9 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
     calls = []
     for number, each in enumerate(given if isinstance(given, list) else []):
         function = each.get("function") if isinstance(each, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(function, Mapping):
+            continue
+        name = function.get("name")
         if not isinstance(name, str) or not name:
             continue
         arguments = function.get("arguments")
@@ -121,7 +123,7 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-def _json_of(body: bytes) -> Any:
+def json_of(body: bytes) -> Any:
     """Return the JSON of a body; that of a stream of events is put together from its parts."""
     text = body.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("data:", "event:", ": ")):
@@ -160,7 +162,8 @@ class _Streamed:
 
 def _from_stream(events: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the completion that a stream's events make, or its error."""
-    said, whole = _Streamed(), {}
+    said = _Streamed()
+    whole: dict[str, Any] = {}
     calls: dict[int, dict[str, Any]] = {}
     for event in events:
         if "error" in event:
@@ -199,9 +202,10 @@ def _add_call(calls: dict[int, dict[str, Any]], part: object) -> None:
     call = calls.setdefault(place, {"id": "", "function": {"name": "", "arguments": ""}})
     call["id"] = call["id"] or part.get("id") or ""
     function = part.get("function")
-    for name in ("name", "arguments") if isinstance(function, Mapping) else ():
-        if isinstance(function.get(name), str):
-            call["function"][name] += function[name]
+    if isinstance(function, Mapping):
+        for name in ("name", "arguments"):
+            written = function.get(name)
+            call["function"][name] += written if isinstance(written, str) else ""
 
 
 def _text_of(content: object, body: bytes) -> str:
@@ -238,7 +242,7 @@ def _read_count(usage: object, name: str) -> int | None:
 # What is no answer: errors of every form.
 
 
-def _no_answer(answer: object, body: bytes) -> AttemptFailed:
+def failure_of(answer: object, body: bytes) -> AttemptFailed:
     """Return the failure of a body without choices: an error with status 200, or something else."""
     fields = answer if isinstance(answer, Mapping) else {}
     for name in ("error", "detail", "message", "msg", "error_msg"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from memoryproject.foundation.text.characters import cut_between_characters
+from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters
+from memoryproject.foundation.text.chunks import SENTENCE_END
 
 # Placeholders for parts that later steps must not change; they can't occur in a text that we send.
 _KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
@@ -189,3 +190,38 @@ def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
             return len(text[: best.end()].rstrip()), best.end()
     cut = cut_between_characters(text, room)
     return cut, cut
+
+
+# A list's number is no end of a sentence.
+_LIST_NUMBER = re.compile(r"\s*\d{1,4}[.)]")
+
+
+def text_within(text: str, limit: int, parts: int, note: str) -> str:
+    """Return as much of a model's answer as is sent in at most ``parts`` parts.
+
+    What isn't the whole ends with a sentence and ``note``. ``limit`` is that of one part, in UTF-16
+    code units.
+    """
+    kept, room = text, parts * limit
+    while len(split_text(to_whatsapp(kept), limit)) > parts:
+        kept = f"{whole_sentences(text[:room])}\n\n{note}"
+        # In WhatsApp's form a text may be longer, and a part may end early.
+        room = room * 9 // 10
+    return kept
+
+
+def whole_sentences(text: str) -> str:
+    """Return a text that was cut off, without its last, unfinished sentence.
+
+    Where that would be most of it, the text ends after its last whole word. An open code block is
+    closed.
+    """
+    text = text.rstrip()
+    ends = [found.end() for found in SENTENCE_END.finditer(f"{text} ")]
+    ends = [end for end in ends if not _LIST_NUMBER.fullmatch(text[:end].rpartition("\n")[2])]
+    last = ends[-1] if ends else 0
+    kept = text[:last].rstrip()
+    if 2 * last < len(text):
+        # The last word may be a part of one.
+        kept = cut_at_word(text, len(text) - 1) if len(text) > 2 else text
+    return f"{kept}\n```" if kept.count("```") % 2 else kept
