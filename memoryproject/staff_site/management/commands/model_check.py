@@ -1,0 +1,27 @@
+"""Check the servers of models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.staff_site.operations.model_check import models_check
+
+
+class Command(ReportingCommand):
+    help = (
+        "Ask the configured servers of models a few questions: for an answer, a function call, "
+        "JSON, vectors, a transcript. Print what works, what was learned, and what to set. It "
+        "ends with 1 where something doesn't work."
+    )
+
+    def run(self, options: dict[str, Any]) -> None:
+        report = models_check()
+        lines = [f"{'ok     ' if each.ok else 'trouble'}  {each.words}" for each in report.findings]
+        if report.lines:
+            lines += ["", "Lines for .env:", *report.lines]
+        self.report(options, report.as_dict(), "\n".join(lines), ensure_ascii=False)
+        if not report.ok:
+            raise CommandError("Something doesn't work.")
