@@ -266,19 +266,17 @@ def _check_window(server: ModelServer, model: str) -> Iterator[Finding]:
 
 
 def _models_of(server: ModelServer) -> list[dict[str, Any]]:
+    connection = OpenAIConnection(
+        server.key, server.url, timeout=30.0, headers=server.headers, api_version=server.api_version
+    )
     try:
-        connection = OpenAIConnection(
-            server.key,
-            server.url,
-            timeout=30.0,
-            headers=server.headers,
-            api_version=server.api_version,
-        )
         found = connection.call(lambda client: client.get("/models", cast_to=httpx2.Response))
         data = json.loads(found.content)
     except (AttemptFailed, ValueError):
         # Not each server has it.
         return []
+    finally:
+        connection.close()
     listed = data.get("data") if isinstance(data, dict) else data
     return [each for each in listed or [] if isinstance(each, dict) and each.get("id")]
 

@@ -30,7 +30,9 @@ MAX_QUOTED = 200
 # What servers call the end at the limit of length, and by a filter of content.
 CUT_REASONS = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
 FILTER_REASONS = frozenset({"content_filter", "safety", "recitation", "prohibited_content"})
-FILTER_CODES = frozenset({"content_filter", "responsibleaipolicyviolation", "content_policy"})
+FILTER_CODES = frozenset(
+    {"content_filter", "responsibleaipolicyviolation", "content_policy", "data_inspection_failed"}
+)
 FILTER_WORDS = re.compile(
     r"content (?:management )?polic(?:y|ies)|content[ _-]filter|data_?inspection"
     r"|flagged by|safety (?:system|filter|polic)|moderation",

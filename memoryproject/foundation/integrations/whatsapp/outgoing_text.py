@@ -196,6 +196,10 @@ def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
 _LIST_NUMBER = re.compile(r"\s*\d{1,4}[.)]")
 
 
+# An answer that was cut ends with a sentence where so much of it is kept.
+KEPT_SHARE = 0.25
+
+
 def text_within(text: str, limit: int, parts: int, note: str) -> str:
     """Return as much of a model's answer as is sent in at most ``parts`` parts.
 
@@ -221,7 +225,7 @@ def whole_sentences(text: str) -> str:
     ends = [end for end in ends if not _LIST_NUMBER.fullmatch(text[:end].rpartition("\n")[2])]
     last = ends[-1] if ends else 0
     kept = text[:last].rstrip()
-    if 2 * last < len(text):
+    if KEPT_SHARE * len(text) > last:
         # The last word may be a part of one.
         kept = cut_at_word(text, len(text) - 1) if len(text) > 2 else text
     return f"{kept}\n```" if kept.count("```") % 2 else kept
