@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import translate_error
@@ -431,3 +433,21 @@ def test_what_a_person_gets_and_staff_see(world: World, name: str) -> None:
     assert traits.load() == row.learned
     stored = [*Message.objects.values_list("content", flat=True)]
     assert not any(SECRET in text for text in stored)
+
+
+def table() -> str:
+    """The rows as the table of docs/models.md."""
+    lines = ["| quirk | the person got | staff saw | calls | learned |", "| --- " * 5 + "|"]
+    for name, row in ROWS.items():
+        person = row.person.replace("\n\n", " ")
+        learned = ", ".join(f"`{key}={value}`" for key, value in row.learned.items())
+        calls = f"{row.calls[0]}, {row.calls[1]}"
+        cells = (name, person, f"“{row.staff}”" if row.staff else "", calls, learned)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def test_the_docs_have_each_row() -> None:
+    page = (Path(settings.BASE_DIR) / "docs/models.md").read_text(encoding="utf-8")
+    shown = page.partition("<!-- quirks -->")[2].partition("<!-- end of quirks -->")[0]
+    assert shown.strip() == table()
