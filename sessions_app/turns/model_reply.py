@@ -217,7 +217,7 @@ def model_reply(
         draft.model = dependencies.chat_model.name
         recited_texts = _recited(composed.prompt, material)
         draft.text = text_for("apology", turn.chat.language)
-        if getattr(draft.error, "code", "") == FILTERED:
+        if answered.error is not None and _is_filtered(answered.error):
             draft.text = text_for("answer_filtered", turn.chat.language)
             recited_texts = []
         if recited_texts:
@@ -307,11 +307,16 @@ def _complete(
     try:
         return chat_model.complete(request, before_attempt=lease.renew)
     except ChatModelError as error:
-        if not material.pictures or not error.permanent or error.overflow is not None:
+        is_final = error.overflow is not None or _is_filtered(error)
+        if not material.pictures or not error.permanent or is_final:
             raise
         logger.warning("The model is asked again, without pictures: %s", error)
     blind = [replace(message, pictures=()) for message in request.messages]
     return chat_model.complete(replace(request, messages=blind), before_attempt=lease.renew)
+
+
+def _is_filtered(error: ChatModelError) -> bool:
+    return getattr(error_text(error), "code", "") == FILTERED
 
 
 def _recited(prompt: Prompt, material: Material) -> list[str]:

@@ -221,6 +221,9 @@ ROWS = {
     "a stream with comments and an empty end": Row(
         sends(b": OPENROUTER PROCESSING\n\n" + STREAM + b": done\n\n")
     ),
+    "a stream that stops without an end": Row(
+        sends(events(chunk("We open at 9. On Fri"), end="")), f"We open at 9.\n\n{CUT}"
+    ),
     # Thoughts.
     "thoughts in the text": Row(answers(f"<think>\n{SECRET}\n</think>\n\n{ANSWER}")),
     "thoughts that began in the prompt": Row(answers(f"{SECRET}\n</think>\n\n{ANSWER}")),
@@ -374,6 +377,9 @@ ROWS = {
     # Status.
     "429, with seconds": Row(
         at_first(1, Reply(error("slow down"), 429, {"Retry-After": "3"})), calls=(2, 1)
+    ),
+    "429, with milliseconds": Row(
+        at_first(1, Reply(error("slow down"), 429, {"retry-after-ms": "1500"})), calls=(2, 1)
     ),
     "429 for an hour": fails(
         sends(error("Rate limit reached for the day"), 429, **{"Retry-After": "3600"}),

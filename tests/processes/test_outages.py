@@ -73,6 +73,7 @@ def test_answers_are_held_while_the_provider_refuses_the_token() -> None:
         wait_until(lambda: len(running.database.rows(PUT_OFF)) == 20, "all answers are held")
         running.installation.kill_workers()
         running.installation.start_workers()
+        running.installation.wait_until_ready()
         assert states(running) == {"replied": 20}
 
         running.graph.access_token = ACCESS_TOKEN

@@ -168,9 +168,7 @@ class OpenAIConnection:
             refused=status in (REFUSED_BY_WORDS if text else REFUSED_STATUSES),
             words=words,
             sickness=int(is_sick),
-            retry_after=parse_retry_after(
-                error.response.headers.get("retry-after"), now=datetime.now(timezone.utc)
-            ),
+            retry_after=_retry_after(error.response.headers),
         )
 
     def _without_secrets(self, text: str) -> str:
@@ -180,6 +178,14 @@ class OpenAIConnection:
         if len(text) <= MAX_SERVER_TEXT_LENGTH:
             return text
         return text[: MAX_SERVER_TEXT_LENGTH - 1] + "…"
+
+
+def _retry_after(headers: httpx2.Headers) -> float | None:
+    milliseconds = headers.get("retry-after-ms", "")
+    if milliseconds.isdecimal():
+        # Azure says it more exactly so.
+        return int(milliseconds) / 1000
+    return parse_retry_after(headers.get("retry-after"), now=datetime.now(timezone.utc))
 
 
 def unreadable_answer() -> AttemptFailed:

@@ -129,7 +129,7 @@ def json_of(body: bytes) -> Any:
     """Return the JSON of a body; that of a stream of events is put together from its parts."""
     text = body.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("data:", "event:", ": ")):
-        return _from_stream(_events(text))
+        return _from_stream(_events(text), is_whole="[DONE]" in text)
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -162,8 +162,11 @@ class _Streamed:
     has_choice: bool = False
 
 
-def _from_stream(events: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the completion that a stream's events make, or its error."""
+def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapping[str, Any]:
+    """Return the completion that a stream's events make, or its error.
+
+    One that says nowhere that it has ended was cut.
+    """
     said = _Streamed()
     whole: dict[str, Any] = {}
     calls: dict[int, dict[str, Any]] = {}
@@ -192,7 +195,8 @@ def _from_stream(events: Iterator[Mapping[str, Any]]) -> Mapping[str, Any]:
         "reasoning_content": said.thoughts,
         "tool_calls": [calls[place] for place in sorted(calls)],
     }
-    return {**whole, "choices": [{"finish_reason": said.finish, "message": message}]}
+    finish = said.finish or ("stop" if is_whole else "length")
+    return {**whole, "choices": [{"finish_reason": finish, "message": message}]}
 
 
 def _add_call(calls: dict[int, dict[str, Any]], part: object) -> None:
