@@ -367,7 +367,7 @@ def gemma(body: Json, number: int) -> Reply:
         (gemma, ["answers as quirk-1", "folds_system=True", "no_tools=True"], None),
         (sends(error("Incorrect API key"), 401), ["doesn't work", "Incorrect API key"], False),
         (sends(b"<html>Welcome</html>"), ["Welcome"], False),
-        (answers("Certainly! Red."), ["did not write the JSON", "did not call"], False),
+        (answers("Certainly! Red."), ["did not write the JSON", "did not call"], True),
     ],
 )
 def test_the_check_says_what_works_and_what_was_learned(

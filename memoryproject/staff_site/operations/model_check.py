@@ -85,9 +85,12 @@ COLOURS = AnswerSchema(
 
 @dataclass(frozen=True)
 class Finding:
-    """What one probe found. ``line``: what to write into ``.env``, or ""."""
+    """What one probe found. ``line``: what to write into ``.env``, or "".
 
-    ok: bool
+    ``ok``: None where it is neither good nor bad.
+    """
+
+    ok: bool | None
     text: ErrorText
     line: str = ""
 
@@ -105,7 +108,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return all(each.ok for each in self.findings)
+        return all(each.ok is not False for each in self.findings)
 
     @property
     def lines(self) -> list[str]:
@@ -130,7 +133,7 @@ def models_check() -> Report:
     if settings.TRANSCRIPTION_MODEL:
         findings += _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
     if not findings:
-        findings.append(Finding(True, ErrorText("check_nothing")))
+        findings.append(Finding(None, ErrorText("check_nothing")))
     return Report(findings, timezone.now())
 
 
@@ -223,9 +226,10 @@ def _check_tools(chat: OpenAIChatModel, model: str) -> Finding:
     try:
         completion = chat.complete(request)
     except ChatModelError as error:
-        return Finding(True, ErrorText("check_tools_failed", model=model, why=error_text(error)))
-    code = "check_tools" if completion.tool_calls else "check_tools_unused"
-    return Finding(True, ErrorText(code, model=model))
+        return Finding(None, ErrorText("check_tools_failed", model=model, why=error_text(error)))
+    if completion.tool_calls:
+        return Finding(True, ErrorText("check_tools", model=model))
+    return Finding(None, ErrorText("check_tools_unused", model=model))
 
 
 def _check_json(chat: OpenAIChatModel, model: str) -> Finding:
@@ -241,7 +245,10 @@ def _check_json(chat: OpenAIChatModel, model: str) -> Finding:
         return Finding(False, ErrorText("check_json_failed", model=model, why=error_text(error)))
     except ValueError:
         is_right = False
-    return Finding(is_right, ErrorText("check_json" if is_right else "check_no_json", model=model))
+    if is_right:
+        return Finding(True, ErrorText("check_json", model=model))
+    is_needed = settings.EXTRACT_MEMORIES
+    return Finding(False if is_needed else None, ErrorText("check_no_json", model=model))
 
 
 def _check_window(server: ModelServer, model: str) -> Iterator[Finding]:
@@ -253,7 +260,7 @@ def _check_window(server: ModelServer, model: str) -> Iterator[Finding]:
     ours = next((each for each in listed if _is_named(str(each.get("id", "")), model)), None)
     if ours is None:
         shown = ", ".join(sorted(names)[:SHOWN_MODELS])
-        yield Finding(True, ErrorText("check_unlisted", model=model, names=shown))
+        yield Finding(None, ErrorText("check_unlisted", model=model, names=shown))
         return
     window = _window_of(ours)
     if window is None:

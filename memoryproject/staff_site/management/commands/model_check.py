@@ -19,7 +19,8 @@ class Command(ReportingCommand):
 
     def run(self, options: dict[str, Any]) -> None:
         report = models_check()
-        lines = [f"{'ok     ' if each.ok else 'trouble'}  {each.words}" for each in report.findings]
+        marks = {True: "good", None: "note", False: "trouble"}
+        lines = [f"{marks[each.ok]:8} {each.words}" for each in report.findings]
         if report.lines:
             lines += ["", "Lines for .env:", *report.lines]
         self.report(options, report.as_dict(), "\n".join(lines), ensure_ascii=False)
