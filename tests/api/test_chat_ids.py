@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -12,7 +11,7 @@ from django.core.management import CommandError, call_command
 from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.facade import token_chats
 from sessions_app.models import Chat
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.world import World, message_from
 
 PERSON = "15550399999@c.us"
@@ -100,8 +99,8 @@ def test_a_chat_of_an_integrator_has_an_id_of_its_own(api: Api) -> None:
 
 
 @pytest.mark.django_db
-def test_a_token_is_bound_by_any_spelling(api: Api, token: Callable[..., str]) -> None:
-    bound = Api(token("read", "write", chat_ids=token_chats(["+15550399999"])))
+def test_a_token_is_bound_by_any_spelling(api: Api) -> None:
+    bound = api_with("read", "write", chat_ids=token_chats(["+15550399999"]))
     assert bound.post("sessions/", {"whatsapp_chat": PERSON}).status_code == 201
     assert [row["whatsapp_chat"] for row in bound.walk("chats/")] == [PERSON]
 
@@ -115,8 +114,8 @@ def test_an_older_chat_with_a_name_that_is_no_id_can_still_be_erased(api: Api) -
     error_of(api.delete("chats/someone/"), 400)
 
 
-def test_webhooks_and_the_api_mean_the_same_chat(world: World, token: Callable[..., str]) -> None:
-    api = Api(token())
+def test_webhooks_and_the_api_mean_the_same_chat(world: World) -> None:
+    api = api_with()
     world.receive(message_from("15550399999", "hello"))
     for spelling in SPELLINGS:
         assert api.post("sessions/", {"whatsapp_chat": spelling}).status_code == 200

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -12,7 +10,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.api.test_chat import CLIENT, OTHER, say
 
 pytestmark = pytest.mark.django_db
@@ -34,13 +32,11 @@ def test_chats_are_listed_and_found_by_any_address(api: Api) -> None:
     error_of(api.get("chats/15550100789@c.us/"), 404)
 
 
-def test_a_token_moves_along_when_two_chats_turn_out_to_be_one_person(
-    api: Api, token: Callable[..., str]
-) -> None:
+def test_a_token_moves_along_when_two_chats_turn_out_to_be_one_person(api: Api) -> None:
     say(api, "hello")
     say(api, "hello", OTHER)
     older, younger = Chat.objects.order_by("created_at")
-    bound = Api(token(chat_ids=[younger.pk]))
+    bound = api_with(chat_ids=[younger.pk])
     assert len(bound.walk("chats/")) == 1
     kept = chat_merge(older, younger)
     assert [row["object_id"] for row in bound.walk("chats/")] == [str(kept.pk)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +13,7 @@ from memoryproject.foundation.rest_kit.idempotency import KEPT, answers_drop
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.tasks import tidy
 from sessions_app.models import Message
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.api.test_sessions import opened
 
 pytestmark = pytest.mark.django_db
@@ -72,9 +71,9 @@ def test_the_order_of_fields_makes_no_other_body(api: Api, path: str) -> None:
     assert api.call("POST", path, same, Idempotency_Key="k").content == first.content
 
 
-def test_keys_of_two_tokens_are_two_keys(api: Api, path: str, token: Callable[..., str]) -> None:
+def test_keys_of_two_tokens_are_two_keys(api: Api, path: str) -> None:
     api.post(path, SAID, Idempotency_Key="k")
-    assert Api(token()).post(path, SAID, Idempotency_Key="k").status_code == 201
+    assert api_with().post(path, SAID, Idempotency_Key="k").status_code == 201
     assert Message.objects.count() == 2
 
 
@@ -85,9 +84,7 @@ def test_what_was_refused_may_be_tried_again(api: Api, path: str) -> None:
     assert api.post(path, SAID, Idempotency_Key="k").status_code == 201
 
 
-def test_neither_keys_nor_bodies_can_be_read_from_the_row_but_the_answer(
-    api: Api, path: str
-) -> None:
+def test_of_a_row_only_the_answer_can_be_read(api: Api, path: str) -> None:
     api.post(path, SAID, Idempotency_Key="order of Mr. Nobody")
     row = IdempotentAnswer.objects.get()
     assert "Nobody" not in f"{row.key_hash} {row.request_hash} {row.headers}"
@@ -127,9 +124,7 @@ def in_progress(api: Api, path: str, **changes: Any) -> IdempotentAnswer:
         {"lease_owner": None},
     ],
 )
-def test_what_a_dead_process_left_is_carried_out_by_the_next(
-    api: Api, path: str, died: dict[str, Any]
-) -> None:
+def test_what_a_dead_process_left_is_done_later(api: Api, path: str, died: dict[str, Any]) -> None:
     row = in_progress(api, path)
     if "lease_owner" in died:
         host = row.lease_owner.split(":")[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +14,7 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryRevision, Visibility
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ForgetReceipt
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER = "15550100123@c.us", "15550100456@c.us"
@@ -83,9 +82,7 @@ def test_without_visibility_it_is_the_chats_where_one_is_named_else_the_owners(a
         ([], "non_field_errors"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_stored(
-    api: Api, body: Any, attr: str
-) -> None:
+def test_what_is_wrong_is_told_by_place_and_not_stored(api: Api, body: Any, attr: str) -> None:
     error = error_of(api.call("POST", "memories/", body), 400)
     assert error["attr"] in (attr, None) if attr == "non_field_errors" else error["attr"] == attr
     assert not Memory.objects.exists()
@@ -268,16 +265,14 @@ def test_where_memory_is_off_nothing_is_stored_and_reading_goes_on(api: Api) -> 
         error_of(api.post("memories/recall/", {"query": "x"}), 403)
 
 
-def test_a_bound_token_reaches_the_memories_of_its_chats_alone(
-    api: Api, token: Callable[..., str]
-) -> None:
+def test_a_bound_token_reaches_the_memories_of_its_chats_alone(api: Api) -> None:
     mine = stored(api, "Mine is tea", whatsapp_chat=CHAT)
     others = [
         stored(api, "Theirs is coffee", whatsapp_chat=OTHER),
         stored(api, "The owner's"),
         stored(api, "For all", visibility="public"),
     ]
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk]))
+    bound = api_with(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk])
     assert [each["memory_id"] for each in bound.walk("memories/")] == [mine["memory_id"]]
     for other in others:
         path = f"memories/{other['memory_id']}/"

@@ -10,7 +10,7 @@ import pytest
 
 from memories_app.models import Memory
 from sessions_app.models import Chat
-from tests.api.calling import Api
+from tests.api.calling import Api, api_with
 from tests.world import CLIENT, GODFATHER
 
 SECRET = "zebra-note"
@@ -29,8 +29,8 @@ def note(api: Api) -> Callable[[str], str]:
     return store
 
 
-def bound(token: Callable[..., str], chat: str) -> Api:
-    return Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=chat).pk]))
+def bound(chat: str) -> Api:
+    return api_with(chat_ids=[Chat.objects.get(whatsapp_chat=chat).pk])
 
 
 def body_of(answer: Any) -> str:
@@ -42,22 +42,20 @@ READS = ("memories/", f"memories/?whatsapp_chat={CLIENT}", "memories/export/", "
 
 
 @pytest.mark.parametrize("path", READS)
-def test_no_reading_call_shows_it(
-    token: Callable[..., str], note: Callable[[str], str], path: str
-) -> None:
+def test_no_reading_call_shows_it(note: Callable[[str], str], path: str) -> None:
     key = note(CLIENT)
     own = {"content": "Likes tea", "whatsapp_chat": CLIENT, "visibility": "chat"}
-    assert Api(token()).post("memories/", own).status_code == 201
-    answer = bound(token, CLIENT).get(path.format(key=key))
+    assert api_with().post("memories/", own).status_code == 201
+    answer = bound(CLIENT).get(path.format(key=key))
     assert answer.status_code == (404 if "{key}" in path else 200)
     shown = body_of(answer)
     assert SECRET not in shown
     assert "{key}" in path or "Likes tea" in shown
 
 
-def test_no_changing_call_finds_it(token: Callable[..., str], note: Callable[[str], str]) -> None:
+def test_no_changing_call_finds_it(note: Callable[[str], str]) -> None:
     key = note(CLIENT)
-    api = bound(token, CLIENT)
+    api = bound(CLIENT)
     for method, body in (("PATCH", {"pinned": True}), ("DELETE", None)):
         assert api.call(method, f"memories/{key}/", body).status_code == 404
     recalled = api.post("memories/recall/", {"query": SECRET})
@@ -66,22 +64,20 @@ def test_no_changing_call_finds_it(token: Callable[..., str], note: Callable[[st
     assert (memory.pinned, memory.visibility) == (False, "owner")
 
 
-def test_saying_the_same_neither_shows_nor_changes_it(
-    token: Callable[..., str], note: Callable[[str], str]
-) -> None:
+def test_saying_the_same_neither_shows_nor_changes_it(note: Callable[[str], str]) -> None:
     key = note(CLIENT)
     body = {"content": f"A slow payer, {SECRET}", "whatsapp_chat": CLIENT, "visibility": "chat"}
-    answer = bound(token, CLIENT).post("memories/", body)
+    answer = bound(CLIENT).post("memories/", body)
     assert answer.status_code == 201
     assert answer.json()["memory_id"] != key
 
 
-def test_it_is_out_of_reach_in_the_owners_own_chat_too(
-    token: Callable[..., str], note: Callable[[str], str], settings: Any
+def test_it_is_out_of_reach_in_the_owners_chat_too(
+    note: Callable[[str], str], settings: Any
 ) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
     key = note(GODFATHER)
-    api = bound(token, GODFATHER)
+    api = bound(GODFATHER)
     assert api.get(f"memories/{key}/").status_code == 404
     body = {"query": SECRET, "whatsapp_chat": GODFATHER, "min_similarity": 0}
     for path in ("memories/", f"memories/?whatsapp_chat={GODFATHER}", "memories/export/"):

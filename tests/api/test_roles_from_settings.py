@@ -118,7 +118,7 @@ def test_an_address_that_was_linked_makes_its_chat_the_owners(world: World) -> N
 
 
 @pytest.mark.parametrize("is_still_the_owners", [True, False])
-def test_a_trial_gives_no_owner_memory_for_a_number_that_was_removed(
+def test_a_trial_for_a_removed_number_has_no_owners_memory(
     world: World, is_still_the_owners: bool
 ) -> None:
     world.remember(GODFATHER, SECRET)
@@ -132,9 +132,7 @@ def test_a_trial_gives_no_owner_memory_for_a_number_that_was_removed(
         assert (SECRET in system) is is_still_the_owners
 
 
-def test_over_http_a_removed_number_is_a_client_at_once(
-    api: Api, world: World, settings: Any
-) -> None:
+def test_over_http_a_removed_number_is_a_client(api: Api, world: World, settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
     world.remember(GODFATHER, SECRET)
     world.say(GODFATHER, QUESTION)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from tests.api.calling import Api, error_of
+from tests.api.calling import api_with, error_of
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 
-def test_a_summary_is_read_by_the_id_that_its_message_names(
-    world: World, token: Callable[..., str]
-) -> None:
+def test_a_summary_is_read_by_the_id_that_its_message_names(world: World) -> None:
     world.summarizing(4)
     talk_to(world, 2)
     world.sum_up(CLIENT)
-    api = Api(token("read"))
+    api = api_with("read")
     path = f"sessions/{world.session(CLIENT).pk}/"
     messages = api.walk(f"{path}messages/")
     (said,) = [message for message in messages if message["role"] == "summary"]
@@ -38,28 +35,26 @@ def test_a_summary_is_read_by_the_id_that_its_message_names(
     assert listed[0] == summary
 
 
-def test_summaries_are_within_their_session_and_reach(
-    world: World, token: Callable[..., str]
-) -> None:
+def test_summaries_are_within_their_session_and_reach(world: World) -> None:
     world.summarizing(4)
     talk_to(world, 2)
     world.sum_up(CLIENT)
     world.say(OTHER_CLIENT, "hello")
     (made,) = summaries()
-    api = Api(token("read"))
+    api = api_with("read")
     own, other = world.session(CLIENT), world.session(OTHER_CLIENT)
     assert api.get(f"sessions/{own.pk}/summaries/{made.pk}/").status_code == 200
     error_of(api.get(f"sessions/{other.pk}/summaries/{made.pk}/"), 404)
     error_of(api.get(f"sessions/{own.pk}/summaries/{uuid4()}/"), 404)
     error_of(api.get(f"sessions/{uuid4()}/summaries/"), 404)
-    bound = Api(token("read", chat_ids=[other.chat_id]))
+    bound = api_with("read", chat_ids=[other.chat_id])
     error_of(bound.get(f"sessions/{own.pk}/summaries/{made.pk}/"), 404)
 
 
-def test_a_picture_is_told_from_an_empty_text(world: World, token: Callable[..., str]) -> None:
+def test_a_picture_is_told_from_an_empty_text(world: World) -> None:
     media = Media(media_id="123", url="https://files.example/secret", mime_type="image/jpeg")
     world.receive(message_from(CLIENT, "", kind="image", media=media), message_from(CLIENT, "hi"))
-    api = Api(token("read"))
+    api = api_with("read")
     rows = api.walk(f"sessions/{world.session(CLIENT).pk}/messages/")
     picture, text = [row for row in rows if row["role"] == "user"]
     assert picture["kind"] == "image"
@@ -68,11 +63,11 @@ def test_a_picture_is_told_from_an_empty_text(world: World, token: Callable[...,
     assert (text["kind"], text["media"]) == ("text", {})
 
 
-def test_a_session_tells_its_person(world: World, token: Callable[..., str], settings: Any) -> None:
+def test_a_session_tells_its_person(world: World, settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
     world.say(CLIENT, "hello")
     world.say(GODFATHER, "hello")
-    api = Api(token("read", "write"))
+    api = api_with("read", "write")
     rows = {row["whatsapp_chat"]: row for row in api.walk("sessions/")}
     person = rows[CLIENT]
     phone = CLIENT.removesuffix("@c.us")

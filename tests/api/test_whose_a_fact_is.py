@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.memories.api.recall_api import RecalledSerializer
 from sessions_app.models import Chat, Turn, TurnReplay
-from tests.api.calling import Api
+from tests.api.calling import Api, api_with
 from tests.sessions.test_trials import tried
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -90,9 +89,7 @@ def test_lists_and_answers_without_a_model_name_the_client(told: World, text: st
     assert NAME in reply
 
 
-def test_recall_over_http_names_the_client(
-    api: Api, token: Callable[..., str], told: World, settings: Any
-) -> None:
+def test_recall_over_http_names_the_client(api: Api, told: World, settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
     told.say(GODFATHER, "hello")
     for body in ({}, {"whatsapp_chat": GODFATHER}):
@@ -103,17 +100,17 @@ def test_recall_over_http_names_the_client(
     context = api.post(f"sessions/{session}/context/", {"query": QUESTION}).json()
     assert context["memories"][0]["client_name"] == NAME
     assert f"(memory of {NAME}, " in context["messages"][0]["content"]
-    bound = Api(token(chat_ids=[told.chat(CLIENT).pk]))
+    bound = api_with(chat_ids=[told.chat(CLIENT).pk])
     (hit,) = bound.post("memories/recall/", {"query": QUESTION, "sources": ["memories"]}).json()[
         "results"
     ]
     assert hit["client_name"] == NAME
 
 
-def test_another_clients_token_reads_no_name(token: Callable[..., str], told: World) -> None:
+def test_another_clients_token_reads_no_name(told: World) -> None:
     Memory.objects.update(visibility="public")
     told.say(OTHER_CLIENT, "hello")
-    other = Api(token(chat_ids=[told.chat(OTHER_CLIENT).pk]))
+    other = api_with(chat_ids=[told.chat(OTHER_CLIENT).pk])
     (hit,) = other.post("memories/recall/", {"query": QUESTION}).json()["results"]
     assert (hit["whatsapp_chat"], hit["client_name"]) == (None, None)
 

@@ -140,9 +140,7 @@ def test_a_full_disk_leaves_events_unsealed_and_loses_none(log: AuditLog) -> Non
     assert log.verify().verified
 
 
-def test_a_log_folder_that_cannot_be_used_is_told_and_loses_nothing(
-    log: AuditLog, tmp_path: Path
-) -> None:
+def test_a_log_folder_of_no_use_is_told_and_loses_nothing(log: AuditLog, tmp_path: Path) -> None:
     log.record(2)
     (tmp_path / "logs").write_text("a file where the folder should be")
     report = log.verify()

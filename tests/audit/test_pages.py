@@ -120,9 +120,7 @@ class TestVerifying:
         settings.LOG_DIR = tmp_path / "server"
         (tmp_path / "server").mkdir(mode=0o700)
 
-    def test_a_button_asks_a_worker_whose_report_is_kept_and_shown(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_a_button_asks_a_worker_and_shows_it(self, log: AuditLog, admin_client: Client) -> None:
         log.record(2)
         assert "Not verified yet" in admin_client.get(LIST).content.decode()
         assert admin_client.post(VERIFY)["Location"] == VERIFY
@@ -137,9 +135,7 @@ class TestVerifying:
         event = AuditEvent.objects.get(action="audit.verify")
         assert (event.actor, event.details) == ("admin", {"events": 3, "found": 0})
 
-    def test_what_is_wrong_is_told_in_words_and_exactly(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_what_is_wrong_is_told_in_words(self, log: AuditLog, admin_client: Client) -> None:
         log.record(2)
         self.verify_now()
         tamper("UPDATE audit_auditevent SET actor = 'x' WHERE seq = 1")
@@ -150,9 +146,7 @@ class TestVerifying:
         assert "Event 1 (row " in page
         assert "NOT verified" in admin_client.get(LIST).content.decode()
 
-    def test_how_far_it_is_shows_while_it_is_under_way(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_its_progress_shows_meanwhile(self, log: AuditLog, admin_client: Client) -> None:
         log.record(5)
         asked = verification_ask(asked_by="dana", now=timezone.now())
         seen: list[str] = []
@@ -204,9 +198,7 @@ class TestExport:
         exported = self.export(admin_client, "jsonl").splitlines(keepends=True)
         assert exported == log.lines()
 
-    def test_only_what_the_filters_show_and_it_is_an_event(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_what_the_filters_show_and_an_event(self, log: AuditLog, admin_client: Client) -> None:
         log.record(2)
         log.record(3, "memory.forget")
         lines = self.export(admin_client, "jsonl", action="memory.forget").splitlines()

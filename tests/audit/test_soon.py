@@ -37,7 +37,7 @@ def test_a_commit_asks_once_while_a_job_waits(log: AuditLog) -> None:
     assert len(queued()) == 2
 
 
-def test_the_callers_work_is_kept_when_the_queue_is_down(
+def test_work_is_kept_when_the_queue_is_down(
     log: AuditLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     execute("ALTER TABLE django_q_ormq RENAME TO django_q_gone")
@@ -91,9 +91,7 @@ def test_the_clock_seals_and_prunes() -> None:
     assert planned["memoryproject.foundation.audit.tasks.prune"] == 24 * 60
 
 
-def test_a_task_that_cannot_go_on_says_so_and_waits(
-    log: AuditLog, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_task_that_is_stuck_says_so(log: AuditLog, caplog: pytest.LogCaptureFixture) -> None:
     log.record(1)
     AuditLog(log.path, key="another").seal()
     log.record(1)

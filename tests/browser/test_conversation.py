@@ -239,9 +239,7 @@ def test_a_keyboard_goes_from_one_to_the_next(visit: Visit, wide: Page, world: W
     assert visit.troubles() == []
 
 
-def test_a_click_in_a_list_that_is_scrolled_opens_that_conversation(
-    visit: Visit, wide: Page, world: World
-) -> None:
+def test_a_click_in_a_scrolled_list_opens_that_one(visit: Visit, wide: Page, world: World) -> None:
     for number in range(100, 120):
         world.receive(message_from(f"15550200{number}@c.us", "hello"))
     wide.goto(INBOX)

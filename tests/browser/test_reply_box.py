@@ -4,7 +4,6 @@ panel by which staff take a chat over."""
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +159,7 @@ def test_a_file_is_attached_taken_away_and_sent_with_its_caption(
     visit: Visit, staff: Page, world: World, settings: Any, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path
-    world.dependencies = replace(world.dependencies, media=FolderStorage(tmp_path / "media"))
+    world.use(media=FolderStorage(tmp_path / "media"))
     world.say(CLIENT, "What does it look like?")
     staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
     box = staff.get_by_label("Reply as staff")

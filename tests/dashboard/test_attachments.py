@@ -10,7 +10,6 @@ import stat
 import uuid
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -22,10 +21,8 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import ordered_files_remove
 from sessions_app.models import Chat, MediaFile, Message, OutboundPart, Turn
 from sessions_app.tasks import drop_old_media
@@ -72,7 +69,7 @@ def folder(settings: Any, tmp_path: Path, world: World) -> Path:
     """The folder of files, for the page and for the worker."""
     settings.ENABLE_MEMORY_SYSTEM = True
     settings.DATA_DIR = tmp_path
-    world.dependencies = replace(world.dependencies, media=FolderStorage(tmp_path / "media"))
+    world.use(media=FolderStorage(tmp_path / "media"))
     return tmp_path / "media"
 
 
@@ -260,11 +257,8 @@ def test_the_same_form_sends_once_and_another_file_by_its_key_is_refused(
 
 
 def forgotten(world: World, kind: str, key: Any, run_on_commit: Any) -> Any:
-    dependencies = ForgetDependencies(
-        embedder=WordLlamaEmbedder(), chat_memory=world.rules.chat_memory
-    )
     with run_on_commit(execute=True):
-        return object_forget(kind=kind, object_id=key, dependencies=dependencies)
+        return world.forget(kind, key)
 
 
 def test_forgetting_the_message_takes_the_file_and_counts_it(

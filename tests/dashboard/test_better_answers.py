@@ -18,8 +18,6 @@ from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from memoryproject.foundation.process.narrowing import present
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import AnswerRating, Turn
 from tests.dashboard.staff import page, staff_with
 from tests.shown import words, words_of
@@ -238,9 +236,7 @@ def correct(client: Client, memory: Memory, text: str, seen: str = "") -> Any:
     return posted(client, turn, what, content=text, seen=seen or memory.content_hash)
 
 
-def test_a_recalled_memory_is_corrected_in_place_and_keeps_its_history(
-    admin_client: Client, recalled: Memory
-) -> None:
+def test_a_recalled_memory_is_corrected_in_place(admin_client: Client, recalled: Memory) -> None:
     turn, seen = Turn.objects.latest("id"), recalled.content_hash
     assert field(page(admin_client, why(turn)), f"correct-{recalled.pk}") == PAYS
     answer = correct(admin_client, recalled, "TestCorp pays within 45 days")
@@ -261,9 +257,7 @@ def test_a_recalled_memory_is_corrected_in_place_and_keeps_its_history(
     assert recalled.content == "TestCorp pays within 60 days"
 
 
-def test_a_text_about_a_memory_that_is_not_on_the_page_is_not_lost(
-    admin_client: Client, recalled: Memory
-) -> None:
+def test_a_text_about_a_superseded_one_is_kept(admin_client: Client, recalled: Memory) -> None:
     Memory.objects.filter(pk=recalled.pk).update(status=MemoryStatus.SUPERSEDED)
     answer = correct(admin_client, recalled, "TestCorp pays within 60 days")
     assert "superseded: change the newer one." in words(answer)
@@ -311,8 +305,7 @@ def test_what_is_no_question_or_known_or_gone_is_absent(admin_client: Client, wo
     world.remember(OTHER_CLIENT, "Parking is behind the house")
     asked(world, "Where can I park?", OTHER_CLIENT)
     turn = asked(world, "Is there a lift?", THIRD)
-    tools = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    object_forget(kind="message", object_id=present(turn.message_id), dependencies=tools)
+    world.forget("message", turn.message_id)
     assert topics(admin_client) == []
     shown = words_of(page(admin_client, UNKNOWN))
     assert "No question was unknown in this period." in shown
@@ -333,9 +326,7 @@ def test_what_was_left_to_people_or_rated_bad_is_there(admin_client: Client, wor
     assert "staff rated it bad" in shown
 
 
-def test_a_topic_is_taught_to_everyone_or_ignored_until_it_is_asked_again(
-    admin_client: Client, world: World
-) -> None:
+def test_a_topic_is_taught_or_ignored_until_asked_again(admin_client: Client, world: World) -> None:
     one = asked(world, "Is there parking?")
     two = asked(world, "Do you have parking near the shop?", OTHER_CLIENT)
     cars = asked(world, "Do you sell cars?")

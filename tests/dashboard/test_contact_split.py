@@ -22,8 +22,6 @@ from memoryproject.foundation.integrations.documents.sandbox import SandboxExtra
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.cards.make_cards import card_make
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -171,11 +169,6 @@ def test_undoing_a_merge_at_once_restores_both_exactly(
     assert MemoryEmbedding.objects.count() == vectors
 
 
-def forget(world: World, kind: str, key: Any) -> ForgetReceipt:
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    return object_forget(kind=kind, object_id=key, dependencies=dependencies)
-
-
 def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(
     admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
 ) -> None:
@@ -184,7 +177,7 @@ def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(
     now = timezone.now()
     Snooze.objects.create(chat=work, since=now, until=now + timedelta(days=2))
     merge(admin_client, dana, work)
-    forget(world, "document", SourceDocument.objects.get().pk)
+    world.forget("document", SourceDocument.objects.get().pk)
     record = ContactMerge.objects.get()
     # The name of the removed copy is erased with the file.
     assert "plan of the town" not in json.dumps([record.rows, record.gone, record.kept])
@@ -211,7 +204,7 @@ def test_a_file_of_both_comes_back_under_its_name_if_it_may(
     merge(admin_client, dana, work)
     assert SourceDocument.objects.get().name == "guide.txt"
     if what == "its message was erased":
-        forget(world, "message", message.pk)
+        world.forget("message", message.pk)
     confirm(admin_client, undo(admin_client))
     kept = SourceDocument.objects.get(chat_id=dana.pk)
     assert (kept.name, kept.copy_names) == ("guide.txt", {})
@@ -235,9 +228,7 @@ def store_file(chat: Chat, world: World, folder: Path, name: str = "guide.txt") 
     )
 
 
-def test_what_was_said_since_goes_by_its_address(
-    admin_client: Client, world: World, dana: Chat, work: Chat
-) -> None:
+def test_what_was_said_since(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
     merge(admin_client, dana, work)
     world.say(CLIENT, "from home again")
     world.remember(OTHER_CLIENT, "I work on Mondays")
@@ -317,7 +308,7 @@ def test_what_was_decided_since_is_of_both(admin_client: Client, dana: Chat, wor
 
 
 def test_receipts_go_back_too(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
-    forget(world, "memory", Memory.objects.get(chat_id=work.pk).pk)
+    world.forget("memory", Memory.objects.get(chat_id=work.pk).pk)
     merge(admin_client, dana, work)
     confirm(admin_client, undo(admin_client))
     assert ForgetReceipt.objects.get().chat_id == work.pk
@@ -329,11 +320,11 @@ def test_receipts_go_back_too(admin_client: Client, world: World, dana: Chat, wo
     assert [event.details["undone"] for event in events] == [True, True]
 
 
-def test_erasing_the_merged_contact_erases_the_record(
+def test_erasure_takes_the_record(
     admin_client: Client, world: World, dana: Chat, work: Chat
 ) -> None:
     merge(admin_client, dana, work)
-    receipt = forget(world, "chat", dana.pk)
+    receipt = world.forget("chat", dana.pk)
     assert not ContactMerge.objects.exists()
     assert receipt.swept["sessions_app_contactmerge"] == 1
 

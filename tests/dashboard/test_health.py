@@ -95,9 +95,7 @@ def _beat(state: str) -> None:
 @pytest.mark.parametrize(
     ("state", "ready"), [(Conf.IDLE, True), (Conf.WORKING, True), (Conf.STOPPING, False)]
 )
-def test_readiness_does_not_depend_on_the_language(
-    client: Client, language: str, state: str, ready: bool
-) -> None:
+def test_readiness_has_no_language(client: Client, language: str, state: str, ready: bool) -> None:
     beat(state)
     answer = client.get("/readyz", headers={"accept-language": language})
     assert answer.status_code == (200 if ready else 503)
@@ -118,7 +116,7 @@ def test_a_program_that_does_not_run_is_named(client: Client, runs: str) -> None
 @pytest.mark.parametrize(
     ("language", "idle", "stopping"), [("en", "idle", "stopping"), ("he", "פנוי", "בעצירה")]
 )
-def test_staff_read_the_state_in_their_language(
+def test_staff_read_it_in_hebrew(
     admin_client: Client, language: str, idle: str, stopping: str
 ) -> None:
     for state, shown in ((Conf.IDLE, idle), (Conf.STOPPING, stopping)):

@@ -168,9 +168,7 @@ def in_menu(client: Client, address: str = "/admin/") -> str | None:
     return None if found[1] else found[2]
 
 
-def test_news_come_as_rows_and_without_news_nothing_is_sent_or_audited(
-    admin_client: Client, world: World
-) -> None:
+def test_news_come_as_rows_and_no_news_are_not_audited(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "hello")
     live = opened(admin_client)
     answer = admin_client.get(INBOX, headers=live)

@@ -146,9 +146,7 @@ def test_the_nearest_are_shown_and_marked_where_nothing_fits(admin_client: Clien
 # Filters
 
 
-def test_filters_by_type_category_source_tag_chat_vector_and_what_is_to_decide(
-    admin_client: Client, world: World
-) -> None:
+def test_filters_by_each_field_and_what_is_to_decide(admin_client: Client, world: World) -> None:
     world.remember(CLIENT, TEA)
     remember("A date", type="date", category="plans", source="staff", tags=("a",))
     remember("The customer Dana Levi prefers morning meetings in the Haifa office")
@@ -229,9 +227,7 @@ def test_a_memory_is_pinned_in_its_row_and_stands_first(admin_client: Client) ->
 # Whose it is, and where it comes from
 
 
-def test_the_list_says_whose_each_memory_is_and_leads_to_all_of_a_person(
-    admin_client: Client, world: World
-) -> None:
+def test_the_list_says_whose_it_is_and_leads_to_theirs(admin_client: Client, world: World) -> None:
     world.remember(CLIENT, TEA)
     world.remember(OTHER_CLIENT, "Rex likes bones")
     remember("We open at nine", visibility="public")

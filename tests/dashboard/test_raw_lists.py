@@ -146,7 +146,7 @@ def authors(client: Client, address: str) -> dict[str, str]:
     return {text: name for text, name in told.items() if name != "Assistant"}
 
 
-def test_lists_of_messages_name_who_wrote(
+def test_lists_name_who_wrote(
     admin_client: Client, admin_user: User, world: World, settings: Any
 ) -> None:
     """The person by name, or by role where it isn't known; the assistant; staff by name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,8 +15,6 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Turn, TurnReplay
 from tests.dashboard.staff import page, staff_with
 from tests.shown import messages_of, words_of
@@ -89,10 +86,7 @@ def test_what_was_changed_since_says_so(admin_client: Client, asked: Turn, world
     memory = Memory.objects.get(content=FACT)
     Memory.objects.filter(pk=memory.pk).update(content="TestCorp pays within 60 days")
     assert "says something else today" in read(admin_client, asked)
-    dependencies = ForgetDependencies(
-        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
-    )
-    object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
+    world.forget("memory", memory.pk)
     shown = read(admin_client, asked)
     assert "erased since" in shown
     assert "within 30 days" not in shown
@@ -137,7 +131,7 @@ def test_a_model_that_failed_is_told_in_words(admin_client: Client, world: World
     def fail(_: object) -> str:
         raise ChatModelError("the model is down", permanent=True)
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(fail))
+    world.use(chat_model=ScriptedChatModel(fail))
     world.say(CLIENT, "Hi")
     shown = read(admin_client, newest())
     assert "The chat model gave no answer" in shown

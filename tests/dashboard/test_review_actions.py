@@ -141,7 +141,7 @@ def test_of_several_assigned_those_taken_stay(reviewer: Client, chats: list[Chat
 
 
 @pytest.mark.parametrize("lost", ["is_active", "is_staff"])
-def test_who_is_switched_off_is_still_shown_as_who_looks_after_it(
+def test_who_is_switched_off_is_still_the_assignee(
     reviewer: Client, chats: list[Chat], lost: str
 ) -> None:
     """In the conversation and in the filter, but not offered anywhere else."""
@@ -198,7 +198,7 @@ def test_an_answer_that_failed_while_the_page_was_open_is_not_reviewed(
         ({"do": f"bookmark:{uuid4()}"}, "there any more"),
     ],
 )
-def test_what_makes_no_sense_is_told(
+def test_nonsense_is_told(
     reviewer: Client, chats: list[Chat], data: dict[str, str], said: str
 ) -> None:
     assert said in told(reviewer, one(chats[0]), **data)

@@ -125,9 +125,7 @@ def test_addresses_show_no_credentials(given: str, shown: str) -> None:
     assert address_shown(given) == shown
 
 
-def test_a_limit_that_the_models_server_reported_is_told_with_what_to_do(
-    admin_client: Client, settings: Any
-) -> None:
+def test_a_limit_that_the_server_reported_is_explained(admin_client: Client, settings: Any) -> None:
     settings.CHAT_MODEL, settings.OPENAI_MODEL = "openai", "small-model"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     assert "small-model refused" not in row(page(admin_client, PAGE), "MAX_CONTEXT_TOKENS")

@@ -39,9 +39,7 @@ def upload(
     return uploading
 
 
-def test_an_upload_is_read_by_a_worker_and_its_passages_are_shown(
-    upload: Upload, admin_client: Client
-) -> None:
+def test_an_upload_is_read_and_its_passages_shown(upload: Upload, admin_client: Client) -> None:
     answer = upload(files.pdf("TestCorp pays in 30 days."))
     assert answer.redirect_chain[-1][0] == LIST
     document = SourceDocument.objects.get()

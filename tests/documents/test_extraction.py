@@ -86,9 +86,7 @@ def test_pages_without_text_are_warned_of(direct: Read) -> None:
     assert found.warnings == ["2 of 3 pages hold no text."]
 
 
-def test_word_text_in_boxes_insertions_and_links_is_read_and_deleted_text_is_not(
-    direct: Read,
-) -> None:
+def test_word_text_in_boxes_insertions_and_links_is_read_not_deleted_text(direct: Read) -> None:
     body = (
         b"<w:p><w:ins><w:r><w:t>new </w:t></w:r></w:ins>"
         b"<w:del><w:r><w:delText>old</w:delText></w:r></w:del>"

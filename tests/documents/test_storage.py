@@ -92,9 +92,7 @@ def test_it_is_recalled_for_whom_it_is_visible(store: Store) -> None:
     assert found(CLIENT, OTHER_CHAT) == []
 
 
-def test_the_same_file_in_the_same_scope_is_the_same_document(
-    store: Store, receive: Receive, folder: Path
-) -> None:
+def test_a_file_of_a_scope_is_one_document(store: Store, receive: Receive, folder: Path) -> None:
     content = files.pdf("TestCorp pays in 30 days.")
     document = store(content)
 
@@ -161,9 +159,7 @@ def test_who_lost_the_lease_stores_nothing(receive: Receive, folder: Path) -> No
     assert not Memory.objects.exists()
 
 
-def test_a_file_that_ends_its_worker_each_time_is_left_alone(
-    receive: Receive, folder: Path
-) -> None:
+def test_a_file_that_ends_each_worker_is_left_alone(receive: Receive, folder: Path) -> None:
     document = receive(files.pdf("TestCorp pays in 30 days.")).document
     how: dict[str, Any] = {"folder": folder, "embedder": WordLlamaEmbedder()}
     for _ in range(3):
@@ -174,9 +170,7 @@ def test_a_file_that_ends_its_worker_each_time_is_left_alone(
     assert (document.state, document.error_code) == ("failed", "damaged")
 
 
-def test_without_vectors_it_is_stored_and_found_by_its_words(
-    receive: Receive, folder: Path
-) -> None:
+def test_without_vectors_it_is_found_by_its_words(receive: Receive, folder: Path) -> None:
     document = receive(files.pdf("TestCorp pays in 30 days.")).document
     stored = document_store(
         document_id=document.pk,
@@ -188,9 +182,7 @@ def test_without_vectors_it_is_stored_and_found_by_its_words(
     assert stored.warnings == ["It has no vectors: its passages are found by their words."]
 
 
-def test_forgetting_takes_all_memories_and_the_waiting_file(
-    store: Store, receive: Receive, folder: Path
-) -> None:
+def test_forgetting_takes_memories_and_file(store: Store, receive: Receive, folder: Path) -> None:
     document = store(files.pdf(*PAGES))
     memories = document.memories.count()
     staff = Actor("staff", "somebody")

@@ -63,9 +63,7 @@ def states(hooked: Stage) -> list[str]:
     return [row["state"] for row in rows]
 
 
-def test_what_is_said_on_whatsapp_reaches_the_receiver(
-    hooked: Stage, receiver: HoldingReceiver, secret: str
-) -> None:
+def test_what_is_said_is_received(hooked: Stage, receiver: HoldingReceiver, secret: str) -> None:
     phone = new_phone()
     hooked.post.say(phone, "/remember the parrots eat at nine")
     wait_until(lambda: receiver.requests, "the memory is told")

@@ -35,7 +35,7 @@ from tests.loopback.httpd import DrippingAnswer, Fault
 pytestmark = pytest.mark.django_db
 
 
-def test_what_is_sent_is_signed_and_posted_to_the_whole_address(
+def test_it_is_signed_and_posted_to_the_address(
     endpoint: WebhookEndpoint, receiver: Receiver
 ) -> None:
     remember()
@@ -54,9 +54,7 @@ def test_what_is_sent_is_signed_and_posted_to_the_whole_address(
     assert send_all() == 0
 
 
-def test_a_changed_secret_signs_beside_the_old_one_for_a_while(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_both_secrets_sign_for_a_while(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     old = endpoint.secret
     fresh = endpoint_rotate(endpoint_id=endpoint.pk, actor=COMMAND_LINE).secret
     assert fresh != old
@@ -98,9 +96,7 @@ def test_anything_but_a_2xx_is_tried_again_later_under_the_same_id(
     assert (endpoint.failures, endpoint.failing_since, endpoint.last_error) == (0, None, "")
 
 
-def test_it_is_given_up_after_ten_tries_and_staff_may_send_it_again(
-    endpoint: WebhookEndpoint,
-) -> None:
+def test_it_is_given_up_after_ten_tries_and_may_be_repeated(endpoint: WebhookEndpoint) -> None:
     clock = started()
     remember()
     poster = RecordingPoster(*[Posted(500)] * 10)
@@ -137,9 +133,7 @@ def test_retry_after_is_waited_for(
     assert (endpoint.paused_until - clock.now).total_seconds() == seconds
 
 
-def test_410_disables_the_endpoint_and_staff_see_why(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_410_disables_it_and_staff_see_why(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     first, second = remember(2)
     receiver.status = 410
     send_all()
@@ -180,9 +174,7 @@ def test_an_endpoint_that_fails_for_days_is_disabled(endpoint: WebhookEndpoint) 
     assert "It can't be reached." in endpoint.disabled_reason
 
 
-def test_one_that_is_down_costs_one_try_and_not_one_for_each_event(
-    endpoint: WebhookEndpoint,
-) -> None:
+def test_one_that_is_down_costs_one_try_not_one_an_event(endpoint: WebhookEndpoint) -> None:
     clock = started()
     remember(50)
     poster = RecordingPoster(*[Posted(500)] * 3)

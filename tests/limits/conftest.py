@@ -27,7 +27,7 @@ def limited(world: World) -> Limiting:
         strategy: Any = world.rules.chat_memory.strategy
         if hasattr(strategy, "limits"):
             world.with_chat_memory(strategy=replace(strategy, limits=limits))
-        world.dependencies = replace(world.dependencies, limits=limits)
+        world.use(limits=limits)
         return world
 
     return limit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -89,7 +88,7 @@ def block_while_answering(world: World, text: str, whatsapp_chat: str = CLIENT) 
         assert decide(world, BLOCKED, whatsapp_chat)
         return text
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
+    world.use(chat_model=ScriptedChatModel(answer))
     return world.say(whatsapp_chat, "Hi")
 
 
@@ -128,16 +127,14 @@ class BlockingProvider(RecordingProvider):
 
 def test_the_rest_of_a_long_answer_is_held_back(world: World) -> None:
     provider = BlockingProvider(world)
-    world.dependencies = replace(world.dependencies, providers={"cloud": provider})
+    world.use(providers={"cloud": provider})
     world.say(CLIENT, "Hi")
     assert [part.text for part in provider.sent] == ["answer to:"]
     assert ends() == [("refused", "chat_blocked")]
     assert [part.state for part in OutboundPart.objects.order_by("number")] == ["sent", "failed"]
 
 
-def test_an_answer_to_the_owner_goes_out_and_so_does_a_reply_by_staff(
-    world: World, desk: Desk
-) -> None:
+def test_an_answer_to_the_owner_goes_out_and_so_do_replies(world: World, desk: Desk) -> None:
     assert block_while_answering(world, "One moment", GODFATHER) == ["One moment"]
     assert block_while_answering(world, "One moment") == []
     desk.write("Please stop writing to us.")
@@ -172,9 +169,7 @@ def test_a_caller_of_the_api_is_told_that_the_chat_is_blocked(world: World) -> N
         )
 
 
-def test_with_an_allow_list_only_the_owner_and_allowed_chats_are_answered(
-    limited: Limiting,
-) -> None:
+def test_with_an_allow_list_owner_and_allowed_chats_are_answered(limited: Limiting) -> None:
     world = limited(allow_list_only=True)
     assert world.say(GODFATHER, "Hi") == ["answer to: Hi"]
     assert world.say(CLIENT, "May I ask something?") == []
@@ -196,9 +191,7 @@ def test_strangers_can_stop_the_assistant_with_an_allow_list(limited: Limiting) 
 
 
 @pytest.mark.parametrize("blocked", [CLIENT, OTHER_CLIENT])
-def test_a_blocked_person_stays_blocked_when_two_chats_turn_out_to_be_theirs(
-    world: World, blocked: str
-) -> None:
+def test_a_blocked_person_stays_blocked_in_merged_chats(world: World, blocked: str) -> None:
     for chat in (CLIENT, OTHER_CLIENT):
         world.say(chat, "Hi")
         decide(world, ALLOWED, chat)

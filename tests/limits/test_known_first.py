@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -38,7 +37,7 @@ def meanwhile(world: World, happens: Callable[[], None]) -> None:
         return "answer"
 
     model = ScriptedChatModel(script)
-    world.dependencies = replace(world.dependencies, chat_model=model)
+    world.use(chat_model=model)
 
 
 def flood(world: World) -> None:

@@ -167,9 +167,7 @@ def test_what_isnt_answered_anyway_doesnt_count(limited: Limiting, desk: Desk) -
 
 
 @pytest.mark.django_db
-def test_with_memory_off_the_limit_holds_and_nothing_is_kept_of_what_isnt_answered(
-    limited: Limiting,
-) -> None:
+def test_with_memory_off_the_limit_holds_and_nothing_is_kept(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     world.with_rules(memory_enabled=False)
     write(world, ["one", "two", "three"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -34,7 +33,7 @@ def answers(world: World, tokens_in: int | None = 60, tokens_out: int | None = 4
         text = f"answer to: {request.messages[-1].content}"
         return Completion(text, "scripted", tokens_in, tokens_out)
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(complete))
+    world.use(chat_model=ScriptedChatModel(complete))
 
 
 def tomorrow() -> None:
@@ -77,9 +76,7 @@ def test_beyond_the_tokens_of_a_day_the_model_isnt_asked(limited: Limiting) -> N
 
 
 @pytest.mark.django_db
-def test_a_limit_of_the_day_is_shown_before_one_of_the_hour(
-    limited: Limiting, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_day_comes_before_the_hour(limited: Limiting, caplog: pytest.LogCaptureFixture) -> None:
     world = limited(messages_per_hour=2, model_calls_per_day=1)
     for text in ("one", "two", "three", "four"):
         world.say(CLIENT, text)
@@ -164,9 +161,7 @@ def summing(world: World, limited: Limiting, **limits: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_summaries_count_and_are_made_of_excerpts_beyond_a_limit(
-    world: World, limited: Limiting
-) -> None:
+def test_summaries_count_and_are_excerpts_beyond_a_limit(world: World, limited: Limiting) -> None:
     summing(world, limited, model_calls_per_day=2)
     world.say(CLIENT, "I would like a table for four")
     assert world.sum_up(CLIENT) == 1
@@ -206,9 +201,7 @@ def test_workers_at_once_never_pass_the_calls_together(limited: Limiting) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_call_that_waited_is_refused_by_the_limit_that_was_reached_meanwhile(
-    limited: Limiting,
-) -> None:
+def test_a_call_that_waited_is_refused_by_a_limit_reached_meanwhile(limited: Limiting) -> None:
     world = limited(daily_budget=Decimal(280))
     world.receive(message_from(CLIENT, "one"))
     chat, limits = world.chat(CLIENT), world.dependencies.limits
@@ -229,7 +222,7 @@ def test_a_call_that_waited_is_refused_by_the_limit_that_was_reached_meanwhile(
 @pytest.mark.django_db
 def test_a_call_that_fails_counts_and_costs_no_tokens(limited: Limiting) -> None:
     world = limited(model_calls_per_day=5)
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel([LookupError()]))
+    world.use(chat_model=ScriptedChatModel([LookupError()]))
     world.say(CLIENT, "Hi")
     used = UsageDay.objects.get()
     # A fault of ours is tried twice.

@@ -274,9 +274,7 @@ def configurations(document: str) -> list[dict[str, Any]]:
     return [block["mcpServers"]["whatsapp-memory"] for block in found]
 
 
-def test_the_configurations_that_the_documents_show_work(
-    doorway: Doorway, secret: Callable[..., str]
-) -> None:
+def test_the_documented_configurations_work(doorway: Doorway, secret: Callable[..., str]) -> None:
     stdio, http = configurations("docs/mcp.md")
     key = secret()
 

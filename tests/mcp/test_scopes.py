@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +10,7 @@ import pytest
 from memoryproject.foundation.rest_kit.models import SCOPES, CallCount
 from sessions_app.mcp.tools import TOOLS
 from sessions_app.models import Chat
+from tests.api.calling import make_token
 from tests.api.routes import NOT_FOR_BOUND
 from tests.api.test_scopes import ROUTES
 from tests.mcp.rpc import Rpc
@@ -47,37 +47,35 @@ def test_the_table_has_every_tool() -> None:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_token_lists_the_tools_of_its_scopes(scope: str, token: Callable[..., str]) -> None:
-    assert Rpc(token(scope)).listed() == {name for name, own in SCOPE_OF.items() if own == scope}
+def test_a_token_lists_the_tools_of_its_scopes(scope: str) -> None:
+    assert Rpc(make_token(scope)).listed() == {
+        name for name, own in SCOPE_OF.items() if own == scope
+    }
 
 
 @pytest.mark.parametrize("name", SCOPE_OF)
-def test_a_tool_that_is_out_of_scope_says_which_scope_it_needs(
-    name: str, token: Callable[..., str]
-) -> None:
+def test_a_tool_that_is_out_of_scope_says_which_scope_it_needs(name: str) -> None:
     needed = SCOPE_OF[name]
     others = [scope for scope in SCOPES if scope != needed]
-    denied = Rpc(token(*others)).refusal(name, ARGUMENTS[name])
+    denied = Rpc(make_token(*others)).refusal(name, ARGUMENTS[name])
     assert denied == f"The token lacks the scope {needed}."
-    result = Rpc(token(needed)).call(name, ARGUMENTS[name])
+    result = Rpc(make_token(needed)).call(name, ARGUMENTS[name])
     assert "lacks the scope" not in result["content"][0]["text"]
 
 
-def test_what_concerns_all_chats_is_not_for_bound_tokens(token: Callable[..., str]) -> None:
+def test_what_concerns_all_chats_is_not_for_bound_tokens() -> None:
     chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="console")
-    bound = Rpc(token(chat_ids=[chat.pk]))
+    bound = Rpc(make_token(chat_ids=[chat.pk]))
     assert bound.listed() == set(SCOPE_OF) - REFUSED_TO_BOUND
     for name in REFUSED_TO_BOUND:
         denied = bound.refusal(name, ARGUMENTS[name])
         assert denied == "The token is bound to chats, and this concerns all of them."
 
 
-def test_calls_are_counted_and_throttled_as_those_of_rest(
-    token: Callable[..., str], settings: Any
-) -> None:
+def test_calls_are_counted_and_throttled_as_those_of_rest(settings: Any) -> None:
     # So low that each call is written at once.
     settings.API_RATE_READ, settings.API_RATE_WRITE = 3, 10
-    rpc = Rpc(token())
+    rpc = Rpc(make_token())
     for _ in range(3):
         rpc.told("list_sessions")
     # A minute of the clock may have ended in between: then three more are free.
@@ -89,8 +87,8 @@ def test_calls_are_counted_and_throttled_as_those_of_rest(
 
 
 @pytest.mark.parametrize("word", ["Bearer", "Token", "bearer", "TOKEN"])
-def test_both_words_before_a_token_are_understood(word: str, token: Callable[..., str]) -> None:
-    assert Rpc(token(), word).listed() == set(SCOPE_OF)
+def test_both_words_before_a_token_are_understood(word: str) -> None:
+    assert Rpc(make_token(), word).listed() == set(SCOPE_OF)
 
 
 @pytest.mark.parametrize("secret", [None, "mem_wrong", "", "two words"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import jsonschema
@@ -14,7 +13,7 @@ from django.test import override_settings
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.mcp.tools import TOOLS
-from tests.api.calling import Api
+from tests.api.calling import Api, api_with, make_token
 from tests.api.test_chat import say
 from tests.mcp.rpc import Rpc, texts
 from tests.world import CLIENT, OTHER_CLIENT
@@ -25,13 +24,13 @@ FACT = {"content": "TestCorp pays in 30 days", "whatsapp_chat": CLIENT}
 
 
 @pytest.fixture
-def rpc(token: Callable[..., str]) -> Rpc:
-    return Rpc(token())
+def rpc() -> Rpc:
+    return Rpc(make_token())
 
 
 @pytest.fixture
-def api(token: Callable[..., str]) -> Api:
-    return Api(token())
+def api() -> Api:
+    return api_with()
 
 
 def schemas(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -98,9 +97,7 @@ def test_recall_answers_as_rest(rpc: Rpc, api: Api) -> None:
     assert {each["source"] for each in found["results"]} == {"memory", "message"}
 
 
-def test_forget_answers_the_receipt_and_a_second_time_that_there_is_nothing(
-    rpc: Rpc, api: Api
-) -> None:
+def test_forget_answers_the_receipt_and_then_that_there_is_nothing(rpc: Rpc, api: Api) -> None:
     stored = answered(rpc, "remember", FACT)
     receipt = answered(rpc, "forget", {"memory_id": stored["memory_id"]})
     assert receipt == api.get(f"receipts/{receipt['receipt_id']}/").json()

@@ -77,9 +77,7 @@ def test_five_times_without_an_answer_are_enough(in_bucket: Files, server: S3Ser
     assert str(service.error) == "It could not be reached."
 
 
-def test_a_missing_object_says_nothing_against_the_bucket(
-    in_bucket: Files, server: S3Server
-) -> None:
+def test_a_missing_object_tells_nothing_of_the_bucket(in_bucket: Files, server: S3Server) -> None:
     for _ in range(6):
         with pytest.raises(FileNotFoundError):
             in_bucket.storage.open("00000000-0000-4000-8000-000000000001")

@@ -21,9 +21,7 @@ RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.t
 
 
 @pytest.mark.parametrize("is_down", [True, False])
-def test_a_model_sees_the_picture_or_goes_without_it(
-    in_bucket: Files, server: S3Server, is_down: bool
-) -> None:
+def test_a_model_sees_the_picture_or_not(in_bucket: Files, server: S3Server, is_down: bool) -> None:
     world = in_bucket.world
     world.with_answer_rules(sees_pictures=True)
     media = Media(media_id=in_bucket.graph.add_file(PNG, "image/png"))
@@ -50,9 +48,7 @@ def test_a_reply_with_a_file_goes_out_of_the_bucket(in_bucket: Files, server: S3
     assert [file.content for file in in_bucket.world.provider.sent_files.values()] == [PNG]
 
 
-def test_a_reply_whose_file_can_not_be_kept_is_refused_in_words(
-    in_bucket: Files, server: S3Server
-) -> None:
+def test_a_reply_whose_file_finds_no_place_is_refused(in_bucket: Files, server: S3Server) -> None:
     server.refuse_next(503, "SlowDown", times=2)
     page = reply(in_bucket).content.decode()
     assert "the storage of files doesn&#x27;t answer. Your text is kept." in page
@@ -73,9 +69,7 @@ def test_a_reply_that_is_refused_leaves_no_file(in_bucket: Files, server: S3Serv
 
 
 @pytest.mark.parametrize("method", ["HEAD", "GET"])
-def test_a_file_that_can_not_be_read_is_sent_later(
-    in_bucket: Files, server: S3Server, method: str
-) -> None:
+def test_an_unreadable_file_is_sent_later(in_bucket: Files, server: S3Server, method: str) -> None:
     reply(in_bucket)
     if method == "HEAD":
         server.refuse_next(503, "SlowDown", times=8)

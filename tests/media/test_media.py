@@ -13,12 +13,9 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
-from memoryproject.foundation.process.narrowing import present
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import media_abandoned, media_drop, media_fetch, ordered_files_remove
 from sessions_app.models import MediaFile
 from sessions_app.tasks import drop_old_media
@@ -174,17 +171,10 @@ def test_a_redirect_to_another_network_is_refused(files: Files) -> None:
     assert files.fetch(row).state == "refused"
 
 
-def test_forgetting_takes_the_file_and_counts_it(
-    files: Files, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_forgetting_takes_the_file(files: Files, django_capture_on_commit_callbacks: Any) -> None:
     row = files.fetch(files.send())
-    dependencies = ForgetDependencies(
-        embedder=WordLlamaEmbedder(), chat_memory=files.world.rules.chat_memory
-    )
     with django_capture_on_commit_callbacks(execute=True):
-        receipt = object_forget(
-            kind="message", object_id=present(row.message_id), dependencies=dependencies
-        )
+        receipt = files.world.forget("message", row.message_id)
     assert receipt.swept["media files"] == 1
     files.remove_queued()
     assert files.kept() == {}
@@ -208,7 +198,7 @@ def test_a_file_whose_message_goes_meanwhile_is_not_kept(files: Files) -> None:
     assert files.kept() == {}
 
 
-def test_what_the_sender_deletes_is_removed(
+def test_what_its_sender_deletes_goes(
     files: Files, django_capture_on_commit_callbacks: Any
 ) -> None:
     row = files.fetch(files.send())

@@ -78,7 +78,7 @@ def test_a_chat_at_its_limit_of_the_hour_sends_files_in_vain(files: Files) -> No
         ({"daily_budget": Decimal(1)}, {"cost": Decimal(1)}, "limit_budget"),
     ],
 )
-def test_a_chat_at_its_limit_of_the_day(
+def test_a_chat_at_its_limit(
     files: Files, limits: dict[str, Any], used: dict[str, Any], code: str
 ) -> None:
     files.world.say(CLIENT, "hello")

@@ -49,9 +49,7 @@ def test_the_list_shows_state_and_hides_the_archive(database: Place, admin_clien
     assert "Nothing matches" in text(admin_client, LIST, decision="accepted")
 
 
-def test_a_page_shows_content_and_versions_escaped_and_in_their_direction(
-    database: Place, admin_client: Client
-) -> None:
+def test_a_page_shows_content_and_versions_escaped(database: Place, admin_client: Client) -> None:
     database.save("decisions", "auth", decision="Use cookies", constraints=["a", SCRIPT])
     database.save("decisions", "auth", decision=HEBREW, constraints=[SCRIPT], extra={"x": [1]})
     shown = text(admin_client, page("auth"))
@@ -64,9 +62,7 @@ def test_a_page_shows_content_and_versions_escaped_and_in_their_direction(
     assert 'name="_save"' not in shown
 
 
-def test_a_long_history_is_shown_in_part_by_few_queries(
-    database: Place, admin_client: Client
-) -> None:
+def test_a_long_history_is_shown_in_few_queries(database: Place, admin_client: Client) -> None:
     for number in range(30):
         database.save("interfaces", "auth", module=f"module-{number}-", notes="x" * 30_000)
     with CaptureQueriesContext(connection) as captured:
@@ -85,9 +81,7 @@ def test_a_long_list_asks_few_questions(database: Place, admin_client: Client) -
     assert len(captured) < 15
 
 
-def test_staff_remove_with_all_versions_after_they_were_asked(
-    database: Place, admin_client: Client
-) -> None:
+def test_staff_remove_all_versions_once_asked(database: Place, admin_client: Client) -> None:
     database.save("decisions", "auth", decision="a")
     database.save("decisions", "kept", decision="a")
     row = MemoryDocument.objects.exclude(name="kept").get()

@@ -83,9 +83,7 @@ def test_options_for_all_actions_may_stand_before_the_action(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_document_is_printed_as_it_is_stored_whatever_the_terminal(
-    tmp_path: Path, encoding: str
-) -> None:
+def test_a_document_is_printed_as_stored_on_any_terminal(tmp_path: Path, encoding: str) -> None:
     save(tmp_path, "decisions", "שלום", '{"rationale": "שלום 🙂 é"}')
     ran = subprocess.run(
         command(tmp_path, "load", "--category", "decisions", "--identifier", "שלום"),

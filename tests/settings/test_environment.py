@@ -175,9 +175,7 @@ def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_settings_of_an_env_file_are_read_and_the_environment_wins(
-    env_file: Path, encoding: str
-) -> None:
+def test_settings_of_an_env_file_come_second(env_file: Path, encoding: str) -> None:
     lines = [
         "LINES_PLAIN=a=b",
         "# a comment",
@@ -205,9 +203,7 @@ def test_lines_of_an_env_file_that_are_no_settings_are_errors(env_file: Path) ->
     assert "LINES_QUOTED" not in os.environ
 
 
-def test_an_env_file_that_cannot_be_read_is_an_error_and_a_missing_one_is_none(
-    env_file: Path,
-) -> None:
+def test_an_env_file_that_is_unreadable_is_an_error_a_missing_one_is_none(env_file: Path) -> None:
     errors: list[str] = []
     read_env_file(env_file, errors)
     assert errors == []
@@ -266,9 +262,7 @@ def test_a_broken_file_is_an_error_in_the_log_and_defaults_count(
         ('{"memory": NaN}', "memory"),
     ],
 )
-def test_a_part_that_is_no_object_makes_a_broken_file(
-    tmp_path: Path, content: str, place: str
-) -> None:
+def test_a_part_that_is_no_object_breaks_a_file(tmp_path: Path, content: str, place: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(content)
     notes: list[Note] = []

@@ -49,9 +49,7 @@ def check(folder: Path, *, hidden: str = "nothing", **environment: str) -> Any:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("hidden", ["boto3", "storages"])
-def test_without_the_packages_the_start_says_how_to_install_them(
-    tmp_path: Path, hidden: str
-) -> None:
+def test_without_packages_the_start_says_how_to_install(tmp_path: Path, hidden: str) -> None:
     ended = check(tmp_path, hidden=hidden, MEDIA_STORAGE="s3://files")
     assert ended.returncode != 0
     assert f"the packages for S3 are not installed ({hidden})" in ended.stderr

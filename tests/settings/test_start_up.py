@@ -132,9 +132,7 @@ def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, obj
     [("memoryproject.settings", [*OF_STAFF, *OF_RECALL]), ("memoryproject.webhook_settings", [])],
     ids=["web", "webhooks"],
 )
-def test_a_web_server_shares_what_it_serves(
-    tmp_path: Path, settings_module: str, wanted: list[str]
-) -> None:
+def test_a_web_server_shares_it(tmp_path: Path, settings_module: str, wanted: list[str]) -> None:
     """Also after it has built what takes messages in, which names the chat model."""
     program = (
         "import memoryproject.wsgi\n"
