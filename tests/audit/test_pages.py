@@ -241,12 +241,3 @@ class TestExport:
         assert in_group("Auditor").post(EXPORT, {"format": "csv"}).status_code == 200
         assert admin_client.get(EXPORT).headers["Location"] == LIST
         assert admin_client.post(EXPORT, {"format": "exe"}).status_code == 400
-
-
-@pytest.mark.django_db
-def test_an_auditor_sees_the_log_and_no_conversation() -> None:
-    client = in_group("Auditor")
-    assert client.get(LIST).status_code == 200
-    assert client.get(VERIFY).status_code == 200
-    assert client.get("/admin/sessions_app/chat/").status_code == 403
-    assert in_group("Viewer").get(LIST).status_code == 403

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
 
 from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.models import AuditEvent
@@ -105,19 +104,3 @@ def test_make_the_cards_of_sessions(admin_client: Client, sessions: Any) -> None
     act(admin_client, SESSIONS, "make_selected_cards", *sessions)
     assert MemoryCard.objects.count() == 2
     assert not CardWork.objects.exists()
-
-
-def test_nobody_writes_cards(admin_client: Client, sessions: Any) -> None:
-    assert admin_client.get(f"{LIST}add/").status_code == 403
-    assert admin_client.post(f"{LIST}{sessions[0].pk}/delete/").status_code == 403
-
-
-def test_the_list_asks_no_more_for_more_cards(
-    admin_client: Client, world: World, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for number in range(6):
-        whom = f"155501001{number:02}@c.us"
-        world.say(whom, "Hello there")
-        card_make(session_id=world.session(whom).pk)
-    with django_assert_max_num_queries(16):
-        shown(admin_client, LIST)

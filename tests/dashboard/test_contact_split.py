@@ -19,7 +19,6 @@ from memories_app.documents.read_document import document_store
 from memories_app.models import Memory, MemoryEmbedding, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.cards.make_cards import card_make
 from sessions_app.models import (
@@ -44,34 +43,16 @@ from sessions_app.models import (
     TranscriptBatch,
     UsageDay,
 )
-from tests.dashboard.test_contact_merge import merge, shown
+from tests.dashboard.test_contact_merge import both, dana, merge, shown, work
 from tests.forms import opened
-from tests.world import CLIENT, OTHER_CLIENT, World, new_world
+from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
+# The same two people: fixtures that stand elsewhere.
+__all__ = ["both", "dana", "work"]
 # What is not of the contact itself, or follows from the rest.
 PASSING = {ChatActivity, ContactMerge, InboundDelivery, ReadMark, TranscriptBatch}
 STRANGER = "15550100789@c.us"
-
-
-@pytest.fixture(scope="module")
-def both(module_rows: None) -> None:
-    world = new_world()
-    world.remember(CLIENT, "I like tea")
-    world.say(CLIENT, "hello")
-    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Noa")
-    world.remember(OTHER_CLIENT, "I like cake")
-    world.say(OTHER_CLIENT, "hello from work", party=party)
-
-
-@pytest.fixture
-def dana(both: None, world: World) -> Chat:
-    return world.chat(CLIENT)
-
-
-@pytest.fixture
-def work(both: None, world: World) -> Chat:
-    return world.chat(OTHER_CLIENT)
 
 
 def undo(client: Client) -> str:

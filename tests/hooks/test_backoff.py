@@ -19,12 +19,6 @@ lucks = st.floats(min_value=0, max_value=1)
 attempts = st.integers(min_value=1, max_value=len(WAITS))
 
 
-def test_waits_grow_as_standard_webhooks_suggests() -> None:
-    told = [next_wait(attempts=number, luck=0.0) for number in range(1, 11)]
-    hours = [None if wait is None else wait / timedelta(hours=1) for wait in told]
-    assert hours == [5 / 3600, 5 / 60, 0.5, 2, 5, 10, 14, 20, 24, None]
-
-
 @given(attempts, lucks)
 def test_luck_makes_a_wait_up_to_a_fifth_longer(number: int, luck: float) -> None:
     wait = next_wait(attempts=number, luck=luck)

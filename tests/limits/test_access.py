@@ -26,7 +26,7 @@ from sessions_app.models import (
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import chat_answer
 from tests.limits.conftest import Limiting
-from tests.limits.seen import audited, calls, ends, sent
+from tests.limits.seen import calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -61,15 +61,6 @@ def test_a_blocked_chat_is_left_in_its_deliveries(world: World) -> None:
     assert outcomes()[1:] == ["not answered: Staff have blocked this chat."] * 4
     assert InboundDelivery.objects.latest("id").raw == {"text": "Buy them now"}
     assert world.say(OTHER_CLIENT, "Hi") == ["answer to: Hi"]
-
-
-def test_unblocked_it_is_answered_again_and_the_audit_log_tells(world: World) -> None:
-    world.say(CLIENT, "Hi")
-    decide(world, BLOCKED)
-    assert not decide(world, BLOCKED), "nothing changed"
-    decide(world, NONE, reason="")
-    assert world.say(CLIENT, "Again") == ["answer to: Again"]
-    assert audited("chat.block", "chat.undecide") == ["chat.block", "chat.undecide"]
 
 
 def test_what_waits_when_the_chat_is_blocked_is_not_answered(world: World) -> None:

@@ -13,7 +13,6 @@ from django.test import Client
 from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AssistantProfile, ChatAccess, InboundDelivery, Turn, UsageDay
-from tests.dashboard.staff import staff_with
 from tests.dashboard.test_dashboard_page import TILE
 from tests.limits.conftest import Limiting
 from tests.limits.seen import audited
@@ -94,16 +93,6 @@ def test_the_owners_chat_cant_be_blocked(admin_client: Client, world: World) -> 
     assert "it is always answered" in panel(admin_client, world, GODFATHER)
     told = decide(admin_client, world, GODFATHER, standing="blocked", reason="spam")
     assert told == ["This is the owner's chat: it is always answered."]
-
-
-def test_who_may_only_read_sees_it_and_decides_nothing(world: World) -> None:
-    world.say(CLIENT, "Hi")
-    client = staff_with("sessions_app.view_chat", "sessions_app.view_message")
-    answer = client.get(f"{INBOX}{world.chat(CLIENT).pk}/conversation/")
-    assert "Access and usage" in answer.content.decode()
-    assert 'name="standing"' not in answer.content.decode()
-    address = f"{INBOX}{world.chat(CLIENT).pk}/access/"
-    assert client.post(address, {"standing": "blocked", "reason": "spam"}).status_code == 403
 
 
 def test_chosen_chats_are_blocked_and_filtered(admin_client: Client, world: World) -> None:

@@ -22,10 +22,6 @@ def noticed(world: World) -> World:
     return world
 
 
-def test_by_default_the_first_answer_is_the_answer_alone(world: World) -> None:
-    assert world.say(CLIENT, "Hi") == ["answer to: Hi"]
-
-
 def test_it_stands_before_the_first_answer_and_no_other(noticed: World) -> None:
     assert noticed.say(CLIENT, "Hi") == [f"{ENGLISH}\n\nanswer to: Hi"]
     assert noticed.say(CLIENT, "Again") == ["answer to: Again"]

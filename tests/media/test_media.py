@@ -75,12 +75,6 @@ def test_it_is_shown_in_the_conversation_and_each_view_is_on_record(files: Files
     assert AuditEvent.objects.filter(action="conversation.read").count() == before + 1
 
 
-def test_who_may_not_view_messages_sees_no_file(files: Files) -> None:
-    row = files.fetch(files.send())
-    assert staff_with("sessions_app.view_chat").get(address(row)).status_code == 403
-    assert Client().get(address(row)).status_code == 302
-
-
 def test_a_player_asks_for_ranges(files: Files) -> None:
     row = files.fetch(files.send(OGG, kind="voice"))
     client = reader()
