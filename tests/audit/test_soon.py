@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +12,7 @@ from memoryproject.foundation.audit import tasks
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.schedules import PLANNED
 from tests.audit.log import AuditLog, execute
-
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.programs import python
 
 
 def queued() -> list[str]:
@@ -64,22 +60,9 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
         "    audit_record(action='a.b', actor=SYSTEM)\n"
         "print(AuditEvent.objects.count())\n"
     )
-    environment = {
-        **os.environ,
-        "DATA_DIR": str(tmp_path / "data"),
-        "LOG_DIR": str(tmp_path / "logs"),
-        "DATABASE_URL": "",
-        "Q_BROKER": "redis://127.0.0.1:1/0",
-    }
+    broker = {"DATABASE_URL": "", "Q_BROKER": "redis://127.0.0.1:1/0"}
     outputs = [
-        subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=PROJECT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        python("manage.py", *arguments, folder=tmp_path, **broker)
         for arguments in (["migrate", "-v0"], ["shell", "-v0", "-c", script])
     ]
     assert outputs[1].stdout.strip() == "1"

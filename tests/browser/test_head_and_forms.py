@@ -4,8 +4,6 @@ the first page."""
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 from django.urls import reverse
@@ -13,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.visit import Visit, is_scrolled_sideways, looked_at, serious, style
+from tests.programs import python
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -158,7 +157,7 @@ def test_a_file_is_chosen_without_an_error(visit: Visit, staff: Page) -> None:
 
 
 def test_a_form_looks_the_same_whichever_form_was_opened_before() -> None:
-    found = subprocess.run([sys.executable, "-c", BOTH], check=True, capture_output=True, text=True)
+    found = python("-c", BOTH)
     assert found.stdout.strip() == "True"
 
 

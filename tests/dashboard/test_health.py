@@ -3,13 +3,9 @@ page."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import timedelta
 from multiprocessing import Queue
-from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
 
@@ -29,6 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sessions_app.models import Turn
 from sessions_app.turns.answering import BEATS, Heartbeat
 from tests.database import break_connection
+from tests.programs import python
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -208,18 +205,8 @@ def test_a_database_out_of_reach_is_told_and_no_fault() -> None:
         "answer = Client().get('/metrics', headers={'host': 'localhost'}); "
         "print(answer.status_code); print(answer.text)"
     )
-    told = subprocess.run(
-        [sys.executable, "-c", asking],
-        cwd=Path(__file__).resolve().parents[2],
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-            "DATABASE_URL": "postgresql://user:x@127.0.0.1:1/none",
-        },
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    nobody = "postgresql://user:x@127.0.0.1:1/none"
+    told = python("-c", asking, DATABASE_URL=nobody).stdout
     assert told.startswith("200\n")
     assert 'memory_part_ready{part="database"} 0.0' in told
     assert "memory_open_turns" not in told

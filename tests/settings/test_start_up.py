@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,8 +12,8 @@ from django.core.management import load_command_class
 from django.urls import Resolver404, resolve
 
 from memoryproject.checks import SETTINGS
+from tests.programs import PROJECT, python
 
-ROOT = Path(__file__).resolve().parents[2]
 # Packages that are slow to import, and that few commands need.
 SLOW = """
 PIL boto3 botocore django.test docx drf_spectacular.generators httpcore httpx huggingface_hub
@@ -31,14 +28,7 @@ SETUP = "import django, sys; from django.core import management; django.setup();
 def imported(code: str, names: Collection[str]) -> list[str]:
     """Which of these modules a new process has after the code."""
     shown = f"print('imported', *sorted(set({list(names)!r}) & set(sys.modules)))"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{code}; {shown}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    ended = python("-c", f"{code}; {shown}")
     first, *found = ended.stdout.splitlines()[-1].split()
     assert first == "imported"
     return found
@@ -75,26 +65,16 @@ OF_WORK = ["httpx", "openai.types.chat", "sessions_app.tasks"]
 def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, object]:
     """What a program, which has no database, has loaded when it is ready to fork."""
     wanted = f"WANTED = {[*OF_STAFF, *OF_RECALL, *OF_WORK]!r}"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{program}\n{wanted}\n{LOADED}"],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "DATA_DIR": str(tmp_path / "data"),
-            "LOG_DIR": str(tmp_path / "logs"),
-            # Nobody listens there.
-            "DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
-            "ENABLE_MEMORY_SYSTEM": "true",
-            "EMBEDDER": "wordllama",
-            "CHAT_MODEL": "openai",
-            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    settings = {
+        # Nobody listens there.
+        "DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
+        "ENABLE_MEMORY_SYSTEM": "true",
+        "EMBEDDER": "wordllama",
+        "CHAT_MODEL": "openai",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    }
+    code = f"{program}\n{wanted}\n{LOADED}"
+    ended = python("-c", code, folder=tmp_path, check=False, **{**settings, **environment})
     assert ended.returncode == 0, ended.stderr
     found: dict[str, object] = json.loads(ended.stdout.splitlines()[-1])
     return found
@@ -125,7 +105,7 @@ def test_qcluster_does_not_check_the_addresses() -> None:
 
 
 def test_the_webhooks_server_serves_what_the_front_door_sends_there() -> None:
-    caddyfile = (ROOT / "deploy" / "Caddyfile").read_text(encoding="utf-8")
+    caddyfile = (PROJECT / "deploy" / "Caddyfile").read_text(encoding="utf-8")
     (line,) = re.findall(r"@webhooks path (.+)", caddyfile)
     assert line.split() == ["/webhooks/whatsapp/*", "/healthz", "/readyz"]
     for path in ("/webhooks/whatsapp/cloud/", "/webhooks/whatsapp/green/", "/healthz", "/readyz"):
