@@ -7,11 +7,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import RequestFactory
 from django.utils import timezone
+from rest_framework.request import Request
 
+from memoryproject.foundation.rest_kit.errors import PreconditionFailed
 from memoryproject.foundation.rest_kit.idempotency import KEPT, answers_drop
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.tasks import tidy
+from memoryproject.foundation.rest_kit.views import etag_of, is_known, require_match
 from sessions_app.models import Message
 from tests.api.calling import Api, api_with, error_of
 from tests.api.test_sessions import opened
@@ -141,3 +145,40 @@ def test_what_was_forgotten_is_not_in_the_answer_any_more(api: Api, path: str) -
     assert IdempotentAnswer.objects.get().body == ""
     assert error_of(api.post(path, SAID, Idempotency_Key="k"), 409)["code"] == "answer_not_kept"
     assert not Message.objects.exists()
+
+
+# ETags: 304 where nothing changed, 412 where somebody else was first.
+
+
+ETAG = etag_of("a memory", 3)
+
+
+def request(**headers: str) -> Request:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Request(RequestFactory().get("/", headers=named))
+
+
+def test_each_version_has_its_own_etag() -> None:
+    assert etag_of("a memory", 3) == ETAG
+    assert etag_of("a memory", 4) != ETAG
+    assert etag_of("ab", "c") != etag_of("a", "bc")
+    assert ETAG.startswith('"')
+
+
+@pytest.mark.parametrize("header", [ETAG, f"W/{ETAG}", f'"other", {ETAG}', "*"])
+def test_who_has_this_version_is_told_so(header: str) -> None:
+    assert is_known(request(If_None_Match=header), ETAG)
+    assert not is_known(request(If_None_Match='"other"'), ETAG)
+    assert not is_known(request(), ETAG)
+
+
+@pytest.mark.parametrize("header", [ETAG, f'"other", {ETAG}', "*"])
+def test_who_has_seen_this_version_may_edit_it(header: str) -> None:
+    require_match(request(If_Match=header), ETAG)
+    require_match(request(), ETAG)
+
+
+@pytest.mark.parametrize("header", ['"other"', f"W/{ETAG}", "nonsense", ""])
+def test_who_has_seen_another_version_may_not(header: str) -> None:
+    with pytest.raises(PreconditionFailed):
+        require_match(request(If_Match=header), ETAG)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.checks import CRITICAL, ERROR, WARNING
+from django.db import connection
 
 from memoryproject import checks
 from tests.programs import python
@@ -163,3 +164,18 @@ def test_cookies_are_secure_behind_a_proxy(
     code = f"from django.conf import settings; print([getattr(settings, n) for n in {names}])"
     shown = python("-c", code, folder=tmp_path, **environment)
     assert shown.stdout.strip() == str([secure] * 3)
+
+
+# What each connection to the database is set to.
+
+
+@pytest.mark.django_db
+def test_no_connection_compiles_statements_although_the_server_would() -> None:
+    fresh = connection.copy()
+    fresh.settings_dict["OPTIONS"] = {**fresh.settings_dict["OPTIONS"], "options": "-c jit=on"}
+    try:
+        with fresh.cursor() as cursor:
+            cursor.execute("SELECT setting, reset_val FROM pg_settings WHERE name = 'jit'")
+            assert cursor.fetchone() == ("off", "on")
+    finally:
+        fresh.close()
