@@ -20,7 +20,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import AnswerRating, Turn
 from tests.dashboard.staff import page, staff_with
-from tests.shown import words, words_of
+from tests.shown import found_in, words, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked
 
 pytestmark = pytest.mark.django_db
@@ -135,9 +135,8 @@ def test_staff_go_from_one_to_the_next(admin_client: Client, world: World) -> No
     asked(world, "Hello")
     new = asked(world, "Where is it?")
     shown = page(admin_client, QUEUE)
-    row = re.search(rf'href="([^"]*/{new.pk}/change/[^"]*)"', shown)
-    assert row is not None
-    shown = page(admin_client, html.unescape(row[1]))
+    row = found_in(rf'href="([^"]*/{new.pk}/change/[^"]*)"', shown)
+    shown = page(admin_client, html.unescape(row))
     assert "Answers to review 2 left" in words_of(shown)
     assert f'rel="next" href="{why(old, "?queue=1")}"' in shown
     assert 'rel="prev"' not in shown
@@ -160,9 +159,8 @@ def teach(client: Client, turn: Turn, text: str = FACT, audience: str = "client"
 
 
 def field(shown: str, name: str) -> str:
-    found = re.search(rf'<textarea id="{name}"[^>]*>\n(.*?)</textarea>', shown, re.S)
-    assert found is not None
-    return html.unescape(found[1])
+    found = found_in(rf'<textarea id="{name}"[^>]*>\n(.*?)</textarea>', shown)
+    return html.unescape(found)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from sessions_app.conversation_views.session_actions import LASTS_SECONDS
 from sessions_app.models import Label, Message, Note, Turn
 from tests.dashboard.staff import page, staff_with
 from tests.events import edit, reaction, revocation
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -39,9 +40,8 @@ def texts(shown: str) -> list[str]:
 
 def live_headers(shown: str) -> dict[str, str]:
     """What the open page asks with."""
-    tag = re.search(r'data-tag="(.*?)"', shown)
-    assert tag is not None
-    headers = {"X-Live": "yes", "If-None-Match": tag[1].replace("&quot;", '"')}
+    tag = found_in(r'data-tag="(.*?)"', shown)
+    headers = {"X-Live": "yes", "If-None-Match": tag.replace("&quot;", '"')}
     news = re.search(r'data-news="(.*?)"', shown)
     return {**headers, "X-News": news[1]} if news else headers
 

@@ -28,7 +28,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
 from tests.dashboard.staff import staff_with
 from tests.remembering import remember
-from tests.shown import said, words_of
+from tests.shown import found_in, said, words_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -279,8 +279,7 @@ def test_its_events_are_shown_to_those_who_may_read_the_log(admin_client: Client
     assert re.search(r"A memory was pinned · <bdi>admin</bdi>", section)
     (event,) = AuditEvent.objects.filter(action="memory.pin")
     assert f"/admin/audit/auditevent/{event.pk}/change/" in section
-    everything = re.search(r'href="(/admin/audit/auditevent/\?q=[^"]+)"', section)
-    assert everything is not None
-    assert admin_client.get(everything[1]).context["cl"].result_count == 2
+    everything = found_in(r'href="(/admin/audit/auditevent/\?q=[^"]+)"', section)
+    assert admin_client.get(everything).context["cl"].result_count == 2
     reader = staff_with("memories_app.view_memory")
     assert 'id="events-title"' not in shown(reader, page(memory))

@@ -27,6 +27,7 @@ from tests.dashboard.senders import (
 )
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -71,9 +72,7 @@ def question() -> Message:
 
 
 def bubble(shown: str, message: Message) -> str:
-    found = re.search(rf'<article id="m-{message.pk}".*?</article>', shown, re.S)
-    assert found
-    return found[0]
+    return found_in(rf'<article id="m-{message.pk}".*?</article>', shown)
 
 
 def test_a_quote_goes_out_by_the_cloud_api_and_stands_in_the_bubble(

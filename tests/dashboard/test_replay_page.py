@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import Turn, TurnReplay
 from tests.dashboard.staff import page, staff_with
-from tests.shown import messages_of, words_of
+from tests.shown import found_in, messages_of, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world, remember
 
 pytestmark = pytest.mark.django_db
@@ -75,10 +75,9 @@ def test_it_shows_question_answer_prompt_and_recall(admin_client: Client, asked:
     assert f'<rect class="value" width="{round(hit["score"] * 100)}"' in shown
     assert f'name="_selected_action" value="{memory.pk}"' in shown, "to the preview of its erasure"
     # The data in the prompt is fenced off, without the fence's own secret.
-    fenced = re.search(r'<div class="fenced">(.*?)</div>', shown, re.S)
-    assert fenced is not None
-    assert FACT in fenced[1]
-    assert "You are DeniDin" not in fenced[1]
+    fenced = found_in(r'<div class="fenced">(.*?)</div>', shown)
+    assert FACT in fenced
+    assert "You are DeniDin" not in fenced
     assert asked.turn_id.hex[:12] not in shown
 
 
@@ -205,12 +204,11 @@ def test_a_failed_turn_is_run_again_once_confirmed(admin_client: Client, world: 
     for text in (f"To: {turn.chat}", "They wrote Lost", "This is sent answer to: Lost"):
         assert text in told
     assert last_read(turn) == {"rerun": True}
-    seen = re.search(r'name="seen" value="([^"]+)"', shown)
-    assert seen is not None
+    seen = found_in(r'name="seen" value="([^"]+)"', shown)
     turn.refresh_from_db()
     assert turn.state == "failed", "looking sends nothing"
     first, again = (
-        messages_of(admin_client.post(address(turn, "rerun/"), {"seen": seen[1]}, follow=True))[0]
+        messages_of(admin_client.post(address(turn, "rerun/"), {"seen": seen}, follow=True))[0]
         for _ in range(2)
     )
     assert first == "It is being sent again."

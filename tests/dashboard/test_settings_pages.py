@@ -17,7 +17,7 @@ from memoryproject.settings_table import OWN_SETTINGS
 from memoryproject.staff_site.operations.settings_in_force import address_shown, settings_in_force
 from sessions_app.models import AssistantProfile
 from tests.dashboard.staff import page
-from tests.shown import words_of
+from tests.shown import found_in, words_of
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -154,9 +154,8 @@ VALUES = {
 
 def seen(client: Client) -> str:
     """The stamp of a form that is shown now."""
-    found = re.search(r'name="seen" value="([^"]*)"', client.get(PROFILE).content.decode())
-    assert found is not None
-    return html.unescape(found[1])
+    found = found_in(r'name="seen" value="([^"]*)"', client.get(PROFILE).content.decode())
+    return html.unescape(found)
 
 
 def save(client: Client, version: str, **changes: str) -> Any:

@@ -18,7 +18,7 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_pin
-from memories_app.store.remember import NewMemory, memories_remember, memory_remember
+from memories_app.store.remember import NewMemory, memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -35,6 +35,7 @@ from tests.api.calling import Api
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.events import moved
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -239,9 +240,7 @@ def test_a_message_without_an_answer_has_failed(endpoint: WebhookEndpoint, world
 def test_what_is_rolled_back_is_not_told(endpoint: WebhookEndpoint) -> None:
     def remember_and_fail() -> None:
         with transaction.atomic():
-            memory_remember(
-                NewMemory(content=PARROTS, visibility="owner"), embedder=HashingEmbedder()
-            )
+            remember(PARROTS)
             assert WebhookDelivery.objects.exists()
             raise LookupError
 
@@ -271,9 +270,7 @@ def test_a_bound_endpoint_is_told_of_its_chats_only(receiver: Receiver, world: W
     for who in (CLIENT, OTHER_CLIENT, GODFATHER):
         world.remember(who, f"{PARROTS} called {who[:11]}")
         world.say(who, "/reset")
-    memory_remember(
-        NewMemory(content="We open at nine", visibility="public"), embedder=HashingEmbedder()
-    )
+    remember("We open at nine", visibility="public")
     send_all()
     events = receiver.events(bound.secret)
     assert [event["type"] for event in events] == ["memory.created", "session.expired"]

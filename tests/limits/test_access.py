@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendResult
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
+from sessions_app.inbound.synchronous_chat import NoAnswerError
 from sessions_app.limits.facade import standing_set
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
@@ -151,13 +151,7 @@ def test_a_caller_of_the_api_is_told_that_the_chat_is_blocked(world: World) -> N
     world.say(CLIENT, "Hi")
     decide(world, BLOCKED)
     with pytest.raises(NoAnswerError, match="Staff have blocked this chat"):
-        talk(
-            whatsapp_chat=CLIENT,
-            content="Hi",
-            dependencies=world.dependencies,
-            rules=world.rules,
-            now=timezone.now(),
-        )
+        world.talk("Hi")
 
 
 def test_with_an_allow_list_owner_and_allowed_chats_are_answered(limited: Limiting) -> None:

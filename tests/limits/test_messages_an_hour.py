@@ -14,7 +14,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import ChatAccess, ChatSession, InboundDelivery, Message, Turn, UsageDay
 from sessions_app.turns.queue import chat_answer
@@ -182,14 +181,7 @@ def test_with_memory_off_the_limit_holds_and_nothing_is_kept(limited: Limiting) 
 def test_callers_of_the_api_are_not_limited_by_the_hour(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     for text in ("one", "two"):
-        answer = talk(
-            whatsapp_chat=CLIENT,
-            content=text,
-            dependencies=world.dependencies,
-            rules=world.rules,
-            now=timezone.now(),
-        )
-        assert answer.reply == f"answer to: {text}"
+        assert world.talk(text).reply == f"answer to: {text}"
     assert UsageDay.objects.get().model_calls == 2
 
 

@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError, UsageLimits
 from sessions_app.merging.merge_chats import chat_merge
@@ -141,16 +140,7 @@ def test_a_turn_that_is_tried_again_still_tells(limited: Limiting) -> None:
 @pytest.mark.django_db
 def test_callers_of_the_api_are_told_each_time(limited: Limiting) -> None:
     world = limited(model_calls_per_day=1)
-    replies = [
-        talk(
-            whatsapp_chat=CLIENT,
-            content="Hi",
-            dependencies=world.dependencies,
-            rules=world.rules,
-            now=timezone.now(),
-        ).reply
-        for _ in range(3)
-    ]
+    replies = [world.talk("Hi").reply for _ in range(3)]
     assert replies[0] == "answer to: Hi"
     assert all(reply.startswith(POLITE) for reply in replies[1:])
 
