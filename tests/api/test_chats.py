@@ -50,9 +50,7 @@ def test_a_token_moves_along_when_two_chats_turn_out_to_be_one_person(api: Api) 
     assert ApiToken.objects.filter(chat_ids=[kept.pk]).count() == 1
 
 
-def test_what_staff_read_is_in_the_audit_log_and_what_integrations_read_is_not(
-    api: Api, django_user_model: type[User]
-) -> None:
+def test_what_staff_read_is_audited_alone(api: Api, django_user_model: type[User]) -> None:
     turn = say(api, "hello")
     django_user_model.objects.create_superuser("boss", password="x")
     client = Client()

@@ -184,9 +184,7 @@ def test_receipts_are_found_by_person_also_of_an_erased_chat(api: Api, things: T
     assert CLIENT.partition("@")[0] not in str(vars(row))
 
 
-def test_staff_find_receipts_of_erased_people(
-    api: Api, things: Things, admin_client: Client
-) -> None:
+def test_staff_find_receipts_of_the_erased(api: Api, things: Things, admin_client: Client) -> None:
     erased = api.delete(things.path["chat"]).json()
     document = api.delete(DOCUMENT).json()
 
@@ -275,9 +273,7 @@ def test_integrators_are_told_what_is_erased(kind: str, api: Api, things: Things
         assert event.chat_id is None, "no delivery says who was erased"
 
 
-def test_a_bound_endpoint_is_told_of_the_erasure_of_its_chat_alone(
-    api: Api, things: Things
-) -> None:
+def test_a_bound_endpoint_is_told_of_its_chat_alone(api: Api, things: Things) -> None:
     say(api, "/remember The lift is slow", OTHER_CLIENT)
     bound = endpoint_at("http://127.0.0.1:9/hooks", chat_ids=[things.chat_id])
     api.delete(f"chats/{OTHER_CLIENT}/")

@@ -118,9 +118,7 @@ def test_an_address_that_was_linked_makes_its_chat_the_owners(world: World) -> N
 
 
 @pytest.mark.parametrize("is_still_the_owners", [True, False])
-def test_a_trial_for_a_removed_number_has_no_owners_memory(
-    world: World, is_still_the_owners: bool
-) -> None:
+def test_a_trial_for_a_removed_number(world: World, is_still_the_owners: bool) -> None:
     world.remember(GODFATHER, SECRET)
     world.say(GODFATHER, QUESTION)
     asked = Turn.objects.latest("id")

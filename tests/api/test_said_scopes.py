@@ -57,9 +57,7 @@ def counts() -> list[int]:
 
 @pytest.mark.parametrize("text", NEEDED)
 @pytest.mark.parametrize("lacking", SCOPES)
-def test_what_is_said_needs_its_scopes_or_stores_none(
-    text: str, lacking: str, secret: Memory
-) -> None:
+def test_what_is_said_needs_its_scopes(text: str, lacking: str, secret: Memory) -> None:
     caller = api_with(*[scope for scope in SCOPES if scope != lacking])
     before = counts()
     body = {"whatsapp_chat": CLIENT, "content": text}
@@ -143,9 +141,7 @@ def test_in_the_owners_chat_a_bound_token_sees_no_memories_of_others(
     assert Memory.objects.get(content="the bell is loud").visibility == "chat"
 
 
-def test_an_answer_for_a_bound_token_recalls_its_chats(
-    api: Api, secret: Memory, owner: None
-) -> None:
+def test_an_answer_recalls_what_a_token_reaches(api: Api, secret: Memory, owner: None) -> None:
     say(api, "/help", GODFATHER)
     chat = Chat.objects.get(whatsapp_chat=GODFATHER)
     bound = api_with(chat_ids=[chat.pk])

@@ -136,9 +136,7 @@ def test_staff_may_use_their_session_with_csrf(django_user_model: type[User]) ->
     assert api.post("sessions/", body, X_CSRFToken=csrf).status_code == 201
 
 
-def test_who_is_no_staff_is_nobody_and_staff_have_their_rights(
-    django_user_model: type[User],
-) -> None:
+def test_who_is_no_staff_is_nobody_staff_have_rights(django_user_model: type[User]) -> None:
     client = Client()
     user = django_user_model.objects.create_user("guest", password="x")
     client.login(username="guest", password="x")

@@ -70,9 +70,7 @@ def test_the_owners_own_memory_has_no_name(world: World) -> None:
         ({"client_name": "()[]"}, "a client"),
     ],
 )
-def test_a_name_is_shown_as_staff_see_it_and_ends_no_label(
-    told: World, names: dict[str, str], shown: str | None
-) -> None:
+def test_a_name_ends_no_label(told: World, names: dict[str, str], shown: str | None) -> None:
     Chat.objects.filter(whatsapp_chat=CLIENT).update(**names)
     told.say(GODFATHER, QUESTION)
     line = recalled_line(told.prompt()[0].content)

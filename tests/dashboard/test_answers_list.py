@@ -108,9 +108,7 @@ def test_one_that_failed_meanwhile_is_left_alone(admin_client: Client, failed: l
     assert AnswerResolved.objects.count() == 3
 
 
-def test_what_cannot_be_changed_holds_up_no_others(
-    admin_client: Client, failed: list[Turn]
-) -> None:
+def test_what_stays_as_it_is_holds_up_none(admin_client: Client, failed: list[Turn]) -> None:
     fields = posted(admin_client)
     tried: list[int] = []
 
@@ -197,9 +195,7 @@ def test_the_dearest_are_found_by_cost(
     assert listed(dearest) == keys(answered, 2, 1), "by the prices of today"
 
 
-def test_the_list_is_sorted_only_where_it_is_fast(
-    admin_client: Client, answered: list[Turn]
-) -> None:
+def test_the_list_is_sorted_where_it_is_fast(admin_client: Client, answered: list[Turn]) -> None:
     assert not set(columns(admin_client.get(ANSWERS))) & set(COLUMNS)
     assert "took" in columns(admin_client.get(ANSWERS, {"took": "5"}))
     assert "cost" in columns(admin_client.get(ANSWERS, {"cost": "dearest"}))

@@ -239,9 +239,7 @@ def test_a_large_file_is_taken_in_without_a_name_on_the_disk() -> None:
     file.close()
 
 
-def test_the_same_form_sends_once_and_another_file_by_its_key_is_refused(
-    admin_client: Client, asked: World, graph: GraphServer
-) -> None:
+def test_a_form_sends_one_file_once(admin_client: Client, asked: World, graph: GraphServer) -> None:
     """Nobody got anything by an upload: also where its outcome is unknown it may be repeated."""
     graph.fail_next(Fault(no_answer="reset", carried_out=True), Fault(answer=Answer(502, {})))
     key = str(uuid.uuid4())

@@ -111,9 +111,7 @@ def test_the_merged_contact_holds_all_of_both(admin_client: Client, dana: Chat, 
     assert "I like cake" in page
 
 
-def test_both_numbers_go_on_to_reach_the_merged_contact(
-    admin_client: Client, world: World, dana: Chat, work: Chat
-) -> None:
+def test_both_numbers_reach_it(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
     merged = merge(admin_client, dana, work)
     for number in (CLIENT, OTHER_CLIENT, CLIENT):
         world.say(number, "me again")

@@ -66,9 +66,7 @@ def test_all_sessions_stand_in_one_conversation(admin_client: Client, world: Wor
         assert (title in shown, title in reader) == (True, False)
 
 
-def test_reading_is_audited_and_a_look_without_news_is_not(
-    admin_client: Client, world: World
-) -> None:
+def test_reading_is_audited_a_look_without_news_not(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "Good morning")
     live = live_headers(page(admin_client, address(world)))
     assert reads() == 1

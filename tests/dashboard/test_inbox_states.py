@@ -113,9 +113,7 @@ def test_what_is_snoozed_leaves_until_its_time(admin_client: Client, chats: list
     assert list(events[0].details) == ["until"], "without texts"
 
 
-def test_a_message_of_the_person_brings_it_back_and_an_answer_does_not(
-    admin_client: Client, world: World, chats: list[Chat]
-) -> None:
+def test_a_message_brings_it_back(admin_client: Client, world: World, chats: list[Chat]) -> None:
     world.receive(message_from(CLIENT, "I'll write again"))
     act(admin_client, chats[0], "snooze:week")
     world.work()
@@ -125,9 +123,7 @@ def test_a_message_of_the_person_brings_it_back_and_an_answer_does_not(
     assert listed(admin_client, "?state=snoozed") == []
 
 
-def test_what_came_in_after_the_page_was_made_was_not_put_off(
-    admin_client: Client, world: World, chats: list[Chat]
-) -> None:
+def test_what_came_in_later_stays(admin_client: Client, world: World, chats: list[Chat]) -> None:
     made = found_in(r'name="made" value="([^"]+)"', page(admin_client, INBOX))
     world.receive(message_from(CLIENT, "wait"))
     data = {"do": "snooze:4h", "made": made, "_selected_action": [each.pk for each in chats]}

@@ -248,9 +248,7 @@ def test_the_list_says_whose_it_is_and_leads_to_theirs(admin_client: Client, wor
     assert rows(shown(admin_client, chat=str(chat))) == ["Rex likes bones"]
 
 
-def test_a_memory_leads_to_the_message_that_told_it_and_to_the_answers_that_used_it(
-    admin_client: Client, world: World
-) -> None:
+def test_a_memory_leads_to_its_message_and_its_answers(admin_client: Client, world: World) -> None:
     world.remember(CLIENT, "TestCorp pays within 30 days")
     memory = Memory.objects.get()
     message = Message.objects.get(pk=memory.source_message_id)

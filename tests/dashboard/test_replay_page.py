@@ -163,9 +163,7 @@ def near(client: Client, turn: Turn) -> list[str]:
     return [words_of(row) for row in found]
 
 
-def test_the_nearest_five_that_were_not_used_are_told_by_what_they_are(
-    admin_client: Client, answered: None, world: World
-) -> None:
+def test_the_nearest_five_are_told(admin_client: Client, answered: None, world: World) -> None:
     world.say(CLIENT, QUESTION)
     asked = newest()
     assert f'data-live-part="{address(asked, "near/")}"' in page(admin_client, address(asked))

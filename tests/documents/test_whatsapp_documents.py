@@ -176,9 +176,7 @@ def test_killed_while_reading_the_next_worker_reads_it_once(
     assert Memory.objects.count() == 1
 
 
-def test_killed_once_it_was_stored_it_is_answered(
-    world: World, extractor: CountingExtractor
-) -> None:
+def test_killed_later_it_is_answered(world: World, extractor: CountingExtractor) -> None:
     sends(world, CLIENT, FACTS)
     as_if_killed_before_the_answer()
 

@@ -44,9 +44,7 @@ from tests.loopback.httpd import DrippingAnswer, Fault
 pytestmark = pytest.mark.django_db
 
 
-def test_it_is_signed_and_posted_to_the_address(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_it_is_signed_and_posted(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     remember()
     assert send_all() == 1
     (request,) = receiver.requests

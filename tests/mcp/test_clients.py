@@ -99,9 +99,7 @@ def test_a_bound_token_never_sees_another_chat(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_two_clients_at_once_do_not_disturb_each_other(
-    transport: str, doorway: Doorway, secret: Callable[..., str]
-) -> None:
+def test_two_clients_at_once(transport: str, doorway: Doorway, secret: Callable[..., str]) -> None:
     key = secret()
 
     async def visit(client: Client, chat: str) -> None:

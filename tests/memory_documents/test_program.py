@@ -70,9 +70,7 @@ def test_exit_codes(
     assert bool(out) is (code == 0)
 
 
-def test_options_for_all_actions_may_stand_before_the_action(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_options_may_stand_before_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     root = str(tmp_path / "memory")
     save = ["save", "--category", "context", "--identifier", "x", "--content", "{}"]
     for arguments in (["--root", root, "--json", *save], ["--json", *save, "--root", root]):
