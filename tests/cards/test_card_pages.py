@@ -11,6 +11,7 @@ from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.cards.make_cards import card_make
 from sessions_app.models import CardWork, Chat, ChatSession
+from tests.dashboard.staff import page as shown
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +31,6 @@ def two_cards(module_rows: None) -> None:
 @pytest.fixture
 def sessions(two_cards: None, world: World) -> list[ChatSession]:
     return [world.session(CLIENT), world.session(OTHER_CLIENT)]
-
-
-def shown(staff: Client, address: str, **query: str) -> str:
-    page = staff.get(address, query)
-    assert page.status_code == 200
-    return str(page.content.decode())
 
 
 def act(staff: Client, at: str, action: str, *items: Any) -> Any:

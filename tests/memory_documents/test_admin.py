@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memoryproject.foundation.audit.models import AuditEvent
+from tests.dashboard.staff import page as text
 from tests.memory_documents.conftest import Place
 
 LIST = reverse("admin:memories_app_memorydocument_changelist")
@@ -19,12 +20,6 @@ SCRIPT = "<script>alert(1)</script>"
 def page(name: str) -> str:
     row = MemoryDocument.objects.get(name=name)
     return reverse("admin:memories_app_memorydocument_change", args=[row.pk])
-
-
-def text(client: Client, address: str, **query: str) -> str:
-    answer = client.get(address, query)
-    assert answer.status_code == 200
-    return answer.content.decode()
 
 
 def test_an_empty_list_says_how_it_fills(database: Place, admin_client: Client) -> None:
