@@ -14,6 +14,7 @@ from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AssistantProfile, ChatAccess, InboundDelivery, Turn, UsageDay
 from tests.dashboard.test_dashboard_page import TILE
+from tests.forms import opened
 from tests.limits.conftest import Limiting
 from tests.limits.seen import audited
 from tests.shown import messages_of, words_of
@@ -176,15 +177,9 @@ def test_a_budget_that_is_spent_shows(admin_client: Client, world: World, settin
 
 def test_the_privacy_notice_is_of_the_profiles_page(admin_client: Client, world: World) -> None:
     address = "/admin/sessions_app/assistantprofile/1/change/"
-    page = admin_client.get("/admin/sessions_app/assistantprofile/", follow=True)
-    form = page.context["form"]
-    data = {name: form[name].value() for name in form.fields}
-    stamp = re.findall(
-        r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page.content.decode()
-    )
-    answer = admin_client.post(
-        address, {**dict(stamp), **data, "privacy_notice_en": "Write stop to end this."}
-    )
+    AssistantProfile.objects.get_or_create(pk=1)
+    notice = {"privacy_notice_en": "Write stop to end this."}
+    answer = admin_client.post(address, {**opened(admin_client, address), **notice})
     assert answer.status_code == 302
     assert AssistantProfile.objects.get().privacy_notice_en == "Write stop to end this."
     assert world.say(CLIENT, "Hi") == ["Write stop to end this.\n\nanswer to: Hi"]
