@@ -9,8 +9,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn
 from sessions_app.trials.facade import trial_run
-from tests.browser.clicks import clicks, count_clicks
-from tests.browser.visit import Visit, looked_at
+from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, GODFATHER, World, remember
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -12,9 +12,8 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from sessions_app.models import CannedReply, Chat, Turn
-from tests.browser.clicks import clicks, count_clicks
 from tests.browser.test_conversation import HURRIED
-from tests.browser.visit import Visit, looked_at
+from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

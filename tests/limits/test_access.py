@@ -25,8 +25,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import chat_answer
-from tests.limits.conftest import Limiting
-from tests.limits.seen import calls, ends, sent
+from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

@@ -15,8 +15,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AssistantProfile, ChatAccess, InboundDelivery, Turn, UsageDay
 from tests.dashboard.test_dashboard_page import TILE
 from tests.forms import opened
-from tests.limits.conftest import Limiting
-from tests.limits.seen import audited
+from tests.limits.conftest import Limiting, audited
 from tests.shown import messages_of, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 

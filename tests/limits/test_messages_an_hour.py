@@ -18,8 +18,7 @@ from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import ChatAccess, ChatSession, InboundDelivery, Message, Turn, UsageDay
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import Dependencies
-from tests.limits.conftest import Limiting
-from tests.limits.seen import calls, ends, sent
+from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.threads import in_threads
 from tests.webhooks.conftest import cloud_text, configured  # noqa: F401

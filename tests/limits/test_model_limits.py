@@ -16,8 +16,7 @@ from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError, UsageLimits
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, Message, SummarizationMetadata, Turn, UsageDay
-from tests.limits.conftest import Limiting
-from tests.limits.seen import calls, ends, sent
+from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.threads import begin_blocked, in_threads
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

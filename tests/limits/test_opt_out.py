@@ -10,8 +10,7 @@ from sessions_app.extraction.extract import Extractor, chat_learn
 from sessions_app.limits.intake import MAX_LENGTH, UsageLimits, folded, word_for
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, ExtractionWork, InboundDelivery, Message
-from tests.limits.conftest import Limiting
-from tests.limits.seen import audited, calls, ends, sent
+from tests.limits.conftest import Limiting, audited, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

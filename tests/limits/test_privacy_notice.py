@@ -6,8 +6,7 @@ import pytest
 
 from sessions_app.models import AssistantProfile, ChatAccess, Turn
 from sessions_app.models.turns import TurnState
-from tests.limits.conftest import Limiting
-from tests.limits.seen import sent
+from tests.limits.conftest import Limiting, sent
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
