@@ -93,7 +93,6 @@ NO_IDS = ["someone", "@c.us", "😀", "..", "a/b@c.us", "../x@c.us", "0501234567
 REFUSED = "15550100123@c.us"
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_each_operation_takes_each_spelling(api: Api, spelling: str) -> None:
     session = api.post("sessions/", {"whatsapp_chat": PERSON}).json()
@@ -118,7 +117,6 @@ def test_each_operation_takes_each_spelling(api: Api, spelling: str) -> None:
     assert [chat.whatsapp_chat for chat in Chat.objects.all()] == [PERSON]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("text", NO_IDS)
 def test_err_session_007_what_is_no_id_is_refused_and_makes_no_chat(api: Api, text: str) -> None:
     chat = {"whatsapp_chat": text}
@@ -154,7 +152,6 @@ def test_err_session_007_what_is_no_id_is_refused_and_makes_no_chat(api: Api, te
     assert not Chat.objects.exists()
 
 
-@pytest.mark.django_db
 def test_a_chat_of_an_integrator_has_an_id_of_its_own(api: Api) -> None:
     assert api.post("sessions/", {"whatsapp_chat": "Ticket-7@external"}).status_code == 201
     assert api.post("sessions/", {"whatsapp_chat": "Ticket-7@EXTERNAL"}).status_code == 200
@@ -163,14 +160,12 @@ def test_a_chat_of_an_integrator_has_an_id_of_its_own(api: Api) -> None:
     assert (chat["whatsapp_chat"], chat["client_phone"]) == ("Ticket-7@external", "")
 
 
-@pytest.mark.django_db
 def test_a_token_is_bound_by_any_spelling(api: Api) -> None:
     bound = api_with("read", "write", chat_ids=token_chats(["+15550399999"]))
     assert bound.post("sessions/", {"whatsapp_chat": PERSON}).status_code == 201
     assert [row["whatsapp_chat"] for row in bound.walk("chats/")] == [PERSON]
 
 
-@pytest.mark.django_db
 def test_an_older_chat_with_a_name_that_is_no_id_can_still_be_erased(api: Api) -> None:
     Chat.objects.create(whatsapp_chat="someone", provider="console")
     assert len(api.walk("chats/?whatsapp_chat=someone")) == 1

@@ -158,7 +158,6 @@ def test_threads_are_left_for_other_calls() -> None:
     assert runpy.run_path(str(GUNICORN_CONF))["threads"] - 4 >= MAX_WAITING_CALLS
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("stream", [False, True])
 def test_one_call_too_many_is_refused_and_nothing_is_stored(api: Api, stream: bool) -> None:
     with all_but(0):
@@ -172,14 +171,12 @@ def test_one_call_too_many_is_refused_and_nothing_is_stored(api: Api, stream: bo
     read(again)
 
 
-@pytest.mark.django_db
 def test_other_calls_go_on_meanwhile(api: Api) -> None:
     with all_but(0):
         assert api.get("sessions/").status_code == 200
         assert api.post("sessions/", {"whatsapp_chat": SAID["whatsapp_chat"]}).status_code == 201
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("content", "status"), [("hello", 200), ("\x00", 400)])
 def test_each_call_leaves_its_place(api: Api, stream: bool, content: str, status: int) -> None:
@@ -191,7 +188,6 @@ def test_each_call_leaves_its_place(api: Api, stream: bool, content: str, status
             read(answer)
 
 
-@pytest.mark.django_db
 def test_a_key_that_was_used_for_another_text_leaves_its_place(api: Api) -> None:
     said = {**SAID, "stream": True}
     with all_but(1):

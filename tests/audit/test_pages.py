@@ -209,7 +209,6 @@ class TestExport:
         assert event.actor == "admin"
         assert event.details == {"format": "jsonl", "events": 3, "filters": ["action"]}
 
-    @pytest.mark.django_db
     @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", " =1", "\r=1"])
     def test_no_cell_of_a_table_is_a_formula(self, admin_client: Client, name: str) -> None:
         audit_record(action="memory.update", actor=Actor("api", name), object_id='"; , ä א')
@@ -220,7 +219,6 @@ class TestExport:
         assert row["object_id"] == '"; , ä א'
         assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
-    @pytest.mark.django_db
     def test_a_large_one_is_read_in_batches(self, admin_client: Client) -> None:
         audit_record_many(events=[Event("a.b", SYSTEM, "c", n) for n in range(4_500)])
         with CaptureQueriesContext(connection) as queries:
@@ -228,7 +226,6 @@ class TestExport:
         assert exported.count(b"\n") == 4_500
         assert len([each for each in queries if "LIMIT 2000" in each["sql"]]) == 3
 
-    @pytest.mark.django_db
     def test_it_takes_a_right_of_its_own(self, admin_client: Client) -> None:
         viewer = User.objects.create_user("only sees", is_staff=True)
         viewer.user_permissions.set(

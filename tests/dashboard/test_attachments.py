@@ -67,7 +67,6 @@ XLS = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(99)
 @pytest.fixture(autouse=True)
 def folder(settings: Any, tmp_path: Path, world: World) -> Path:
     """The folder of files, for the page and for the worker."""
-    settings.ENABLE_MEMORY_SYSTEM = True
     settings.DATA_DIR = tmp_path
     world.use(media=FolderStorage(tmp_path / "media"))
     return tmp_path / "media"

@@ -66,8 +66,7 @@ def test_a_row_says_who_what_and_how_it_stands(admin_client: Client, world: Worl
     assert "deleted by the sender" in rows(page(admin_client, INBOX))[0]
 
 
-def test_filters_narrow_it(admin_client: Client, world: World, settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = True
+def test_filters_narrow_it(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "one")
     world.say(OTHER_CLIENT, "two")
     label = Label.objects.create(name="Urgent", colour="red")

@@ -36,11 +36,6 @@ VALUES = "Emma\r\n\r\n five o'clock \r\n"
 READY: dict[str, Any] = {"name": "order_ready", "language": "en_US", "parameters": VALUES}
 
 
-@pytest.fixture(autouse=True)
-def memory_on(settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = True
-
-
 @pytest.fixture
 def graph(world: World) -> Iterator[GraphServer]:
     with sending_by_cloud(world) as server:

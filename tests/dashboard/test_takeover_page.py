@@ -30,7 +30,7 @@ GREETING = {"name": "Greeting", "shortcut": "hi", "text": "Hello {name|there} fr
 
 @pytest.fixture(autouse=True)
 def in_jerusalem(settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM, settings.BUSINESS_TIME_ZONE = True, "Asia/Jerusalem"
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
 
 
 @pytest.fixture(scope="module")

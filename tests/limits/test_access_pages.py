@@ -25,8 +25,7 @@ INBOX = "/admin/sessions_app/chat/"
 
 
 @pytest.fixture(autouse=True)
-def memory_on(settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = True
+def owner(settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
 
 

@@ -41,7 +41,6 @@ def tomorrow() -> None:
         used.save()
 
 
-@pytest.mark.django_db
 def test_beyond_the_calls_of_a_day_the_chat_is_told_once_and_nobody_else(limited: Limiting) -> None:
     world = limited(model_calls_per_day=2)
     for text in ("one", "two", "three", "four"):
@@ -61,7 +60,6 @@ def test_beyond_the_calls_of_a_day_the_chat_is_told_once_and_nobody_else(limited
     assert world.say(CLIENT, "five") == ["answer to: five"]
 
 
-@pytest.mark.django_db
 def test_beyond_the_tokens_of_a_day_the_model_isnt_asked(limited: Limiting) -> None:
     world = limited(tokens_per_day=150)
     answers(world)
@@ -73,7 +71,6 @@ def test_beyond_the_tokens_of_a_day_the_model_isnt_asked(limited: Limiting) -> N
     assert (used.reached, ends()[-1]) == ("limit_tokens", ("sent", "limit_tokens"))
 
 
-@pytest.mark.django_db
 def test_the_day_comes_before_the_hour(limited: Limiting, caplog: pytest.LogCaptureFixture) -> None:
     world = limited(messages_per_hour=2, model_calls_per_day=1)
     for text in ("one", "two", "three", "four"):
@@ -83,7 +80,6 @@ def test_the_day_comes_before_the_hour(limited: Limiting, caplog: pytest.LogCapt
     assert [text.rpartition(" ")[2] for text in warned] == ["limit_model_calls.", "limit_messages."]
 
 
-@pytest.mark.django_db
 def test_tokens_that_the_server_doesnt_report_are_estimated(limited: Limiting) -> None:
     world = limited()
     answers(world, None, None)
@@ -93,7 +89,6 @@ def test_tokens_that_the_server_doesnt_report_are_estimated(limited: Limiting) -
     assert used.completion_tokens > 5
 
 
-@pytest.mark.django_db
 def test_the_budget_is_of_all_clients_together_and_not_of_the_owner(limited: Limiting) -> None:
     world = limited(daily_budget=Decimal(280), prices=PRICES)
     answers(world)
@@ -107,7 +102,6 @@ def test_the_budget_is_of_all_clients_together_and_not_of_the_owner(limited: Lim
     assert world.say(GODFATHER, "Hi") == ["answer to: Hi"]
 
 
-@pytest.mark.django_db
 def test_a_reported_name_without_a_price_costs_as_the_configured_model(limited: Limiting) -> None:
     world = limited(prices={"gpt": (1_000_000.0, 0.0)}, model="gpt")
     answers(world)
@@ -115,7 +109,6 @@ def test_a_reported_name_without_a_price_costs_as_the_configured_model(limited: 
     assert UsageDay.objects.get().cost == Decimal(60)
 
 
-@pytest.mark.django_db
 def test_a_day_is_one_of_the_business(limited: Limiting) -> None:
     limits = UsageLimits(time_zone="Asia/Jerusalem")
     late = timezone.now().replace(month=7, day=1, hour=21, minute=30)
@@ -125,7 +118,6 @@ def test_a_day_is_one_of_the_business(limited: Limiting) -> None:
     )
 
 
-@pytest.mark.django_db
 def test_a_turn_that_is_tried_again_still_tells(limited: Limiting) -> None:
     world = limited(model_calls_per_day=1)
     world.say(CLIENT, "one")
@@ -136,7 +128,6 @@ def test_a_turn_that_is_tried_again_still_tells(limited: Limiting) -> None:
     assert sent(world)[-1].startswith(POLITE)
 
 
-@pytest.mark.django_db
 def test_callers_of_the_api_are_told_each_time(limited: Limiting) -> None:
     world = limited(model_calls_per_day=1)
     replies = [world.talk("Hi").reply for _ in range(3)]
@@ -149,7 +140,6 @@ def summing(world: World, limited: Limiting, **limits: Any) -> None:
     limited(**limits)
 
 
-@pytest.mark.django_db
 def test_summaries_count_and_are_excerpts_beyond_a_limit(world: World, limited: Limiting) -> None:
     summing(world, limited, model_calls_per_day=2)
     world.say(CLIENT, "I would like a table for four")
@@ -163,7 +153,6 @@ def test_summaries_count_and_are_excerpts_beyond_a_limit(world: World, limited: 
     assert sorted(made_by) == ["extractive", "scripted"]
 
 
-@pytest.mark.django_db
 def test_in_a_busy_hour_summaries_dont_ask_the_model(world: World, limited: Limiting) -> None:
     summing(world, limited, messages_per_hour=2)
     for text in ("I would like a table", "for four", "at eight"):
@@ -208,7 +197,6 @@ def test_a_call_that_waited_is_refused_by_a_limit_reached_meanwhile(limited: Lim
     assert refused.result() == "limit_budget"
 
 
-@pytest.mark.django_db
 def test_a_call_that_fails_counts_and_costs_no_tokens(limited: Limiting) -> None:
     world = limited(model_calls_per_day=5)
     world.use(chat_model=ScriptedChatModel([LookupError()]))
@@ -218,7 +206,6 @@ def test_a_call_that_fails_counts_and_costs_no_tokens(limited: Limiting) -> None
     assert (used.model_calls, used.tokens) == (2, 0)
 
 
-@pytest.mark.django_db
 def test_both_chats_of_one_person_count_as_one(limited: Limiting) -> None:
     world = limited(model_calls_per_day=3, messages_per_hour=4)
     for chat in (CLIENT, CLIENT, OTHER_CLIENT):

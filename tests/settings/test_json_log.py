@@ -62,7 +62,6 @@ def test_what_the_database_quotes_is_left_out(lines: io.StringIO) -> None:
     assert "ValueError" in line["exc_info"]
 
 
-@pytest.mark.django_db
 def test_the_lines_of_an_answer_name_its_chat_and_turn(world: World, lines: io.StringIO) -> None:
     down = ScriptedChatModel([ChatModelError("the model is down")])
     world.use(chat_model=down)

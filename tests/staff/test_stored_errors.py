@@ -208,7 +208,6 @@ def test_what_verifying_found_is_told_in_hebrew() -> None:
 # What isn't a page.
 
 
-@pytest.mark.django_db
 def test_the_api_refuses_in_english_whatever_is_read(world: World) -> None:
     api = Api(make_token(), Client(raise_request_exception=False))
     api.client.cookies[configured.LANGUAGE_COOKIE_NAME] = "he"
