@@ -253,9 +253,9 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
         "    audit_record(action='a.b', actor=SYSTEM)\n"
         "print(AuditEvent.objects.count())\n"
     )
-    broker = {"DATABASE_URL": "", "Q_BROKER": "redis://127.0.0.1:1/0"}
+    redis = "redis://127.0.0.1:1/0"
     outputs = [
-        python("manage.py", *arguments, folder=tmp_path, **broker)
+        python("manage.py", *arguments, folder=tmp_path, DATABASE_URL="", Q_BROKER=redis)
         for arguments in (["migrate", "-v0"], ["shell", "-v0", "-c", script])
     ]
     assert outputs[1].stdout.strip() == "1"

@@ -162,7 +162,7 @@ def test_cookies_are_secure_behind_a_proxy(
 ) -> None:
     names = ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "LANGUAGE_COOKIE_SECURE")
     code = f"from django.conf import settings; print([getattr(settings, n) for n in {names}])"
-    shown = python("-c", code, folder=tmp_path, **environment)
+    shown = python("-c", code, folder=tmp_path, check=True, **environment)
     assert shown.stdout.strip() == str([secure] * 3)
 
 
