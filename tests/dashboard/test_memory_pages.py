@@ -26,7 +26,6 @@ from memoryproject.foundation.integrations.embedders.base import Calibration, Em
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
-from tests.dashboard.staff import page as shown
 from tests.dashboard.staff import staff_with
 from tests.remembering import remember
 from tests.shown import found_in, said, words_of
@@ -42,6 +41,12 @@ BILL = "When does TestCorp settle a bill?"
 
 def page(memory: Memory) -> str:
     return f"{LIST}{memory.pk}/change/"
+
+
+def shown(client: Client, address: str = LIST, **query: str) -> str:
+    answer = client.get(address, query)
+    assert answer.status_code == 200, answer
+    return str(answer.content.decode())
 
 
 def rows(text: str) -> list[str]:
