@@ -282,8 +282,8 @@ def test_a_bound_token_reaches_the_memories_of_its_chats_alone(api: Api) -> None
     assert b"Mine is tea" in exported
     for other in others:
         path = f"memories/{other['memory_id']}/"
-        for method, body in (("GET", None), ("PATCH", {"pinned": True}), ("DELETE", None)):
-            error_of(bound.call(method, path, body), 404)
+        for method, change in (("GET", None), ("PATCH", {"pinned": True}), ("DELETE", None)):
+            error_of(bound.call(method, path, change), 404)
     own = f"memories/{mine['memory_id']}/"
     assert bound.call("PATCH", own, {"content": "Mine is water"}).status_code == 200
     for visibility in ("public", "owner"):

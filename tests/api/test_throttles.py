@@ -28,8 +28,8 @@ from memoryproject.foundation.rest_kit.throttles import (
 from memoryproject.programs import GUNICORN_CONF
 from sessions_app.models import Message
 from tests.api.calling import Api, api_with, error_of
-from tests.api.test_sessions import CLIENT
 from tests.threads import in_threads
+from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 
