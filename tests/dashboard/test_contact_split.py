@@ -15,10 +15,8 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from memories_app.documents.document_store import IncomingFile, document_receive
-from memories_app.documents.read_document import document_store
 from memories_app.models import Memory, MemoryEmbedding, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.cards.make_cards import card_make
 from sessions_app.models import (
@@ -44,6 +42,7 @@ from sessions_app.models import (
     UsageDay,
 )
 from tests.dashboard.test_contact_merge import both, dana, merge, shown, work
+from tests.documents.conftest import read
 from tests.forms import opened
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -201,12 +200,7 @@ def store_file(chat: Chat, world: World, folder: Path, name: str = "guide.txt") 
         received = document_receive(
             file=file, name=name, folder=folder, visibility="chat", chat_id=chat.pk
         )
-    document_store(
-        document_id=received.document.pk,
-        folder=folder,
-        extractor=SandboxExtractor(),
-        embedder=world.dependencies.embedder,
-    )
+    read(received.document, folder, embedder=world.dependencies.embedder)
 
 
 def test_what_was_said_since(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
