@@ -26,6 +26,8 @@ from tests.world import CLIENT, NUMBER_ID
 
 pytestmark = pytest.mark.django_db
 
+# Of what happens before anything is put there it makes no difference where files are kept.
+ANYWHERE = pytest.mark.parametrize("files", ["folder"], indirect=True)
 PDF = b"%PDF-1.7 " + b"x" * 2000
 OGG = b"OggS" + bytes(range(200))
 
@@ -103,6 +105,7 @@ def test_a_document_is_downloaded_under_its_name(files: Files) -> None:
     assert answer["Content-Disposition"].startswith("attachment")
 
 
+@ANYWHERE
 @pytest.mark.parametrize(
     ("content", "changes", "code", "words"),
     [
@@ -122,6 +125,7 @@ def test_what_may_not_be_kept_is_refused(
     assert client.get(address(row)).status_code == 404
 
 
+@ANYWHERE
 def test_a_file_that_whatsapp_no_longer_has(files: Files) -> None:
     row = files.send()
     files.graph.files.clear()
@@ -129,6 +133,7 @@ def test_a_file_that_whatsapp_no_longer_has(files: Files) -> None:
     assert "no longer has the file" in conversation(files, reader())
 
 
+@ANYWHERE
 def test_a_failure_is_tried_again_later_and_not_before(files: Files) -> None:
     row = files.send()
     files.graph.fail_next_get(Fault(answer=Answer(503, {})))
@@ -142,6 +147,7 @@ def test_a_failure_is_tried_again_later_and_not_before(files: Files) -> None:
     assert files.fetch(row).state == "stored"
 
 
+@ANYWHERE
 def test_a_failure_that_lasts_is_given_up(files: Files) -> None:
     row = files.send()
     for _ in range(5):
@@ -158,6 +164,7 @@ def test_a_disk_that_takes_nothing_leaves_it_for_later(files: Files) -> None:
     assert (row.state, row.error_code) == ("pending", "storage")
 
 
+@ANYWHERE
 def test_a_redirect_to_another_network_is_refused(files: Files) -> None:
     row = files.send()
     away = Answer(302, {}, {"Location": "http://10.0.0.1/secret"})
@@ -254,6 +261,7 @@ def test_a_message_that_is_forgotten_while_its_file_is_put_leaves_none(files: Fi
     assert not MediaFile.objects.exists()
 
 
+@ANYWHERE
 def test_where_files_are_not_kept_none_is_asked_for(files: Files, settings: Any) -> None:
     settings.MEDIA_RETENTION_DAYS = 0
     files.world.say(CLIENT, "hello")
