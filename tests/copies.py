@@ -8,6 +8,20 @@ from psycopg import sql
 
 from memoryproject.foundation.process.narrowing import present
 
+CHATS = """
+INSERT INTO sessions_app_chat (id, whatsapp_chat, provider, number_id, is_group, client_name,
+    staff_name, client_phone, language, created_at, updated_at)
+SELECT gen_random_uuid(), 15550000000 + number || '@c.us', 'cloud', '', false,
+    'Client ' || number, '', 15550000000 + number, '', now(), now()
+FROM generate_series(1, %s) AS number
+"""
+AROUND = """
+INSERT INTO sessions_app_chataddress (chat_id, provider, address, created_at)
+SELECT id, 'cloud', whatsapp_chat, now() FROM sessions_app_chat;
+INSERT INTO sessions_app_chatactivity (chat_id, last_at) SELECT id, now() FROM sessions_app_chat;
+ANALYZE sessions_app_chat, sessions_app_chataddress, sessions_app_chatactivity;
+"""
+
 
 def row_copy(row: Model, count: int, **changes: str) -> None:
     """Insert so many copies of a stored row.
@@ -33,3 +47,10 @@ def row_copy(row: Model, count: int, **changes: str) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(insert)
+
+
+def chats_many(count: int) -> None:
+    """Insert so many clients, whose numbers follow each other from 15550000001 on."""
+    with connection.cursor() as cursor:
+        cursor.execute(CHATS, [count])
+        cursor.execute(AROUND)

@@ -25,3 +25,10 @@ def messages_of(answer: Any) -> list[str]:
 def said(answer: Any) -> str:
     """The same messages in one text."""
     return " ".join(messages_of(answer))
+
+
+def found_in(pattern: str, page: str) -> str:
+    """The first place of a page that fits: the group of the pattern, or all where it has none."""
+    found = re.search(pattern, page, re.S)
+    assert found is not None, pattern
+    return found[1] if found.re.groups else found[0]

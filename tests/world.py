@@ -22,6 +22,7 @@ from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.receive import events_receive
+from sessions_app.inbound.synchronous_chat import Talk, talk
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Message, Turn
 from sessions_app.summaries.summarizer import SKILLS, Summarizer
@@ -84,6 +85,16 @@ class World:
         self.receive(message_from(whatsapp_chat, text, **changes))
         self.work()
         return [part.text for part in self.provider.sent[sent:]]
+
+    def talk(self, text: str, whatsapp_chat: str = CLIENT) -> Talk:
+        """What a caller of the API is answered."""
+        return talk(
+            whatsapp_chat=whatsapp_chat,
+            content=text,
+            dependencies=self.dependencies,
+            rules=self.rules,
+            now=timezone.now(),
+        )
 
     def remember(self, whatsapp_chat: str, fact: str) -> None:
         """Tell the assistant a fact; it must confirm."""

@@ -9,6 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.rest_kit.models import SCOPES
+from memoryproject.foundation.rest_kit.tokens import token_create
+
 JSON = "application/json"
 ROOT = "/api/v1/"
 SHAPE = {"type", "errors"}
@@ -58,6 +62,17 @@ class Api:
             found += answer.json()["results"]
             following = answer.json()["next"]
         return found
+
+
+def make_token(*scopes: str, **options: Any) -> str:
+    """Return the secret of a new token, by default one that may do everything."""
+    made = token_create(scopes=scopes or SCOPES, actor=COMMAND_LINE, **{"name": "tests", **options})
+    return made.secret
+
+
+def api_with(*scopes: str, **options: Any) -> Api:
+    """Calls with a new token, by default one that may do everything."""
+    return Api(make_token(*scopes, **options))
 
 
 def form_of(content: bytes, name: str, fields: Any = None) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,7 +20,7 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.audit.chain import audit_seal
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 
 CHAT = "15550100123@c.us"
 
@@ -78,8 +78,8 @@ def unsealed(transactional_db: None, tmp_path: Any) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("unsealed")
-def test_the_log_is_verified_and_an_edit_is_found(token: Callable[..., str]) -> None:
-    api = Api(token("audit"))
+def test_the_log_is_verified_and_an_edit_is_found() -> None:
+    api = api_with("audit")
     audit_record(action="export", actor=COMMAND_LINE, object_type="memories")
     waiting = api.get("audit/verify/").json()
     assert (waiting["verified"], waiting["events"], waiting["waiting"]) == (True, 0, 2)

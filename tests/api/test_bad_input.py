@@ -10,8 +10,7 @@ import pytest
 
 from memories_app.models import Memory
 from sessions_app.models import Chat, ChatSession, Message
-from tests.api.calling import JSON, Api, error_of
-from tests.api.conftest import make_token
+from tests.api.calling import JSON, Api, api_with, error_of
 from tests.api.test_sessions import opened
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +42,7 @@ BROKEN_BODIES = {
 
 @pytest.fixture(scope="module")
 def session_id(module_rows: None) -> str:
-    return str(opened(Api(make_token()))["session_id"])
+    return str(opened(api_with())["session_id"])
 
 
 def test_a_number_with_too_many_digits_is_named(api: Api) -> None:
@@ -170,7 +169,7 @@ def test_a_key_that_is_none_is_400(key: str, api: Api) -> None:
         ),
     ],
 )
-def test_an_error_says_what_would_be_right(
+def test_an_error_says_what_is_right(
     path: str, body: Any, attr: str, detail: str, api: Api
 ) -> None:
     error = error_of(api.post(path, body), 400)

@@ -14,8 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, Turn
-from tests.api.calling import Api, error_of
-from tests.api.conftest import make_token
+from tests.api.calling import Api, api_with, error_of
 from tests.api.routes import SCOPE_OF
 from tests.api.test_bad_input import BROKEN_BODIES, MEGABYTE
 from tests.api.test_chat import say
@@ -46,7 +45,7 @@ TAKES_MORE = {"api-transcripts", "api-transcripts-check", LINES}
 
 @pytest.fixture(scope="module")
 def api(module_rows: None) -> Api:
-    return Api(make_token())
+    return api_with()
 
 
 @pytest.fixture(scope="module")
@@ -113,9 +112,7 @@ def test_a_broken_body_is_refused(name: str, method: str, api: Api, ids: dict[st
 
 
 @pytest.mark.parametrize(("name", "method"), WITH_BODY)
-def test_a_field_that_nobody_reads_is_refused(
-    name: str, method: str, api: Api, ids: dict[str, str]
-) -> None:
+def test_an_unknown_field_is_refused(name: str, method: str, api: Api, ids: dict[str, str]) -> None:
     answer = api.call(method, address(name, ids), {"colour": "red"})
     if name == LINES:
         assert answer.json()["created"] == 0
@@ -128,7 +125,7 @@ def test_a_field_that_nobody_reads_is_refused(
 
 
 @pytest.mark.parametrize(("name", "method"), WITH_BODY)
-def test_ten_megabytes_are_refused_where_three_are_taken(
+def test_a_body_of_ten_megabytes_is_refused(
     name: str, method: str, api: Api, ids: dict[str, str]
 ) -> None:
     body = json.dumps({"content": "x" * (10 * MEGABYTE)}).encode()
@@ -150,7 +147,7 @@ def test_a_form_is_415(name: str, method: str, api: Api, ids: dict[str, str]) ->
 
 
 @pytest.mark.parametrize(("name", "method"), CALLS)
-def test_a_parameter_that_nobody_reads_is_refused(
+def test_an_unknown_parameter_is_refused(
     name: str, method: str, api: Api, ids: dict[str, str]
 ) -> None:
     before = counts()
@@ -189,7 +186,7 @@ STORING: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", STORING)
-def test_nothing_is_stored_while_memory_is_off(
+def test_where_memory_is_off_none_is_kept(
     kind: str, api: Api, ids: dict[str, str], settings: Any
 ) -> None:
     (call, body), before = STORING[kind], counts()
@@ -215,9 +212,7 @@ def test_a_page_takes_as_many_statements_for_many_rows_as_for_few(
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_parameter_of_a_list_that_makes_no_sense_is_refused(
-    name: str, api: Api, ids: dict[str, str]
-) -> None:
+def test_a_wrong_parameter_of_a_list_is_refused(name: str, api: Api, ids: dict[str, str]) -> None:
     for query in wrong_queries(name):
         error = error_of(api.get(f"{address(name, ids)}?{query}"), 400)
         assert error["attr"] == query.split("=")[0]
@@ -243,9 +238,7 @@ def test_a_parameter_of_a_list_that_makes_no_sense_is_refused(
         ("api-memories-export", "embeddings=perhaps"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_refused(
-    name: str, query: str, api: Api, ids: dict[str, str]
-) -> None:
+def test_a_wrong_filter_is_refused(name: str, query: str, api: Api, ids: dict[str, str]) -> None:
     error = error_of(api.get(f"{address(name, ids)}?{query}"), 400)
     assert error["attr"] == query.split("=")[0]
 
@@ -294,7 +287,7 @@ FIELDS = {
 
 @pytest.fixture(scope="module")
 def session_id(module_rows: None) -> str:
-    return str(opened(Api(make_token()))["session_id"])
+    return str(opened(api_with())["session_id"])
 
 
 def objects(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from memories_app.models import Memory
 from sessions_app.conversations.facade import token_chats
 from sessions_app.models import Chat, ChatSession, Message, Turn
-from tests.api.calling import Api, error_of
-from tests.api.conftest import make_token
+from tests.api.calling import Api, api_with, error_of
 from tests.api.routes import NOT_FOR_BOUND
 from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
@@ -47,7 +46,7 @@ class Place:
 
 @pytest.fixture(scope="module")
 def town(module_rows: None) -> list[Place]:
-    api = Api(make_token())
+    api = api_with()
     places = []
     for number, person in enumerate(PEOPLE):
         word = f"zebra{number}zebra"
@@ -91,10 +90,10 @@ NAMED = [
 
 @pytest.mark.parametrize(("name", "method"), NAMED)
 def test_a_route_opens_what_is_of_the_own_chat_and_finds_nothing_of_another(
-    name: str, method: str, town: list[Place], token: Callable[..., str]
+    name: str, method: str, town: list[Place]
 ) -> None:
     own, other = town[:2]
-    bound = Api(token(chat_ids=[own.chat_id]))
+    bound = api_with(chat_ids=[own.chat_id])
     body = {"messages": [{"role": "user", "content": "hello"}]} if method == "POST" else {}
     if not name.endswith("messages"):
         body = {}
@@ -105,10 +104,8 @@ def test_a_route_opens_what_is_of_the_own_chat_and_finds_nothing_of_another(
 
 
 @pytest.mark.parametrize("stranger", [PEOPLE[1], "15550100789@c.us"])
-def test_no_body_names_another_chat(
-    stranger: str, town: list[Place], token: Callable[..., str]
-) -> None:
-    bound = Api(token(chat_ids=[town[0].chat_id]))
+def test_no_body_names_another_chat(stranger: str, town: list[Place]) -> None:
+    bound = api_with(chat_ids=[town[0].chat_id])
     chat = {"whatsapp_chat": stranger}
     bodies: dict[str, dict[str, Any]] = {
         "sessions/": {},
@@ -155,15 +152,13 @@ WORDS = ["what is the gate code?", "/memories", "/search gate code", "/export", 
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
-def test_no_route_shows_or_changes_another_chat(
-    data: st.DataObject, town: list[Place], token: Callable[..., str]
-) -> None:
+def test_no_route_shows_or_changes_another_chat(data: st.DataObject, town: list[Place]) -> None:
     own = data.draw(st.sets(st.sampled_from(range(len(town))), min_size=1, max_size=2), "bound to")
     name, method = data.draw(st.sampled_from(CALLS), "route")
     target = town[data.draw(st.sampled_from(range(len(town))), "of")]
     named = town[data.draw(st.sampled_from(range(len(town))), "names")]
     text = data.draw(st.sampled_from(WORDS), "says")
-    bound = Api(token(chat_ids=[town[number].chat_id for number in own]))
+    bound = api_with(chat_ids=[town[number].chat_id for number in own])
     strangers = [place for number, place in enumerate(town) if number not in own]
     before = fingerprint(strangers)
     if method == "GET":
@@ -195,8 +190,8 @@ def test_no_route_shows_or_changes_another_chat(
 ONE, OTHER = "15550100123@c.us", "15550100456@c.us"
 
 
-def bound(token: Callable[..., str], *names: str) -> Api:
-    return Api(token("read", "write", chat_ids=token_chats(names)))
+def bound(*names: str) -> Api:
+    return api_with("read", "write", chat_ids=token_chats(names))
 
 
 def calls(api: Api, **named: Any) -> list[Any]:
@@ -210,8 +205,8 @@ def calls(api: Api, **named: Any) -> list[Any]:
     ]
 
 
-def test_the_one_chat_is_meant(token: Callable[..., str]) -> None:
-    api = bound(token, ONE)
+def test_the_one_chat_is_meant() -> None:
+    api = bound(ONE)
     assert [answer.status_code for answer in calls(api)] == [201, 201, 201, 200]
     assert {each.visibility for each in Memory.objects.all()} == {"chat"}
     shown = {each["whatsapp_chat"] for each in api.walk("memories/")}
@@ -219,8 +214,8 @@ def test_the_one_chat_is_meant(token: Callable[..., str]) -> None:
     assert ChatSession.objects.get().chat.whatsapp_chat == ONE
 
 
-def test_transcripts_go_into_the_one_chat(token: Callable[..., str]) -> None:
-    api = bound(token, ONE)
+def test_transcripts_go_into_the_one_chat() -> None:
+    api = bound(ONE)
     text = "User: When do you open?\nAssistant: At nine.\n"
     saved = api.post("transcripts/", {"text": text})
     assert saved.json()["whatsapp_chat"] == ONE
@@ -228,13 +223,13 @@ def test_transcripts_go_into_the_one_chat(token: Callable[..., str]) -> None:
     checked = api.post("transcripts/validate/", {"text": text}).json()
     # It was compared with what is stored.
     assert [problem["code"] for problem in checked["problems"]] == ["ambiguous"]
-    assert error_of(bound(token, ONE, OTHER).post("transcripts/", {"text": text}), 400)
+    assert error_of(bound(ONE, OTHER).post("transcripts/", {"text": text}), 400)
 
 
-def test_its_messages_are_recalled_too(api: Api, token: Callable[..., str]) -> None:
+def test_its_messages_are_recalled_too(api: Api) -> None:
     say(api, "The gate code is 4711", ONE)
     say(api, "The gate code is 9999", OTHER)
-    caller = bound(token, ONE)
+    caller = bound(ONE)
     question = {"query": "What is the gate code?", "min_similarity": 0}
     found = caller.post("memories/recall/", question).json()["results"]
     assert (
@@ -245,8 +240,8 @@ def test_its_messages_are_recalled_too(api: Api, token: Callable[..., str]) -> N
     assert "9999" not in str(found)
 
 
-def test_several_chats_are_named_in_the_refusal(token: Callable[..., str]) -> None:
-    api = bound(token, OTHER, ONE)
+def test_several_chats_are_named_in_the_refusal() -> None:
+    api = bound(OTHER, ONE)
     for answer, status in zip(calls(api), [403, 403, 400, 400], strict=True):
         assert f"{ONE}, {OTHER}" in error_of(answer, status)["detail"]
     assert not Memory.objects.exists()

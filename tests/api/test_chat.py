@@ -85,9 +85,7 @@ def test_it_stands_behind_what_waits_in_that_chat_and_nothing_is_sent_to_whatsap
     assert set(OutboundPart.objects.values_list("provider", flat=True)) == {"console"}
 
 
-def test_where_memory_is_off_it_answers_with_null_ids_and_keeps_nothing(
-    api: Api, settings: Any
-) -> None:
+def test_where_memory_is_off_ids_are_null_and_nothing_is_kept(api: Api, settings: Any) -> None:
     settings.ENABLE_MEMORY_SYSTEM = False
     answer = say(api, "a secret that nobody keeps")
     assert answer["reply"]
@@ -125,9 +123,7 @@ def events_in(answer: Any) -> list[tuple[str, Any]]:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("asked", ["by the body", "by the header"])
-def test_a_stream_tells_what_is_accepted_the_reply_by_pieces_and_the_whole(
-    api: Api, asked: str
-) -> None:
+def test_a_stream_tells_the_acceptance_the_pieces_and_the_whole(api: Api, asked: str) -> None:
     body: dict[str, Any] = {"whatsapp_chat": CLIENT, "content": "hello"}
     headers = {"Accept": "text/event-stream"} if asked == "by the header" else {}
     if not headers:
@@ -180,9 +176,7 @@ def model(settings: Any) -> Iterator[OpenAIServer]:
         yield server
 
 
-def test_a_failed_answer_leaves_its_key_free_and_its_message_once(
-    api: Api, model: OpenAIServer
-) -> None:
+def test_a_failed_answer_leaves_its_key_free_for_one_message(api: Api, model: OpenAIServer) -> None:
     model.script_chat(fails(404, "no such model"), says("We open at 9."))
     failed = api.post("chat/", ASKED, **KEY).json()
     assert (failed["outcome"], failed["error_code"]) == ("failed", "model_refused")
@@ -200,9 +194,7 @@ def test_a_failed_answer_leaves_its_key_free_and_its_message_once(
     assert (replay["outcome"], replay["error_code"], replay["error"]) == ("answered", None, "")
 
 
-def test_where_memory_is_off_the_same_key_asks_again_too(
-    api: Api, model: OpenAIServer, settings: Any
-) -> None:
+def test_without_memory_a_key_asks_again_too(api: Api, model: OpenAIServer, settings: Any) -> None:
     settings.ENABLE_MEMORY_SYSTEM = False
     model.script_chat(fails(404, "no such model"), says("We open at 9."))
     assert api.post("chat/", ASKED, **KEY).json()["outcome"] == "failed"

@@ -210,9 +210,7 @@ def test_a_summary_from_outside_is_kept_as_a_summary(api: Api, metadata: dict[st
         ({"role": "user", "content": "x" * 300_000}, "content"),
     ],
 )
-def test_what_is_no_message_is_refused_with_its_field(
-    api: Api, message: dict[str, Any], attr: str
-) -> None:
+def test_a_wrong_message_is_told_by_its_field(api: Api, message: dict[str, Any], attr: str) -> None:
     session_id = opened(api)["session_id"]
     answer = api.post(f"sessions/{session_id}/messages/", {"messages": [ASKS, message]})
     assert error_of(answer, 400)["attr"] == f"messages.1.{attr}"

@@ -130,9 +130,7 @@ def test_lists_are_filtered_and_come_in_pages(api: Api) -> None:
         (b'{"x": "' + b"y" * (1024 * 1024) + b'"}', "content"),
     ],
 )
-def test_content_that_is_none_is_refused_with_its_place(
-    api: Api, raw: bytes, attr: str | None
-) -> None:
+def test_wrong_content_is_refused_with_its_place(api: Api, raw: bytes, attr: str | None) -> None:
     answer = api.call("PUT", PATH, raw)
     error = error_of(answer, 400)
     assert error["attr"] == attr
@@ -217,9 +215,7 @@ def test_what_is_old_is_removed_but_never_from_the_archive(api: Api) -> None:
         ({"category": "context", "older_than": "7d", "x": 1}, "x"),
     ],
 )
-def test_a_cleanup_that_makes_no_sense_is_refused(
-    api: Api, body: dict[str, Any], attr: str
-) -> None:
+def test_a_cleanup_of_no_sense_is_refused(api: Api, body: dict[str, Any], attr: str) -> None:
     put(api)
     assert error_of(api.post("documents/cleanup/", body), 400)["attr"] == attr
     assert json.loads(api.get(PATH).content)["content"] == DECISION

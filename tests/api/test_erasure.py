@@ -14,8 +14,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Message
-from tests.api.calling import Api, error_of
-from tests.api.conftest import make_token
+from tests.api.calling import Api, api_with, error_of
 from tests.api.test_chat import say
 from tests.hooks.receiver import endpoint_at
 from tests.world import CLIENT, OTHER_CLIENT
@@ -64,7 +63,7 @@ class Things:
 
 @pytest.fixture(scope="module")
 def things(module_rows: None) -> Things:
-    return Things(Api(make_token()))
+    return Things(api_with())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,9 +110,7 @@ def test_one_message_can_be_read(api: Api, things: Things) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_precondition_is_checked_before_anything_goes(
-    kind: str, api: Api, things: Things
-) -> None:
+def test_a_precondition_is_checked_before_all(kind: str, api: Api, things: Things) -> None:
     path = things.path[kind]
     error_of(api.delete(path, If_Match='"nonsense"'), 412)
     error_of(api.delete(path, If_Match='"nonsense"', Idempotency_Key="one"), 412)
@@ -134,9 +131,7 @@ CHANGES: dict[str, Callable[[Api, Things], Any]] = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_a_version_that_was_changed_meanwhile_is_not_erased(
-    kind: str, api: Api, things: Things
-) -> None:
+def test_a_version_changed_meanwhile_is_not_erased(kind: str, api: Api, things: Things) -> None:
     etag = api.get(things.read[kind])["ETag"]
     CHANGES[kind](api, things)
     error_of(api.delete(things.path[kind], If_Match=etag), 412)
@@ -144,9 +139,7 @@ def test_a_version_that_was_changed_meanwhile_is_not_erased(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_key_gives_the_same_receipt_to_the_byte(
-    kind: str, api: Api, things: Things
-) -> None:
+def test_the_same_key_gives_the_same_receipt(kind: str, api: Api, things: Things) -> None:
     first = api.delete(things.path[kind], Idempotency_Key="k1")
     again = api.delete(things.path[kind], Idempotency_Key="k1")
     assert first.status_code == again.status_code == 200
@@ -158,9 +151,7 @@ def test_the_same_key_gives_the_same_receipt_to_the_byte(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_call_that_crashed_before_its_response_was_stored_finds_its_receipt(
-    kind: str, api: Api, things: Things
-) -> None:
+def test_a_call_that_crashed_finds_its_receipt_again(kind: str, api: Api, things: Things) -> None:
     first = api.delete(things.path[kind], Idempotency_Key="k1")
     # As a server leaves it that was killed after the erasure was committed.
     IdempotentAnswer.objects.all().delete()
@@ -170,9 +161,7 @@ def test_a_call_that_crashed_before_its_response_was_stored_finds_its_receipt(
     error_of(api.delete("documents/decisions/another/", Idempotency_Key="k1"), 422)
 
 
-def test_receipts_are_found_by_the_person_also_after_the_chat_is_erased(
-    api: Api, things: Things
-) -> None:
+def test_receipts_are_found_by_person_also_of_an_erased_chat(api: Api, things: Things) -> None:
     say(api, "/remember The lift is slow", OTHER_CLIENT)
     other = Memory.objects.get(content="The lift is slow")
     order = ("message", "memory", "session", "chat")
@@ -195,9 +184,7 @@ def test_receipts_are_found_by_the_person_also_after_the_chat_is_erased(
     assert CLIENT.partition("@")[0] not in str(vars(row))
 
 
-def test_staff_find_the_receipts_of_an_erased_person_in_the_admin(
-    api: Api, things: Things, admin_client: Client
-) -> None:
+def test_staff_find_receipts_of_the_erased(api: Api, things: Things, admin_client: Client) -> None:
     erased = api.delete(things.path["chat"]).json()
     document = api.delete(DOCUMENT).json()
 
@@ -210,12 +197,10 @@ def test_staff_find_the_receipts_of_an_erased_person_in_the_admin(
     assert found(document["receipt_id"]) == {document["receipt_id"]}
 
 
-def test_a_bound_token_finds_the_receipts_of_its_chats_alone(
-    api: Api, things: Things, token: Callable[..., str]
-) -> None:
+def test_a_bound_token_finds_the_receipts_of_its_chats_alone(api: Api, things: Things) -> None:
     say(api, "/remember The lift is slow", OTHER_CLIENT)
     other = Memory.objects.get(content="The lift is slow")
-    bound = Api(token(chat_ids=[things.chat_id]))
+    bound = api_with(chat_ids=[things.chat_id])
     body = {"content": "Pays late", "whatsapp_chat": CLIENT, "visibility": "owner"}
     owners = api.post("memories/", body).json()["memory_id"]
     own = bound.delete(things.path["message"]).json()
@@ -258,9 +243,7 @@ EVENTS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_integrators_are_told_what_is_erased_with_the_receipt(
-    kind: str, api: Api, things: Things
-) -> None:
+def test_integrators_are_told_what_is_erased(kind: str, api: Api, things: Things) -> None:
     endpoint = endpoint_at("http://127.0.0.1:9/hooks")
     receipt = api.delete(things.path[kind]).json()["receipt_id"]
     deliveries = WebhookDelivery.objects.filter(endpoint=endpoint)
@@ -290,9 +273,7 @@ def test_integrators_are_told_what_is_erased_with_the_receipt(
         assert event.chat_id is None, "no delivery says who was erased"
 
 
-def test_a_bound_endpoint_is_told_that_its_chat_is_erased_and_nothing_of_others(
-    api: Api, things: Things
-) -> None:
+def test_a_bound_endpoint_is_told_of_its_chat_alone(api: Api, things: Things) -> None:
     say(api, "/remember The lift is slow", OTHER_CLIENT)
     bound = endpoint_at("http://127.0.0.1:9/hooks", chat_ids=[things.chat_id])
     api.delete(f"chats/{OTHER_CLIENT}/")

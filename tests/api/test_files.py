@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.documents.sniffing import DOCX, PDF
 from sessions_app.models import Chat
 from sessions_app.tasks import read_document
-from tests.api.calling import JSON, Api, error_of, form_of
+from tests.api.calling import JSON, Api, api_with, error_of, form_of
 from tests.documents import files
 
 pytestmark = pytest.mark.django_db
@@ -92,9 +91,7 @@ def test_a_worker_is_told_of_an_upload(api: Api, django_capture_on_commit_callba
         (files.pdf(""), "scan.pdf", "no_text"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(
-    content: bytes, name: str, code: str, api: Api, folder: Path
-) -> None:
+def test_an_odd_file_says_why(content: bytes, name: str, code: str, api: Api, folder: Path) -> None:
     found = read(api.upload(content, name), api)
     assert (found["state"], found["error"]["code"], found["error"]["attr"]) == (
         *("failed", code),
@@ -179,9 +176,7 @@ def test_a_document_is_forgotten_with_its_memories(api: Api) -> None:
     assert found["receipt_id"] == receipt.json()["receipt_id"]
 
 
-def test_a_bound_token_reaches_the_documents_of_its_chats_alone(
-    api: Api, token: Callable[..., str]
-) -> None:
+def test_a_bound_token_reaches_the_documents_of_its_chats_alone(api: Api) -> None:
     ids = {
         where: api.upload(TERMS, "terms.txt", {"whatsapp_chat": where}).json()["document_id"]
         for where in (CLIENT, OTHER_CLIENT)
@@ -191,7 +186,7 @@ def test_a_bound_token_reaches_the_documents_of_its_chats_alone(
     ids["owner"] = api.upload(TERMS, "terms.txt", of_owner).json()["document_id"]
     ids["nobody"] = api.upload(TERMS, "terms.txt").json()["document_id"]
     assert len(api.walk("files/?limit=2")) == 4
-    bound = Api(token(chat_ids=[own_chat.pk]))
+    bound = api_with(chat_ids=[own_chat.pk])
     assert [row["document_id"] for row in bound.walk("files/")] == [ids[CLIENT]]
     assert [row["document_id"] for row in api.walk(f"files/?whatsapp_chat={OTHER_CLIENT}")] == [
         ids[OTHER_CLIENT]
@@ -211,7 +206,7 @@ def test_a_bound_token_reaches_the_documents_of_its_chats_alone(
 
 
 @pytest.mark.parametrize("off", [{"ENABLE_MEMORY_SYSTEM": False}, {"LONGTERM_ENABLED": False}])
-def test_nothing_is_received_while_memory_is_off(
+def test_without_memory_no_file_is_taken(
     off: dict[str, bool], api: Api, settings: Any, folder: Path
 ) -> None:
     for name, value in off.items():

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.test import RequestFactory
 from django.utils import timezone
+from rest_framework.request import Request
 
+from memoryproject.foundation.rest_kit.errors import PreconditionFailed
 from memoryproject.foundation.rest_kit.idempotency import KEPT, answers_drop
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.tasks import tidy
+from memoryproject.foundation.rest_kit.views import etag_of, is_known, require_match
 from sessions_app.models import Message
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.api.test_sessions import opened
 
 pytestmark = pytest.mark.django_db
@@ -72,9 +75,9 @@ def test_the_order_of_fields_makes_no_other_body(api: Api, path: str) -> None:
     assert api.call("POST", path, same, Idempotency_Key="k").content == first.content
 
 
-def test_keys_of_two_tokens_are_two_keys(api: Api, path: str, token: Callable[..., str]) -> None:
+def test_keys_of_two_tokens_are_two_keys(api: Api, path: str) -> None:
     api.post(path, SAID, Idempotency_Key="k")
-    assert Api(token()).post(path, SAID, Idempotency_Key="k").status_code == 201
+    assert api_with().post(path, SAID, Idempotency_Key="k").status_code == 201
     assert Message.objects.count() == 2
 
 
@@ -85,9 +88,7 @@ def test_what_was_refused_may_be_tried_again(api: Api, path: str) -> None:
     assert api.post(path, SAID, Idempotency_Key="k").status_code == 201
 
 
-def test_neither_keys_nor_bodies_can_be_read_from_the_row_but_the_answer(
-    api: Api, path: str
-) -> None:
+def test_of_a_row_only_the_answer_can_be_read(api: Api, path: str) -> None:
     api.post(path, SAID, Idempotency_Key="order of Mr. Nobody")
     row = IdempotentAnswer.objects.get()
     assert "Nobody" not in f"{row.key_hash} {row.request_hash} {row.headers}"
@@ -127,9 +128,7 @@ def in_progress(api: Api, path: str, **changes: Any) -> IdempotentAnswer:
         {"lease_owner": None},
     ],
 )
-def test_what_a_dead_process_left_is_carried_out_by_the_next(
-    api: Api, path: str, died: dict[str, Any]
-) -> None:
+def test_what_a_dead_process_left_is_done_later(api: Api, path: str, died: dict[str, Any]) -> None:
     row = in_progress(api, path)
     if "lease_owner" in died:
         host = row.lease_owner.split(":")[0]
@@ -146,3 +145,40 @@ def test_what_was_forgotten_is_not_in_the_answer_any_more(api: Api, path: str) -
     assert IdempotentAnswer.objects.get().body == ""
     assert error_of(api.post(path, SAID, Idempotency_Key="k"), 409)["code"] == "answer_not_kept"
     assert not Message.objects.exists()
+
+
+# ETags: 304 where nothing changed, 412 where somebody else was first.
+
+
+ETAG = etag_of("a memory", 3)
+
+
+def request(**headers: str) -> Request:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Request(RequestFactory().get("/", headers=named))
+
+
+def test_each_version_has_its_own_etag() -> None:
+    assert etag_of("a memory", 3) == ETAG
+    assert etag_of("a memory", 4) != ETAG
+    assert etag_of("ab", "c") != etag_of("a", "bc")
+    assert ETAG.startswith('"')
+
+
+@pytest.mark.parametrize("header", [ETAG, f"W/{ETAG}", f'"other", {ETAG}', "*"])
+def test_who_has_this_version_is_told_so(header: str) -> None:
+    assert is_known(request(If_None_Match=header), ETAG)
+    assert not is_known(request(If_None_Match='"other"'), ETAG)
+    assert not is_known(request(), ETAG)
+
+
+@pytest.mark.parametrize("header", [ETAG, f'"other", {ETAG}', "*"])
+def test_who_has_seen_this_version_may_edit_it(header: str) -> None:
+    require_match(request(If_Match=header), ETAG)
+    require_match(request(), ETAG)
+
+
+@pytest.mark.parametrize("header", ['"other"', f"W/{ETAG}", "nonsense", ""])
+def test_who_has_seen_another_version_may_not(header: str) -> None:
+    with pytest.raises(PreconditionFailed):
+        require_match(request(If_Match=header), ETAG)

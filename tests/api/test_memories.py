@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -15,7 +14,8 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryRevision, Visibility
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, ForgetReceipt
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
+from tests.world import GODFATHER
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER = "15550100123@c.us", "15550100456@c.us"
@@ -83,9 +83,7 @@ def test_without_visibility_it_is_the_chats_where_one_is_named_else_the_owners(a
         ([], "non_field_errors"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place_and_nothing_is_stored(
-    api: Api, body: Any, attr: str
-) -> None:
+def test_what_is_wrong_is_told_by_place_and_not_stored(api: Api, body: Any, attr: str) -> None:
     error = error_of(api.call("POST", "memories/", body), 400)
     assert error["attr"] in (attr, None) if attr == "non_field_errors" else error["attr"] == attr
     assert not Memory.objects.exists()
@@ -268,20 +266,24 @@ def test_where_memory_is_off_nothing_is_stored_and_reading_goes_on(api: Api) -> 
         error_of(api.post("memories/recall/", {"query": "x"}), 403)
 
 
-def test_a_bound_token_reaches_the_memories_of_its_chats_alone(
-    api: Api, token: Callable[..., str]
-) -> None:
+def test_a_bound_token_reaches_the_memories_of_its_chats_alone(api: Api) -> None:
     mine = stored(api, "Mine is tea", whatsapp_chat=CHAT)
     others = [
         stored(api, "Theirs is coffee", whatsapp_chat=OTHER),
         stored(api, "The owner's"),
         stored(api, "For all", visibility="public"),
+        stored(api, "A slow payer", visibility="owner", whatsapp_chat=CHAT),
     ]
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk]))
-    assert [each["memory_id"] for each in bound.walk("memories/")] == [mine["memory_id"]]
+    bound = api_with(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk])
+    for query in ("", f"?whatsapp_chat={CHAT}"):
+        listed = [each["memory_id"] for each in bound.walk(f"memories/{query}")]
+        assert listed == [mine["memory_id"]]
+    (exported,) = b"".join(bound.get("memories/export/")).splitlines()
+    assert b"Mine is tea" in exported
     for other in others:
         path = f"memories/{other['memory_id']}/"
-        error_of(bound.get(path), 404)
+        for method, change in (("GET", None), ("PATCH", {"pinned": True}), ("DELETE", None)):
+            error_of(bound.call(method, path, change), 404)
     own = f"memories/{mine['memory_id']}/"
     assert bound.call("PATCH", own, {"content": "Mine is water"}).status_code == 200
     for visibility in ("public", "owner"):
@@ -295,7 +297,23 @@ def test_a_bound_token_reaches_the_memories_of_its_chats_alone(
     assert bound.post("memories/", {"content": "new", "whatsapp_chat": CHAT}).status_code == 201
     assert bound.delete(own).status_code == 200
     assert Memory.objects.filter(visibility=Visibility.CHAT).count() == 3
+    assert not Memory.objects.filter(pinned=True).exists()
     assert ForgetReceipt.objects.count() == 1
+    # To say what the owner knows neither shows nor changes that.
+    same = bound.post("memories/", {"content": "A slow payer", "whatsapp_chat": CHAT})
+    assert (same.status_code, same.json()["memory_id"] != others[-1]["memory_id"]) == (201, True)
+
+
+def test_a_token_of_the_owners_chat_reaches_no_memory_of_the_owner(api: Api, settings: Any) -> None:
+    settings.GODFATHER_PHONE = frozenset({GODFATHER})
+    note = stored(api, "A slow payer", visibility="owner", whatsapp_chat=GODFATHER)
+    bound = api_with(chat_ids=[Chat.objects.get(whatsapp_chat=GODFATHER).pk])
+    error_of(bound.get(f"memories/{note['memory_id']}/"), 404)
+    question = {"query": "slow payer", "whatsapp_chat": GODFATHER, "min_similarity": 0}
+    assert bound.post("memories/recall/", question).json()["results"] == []
+    for path in ("memories/", f"memories/?whatsapp_chat={GODFATHER}"):
+        assert bound.walk(path) == []
+    assert b"".join(bound.get("memories/export/")) == b""
 
 
 @pytest.mark.parametrize("depth", [25, 200, 900, 990, 100_000])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
@@ -14,7 +13,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
 from sessions_app.memories.api.transfer_api import LinesParser
 from sessions_app.models import Chat
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER = "15550100123@c.us", "15550100456@c.us"
@@ -77,9 +76,7 @@ def test_a_vector_of_another_size_than_its_models_is_made_anew(api: Api, three: 
     assert exported(api, "?embeddings=true") == lines
 
 
-def test_an_export_comes_in_on_a_server_that_knows_none_of_its_chats(
-    api: Api, three: list[str]
-) -> None:
+def test_an_export_comes_in_on_a_server_without_its_chats(api: Api, three: list[str]) -> None:
     lines = exported(api)
     Memory.objects.all().delete()
     Chat.objects.all().delete()
@@ -107,10 +104,8 @@ def test_an_export_has_lines_of_json_and_no_other_format(api: Api, three: list[s
     assert wrong["Content-Type"].startswith("application/json")
 
 
-def test_a_bound_token_exports_its_chats_alone_and_imports_nothing(
-    three: list[str], token: Callable[..., str]
-) -> None:
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk]))
+def test_a_bound_token_exports_its_chats_alone_and_imports_nothing(three: list[str]) -> None:
+    bound = api_with(chat_ids=[Chat.objects.get(whatsapp_chat=CHAT).pk])
     assert contents(exported(bound)) == ["Dana likes tea"]
     error_of(bound.get(f"memories/export/?whatsapp_chat={OTHER}"), 404)
     error_of(imported(bound, b"{}"), 403)

@@ -74,9 +74,7 @@ def test_a_message_is_written_as_its_fields_say(api: Api, path: str) -> None:
         max_size=3,
     ),
 )
-def test_any_content_comes_back_to_the_byte(
-    content: str, extra: dict[str, Any], api: Api, path: str
-) -> None:
+def test_any_content_comes_back(content: str, extra: dict[str, Any], api: Api, path: str) -> None:
     (stored,) = store(api, path, said(content, metadata=extra))
     assert stored["content"] == content
     assert stored["metadata"] == extra

@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 
 from sessions_app.models import Chat, Message
 from tests.api.calling import Api, error_of
-from tests.api.test_sessions import CLIENT, opened
+from tests.api.test_sessions import opened
 from tests.plans import plans_of, rows_scanned_in_sequence
+from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 

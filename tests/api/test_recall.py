@@ -10,7 +10,7 @@ import pytest
 from django.test import override_settings
 
 from sessions_app.models import Chat
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
 pytestmark = pytest.mark.django_db
@@ -122,9 +122,7 @@ def test_who_writes_in_a_chat_decides_what_is_recalled_there(api: Api, said: str
 
 
 @override_settings(GODFATHER_PHONE=frozenset({GODFATHER}))
-def test_a_bound_token_recalls_only_what_is_public_or_of_its_chats(
-    api: Api, token: Callable[..., str]
-) -> None:
+def test_a_bound_token_recalls_only_what_is_public_or_of_its_chats(api: Api) -> None:
     remember(api, "Tea costs 1", visibility="owner", whatsapp_chat=CLIENT)
     remember(api, "Tea costs 2 for me", whatsapp_chat=CLIENT)
     remember(api, "Tea costs 3 for them", whatsapp_chat=OTHER_CLIENT)
@@ -132,7 +130,7 @@ def test_a_bound_token_recalls_only_what_is_public_or_of_its_chats(
     remember(api, "Tea costs 5 for the boss", visibility="owner")
     remember(api, "Tea costs 6 said the boss", whatsapp_chat=GODFATHER)
     mine, boss = (Chat.objects.get(whatsapp_chat=name).pk for name in (CLIENT, GODFATHER))
-    bound = Api(token(chat_ids=[mine]))
+    bound = api_with(chat_ids=[mine])
     wide: dict[str, Any] = {"min_similarity": 0, "top_k": 50}
     for fields in ({}, {"whatsapp_chat": CLIENT}):
         found = recalled(bound, "What does tea cost?", **wide, **fields)
@@ -141,7 +139,7 @@ def test_a_bound_token_recalls_only_what_is_public_or_of_its_chats(
         assert {each["whatsapp_chat"] for each in found} == {CLIENT, None}
     for name in (OTHER_CLIENT, GODFATHER, "15550100777@c.us"):
         error_of(bound.post("memories/recall/", {"query": "tea", "whatsapp_chat": name}), 404)
-    theirs = Api(token(chat_ids=[boss]))
+    theirs = api_with(chat_ids=[boss])
     found = recalled(theirs, "What does tea cost?", **wide, whatsapp_chat=GODFATHER)
     assert sorted(contents(found)) == ["Tea costs 4 for all", "Tea costs 6 said the boss"]
 
@@ -171,9 +169,7 @@ def test_a_bound_token_recalls_only_what_is_public_or_of_its_chats(
         ({"query": "x", "k": 5}, "k"),
     ],
 )
-def test_a_question_that_makes_no_sense_is_refused(
-    api: Api, body: dict[str, Any], attr: str
-) -> None:
+def test_a_question_of_no_sense_is_refused(api: Api, body: dict[str, Any], attr: str) -> None:
     assert error_of(api.post("memories/recall/", body), 400)["attr"] == attr
 
 
@@ -186,7 +182,7 @@ def test_a_question_that_makes_no_sense_is_refused(
         ({"a": [{"b": {"contains": "x"}}]}, "contains"),
     ],
 )
-def test_operators_are_refused_and_not_taken_for_names(
+def test_operators_are_no_names_of_fields(
     api: Api, metadata: dict[str, Any], operator: str
 ) -> None:
     answer = api.post("memories/recall/", {"query": "a", "metadata": metadata})

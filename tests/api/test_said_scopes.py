@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -13,8 +12,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, InboundDelivery, Message, Turn
-from tests.api.calling import Api, error_of
-from tests.api.conftest import make_token
+from tests.api.calling import Api, api_with, error_of
 from tests.api.test_chat import say
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
@@ -48,7 +46,7 @@ def owner(settings: Any) -> None:
 
 @pytest.fixture(scope="module")
 def secret(module_rows: None) -> Memory:
-    say(Api(make_token()), f"/remember the gate code is {SECRET}", CLIENT)
+    say(api_with(), f"/remember the gate code is {SECRET}", CLIENT)
     return Memory.objects.get()
 
 
@@ -59,10 +57,8 @@ def counts() -> list[int]:
 
 @pytest.mark.parametrize("text", NEEDED)
 @pytest.mark.parametrize("lacking", SCOPES)
-def test_what_is_said_needs_its_scopes_and_a_refused_call_stores_nothing(
-    text: str, lacking: str, token: Callable[..., str], secret: Memory
-) -> None:
-    caller = Api(token(*[scope for scope in SCOPES if scope != lacking]))
+def test_what_is_said_needs_its_scopes(text: str, lacking: str, secret: Memory) -> None:
+    caller = api_with(*[scope for scope in SCOPES if scope != lacking])
     before = counts()
     body = {"whatsapp_chat": CLIENT, "content": text}
     answer = caller.post("chat/", body, Idempotency_Key="one")
@@ -80,11 +76,11 @@ def test_what_is_said_needs_its_scopes_and_a_refused_call_stores_nothing(
     assert counts() == before
 
 
-def test_a_mention_in_a_group_hides_no_command(token: Callable[..., str]) -> None:
+def test_a_mention_in_a_group_hides_no_command() -> None:
     group = "120363000000000001@g.us"
     body = {"whatsapp_chat": group, "content": "@assistant /forget 0123abcd"}
-    error_of(Api(token("read", "write")).post("chat/", body), 403)
-    say(Api(token("write")), "@assistant /help", group)
+    error_of(api_with("read", "write").post("chat/", body), 403)
+    say(api_with("write"), "@assistant /help", group)
 
 
 def test_staff_need_the_rights_of_what_they_say(admin_client: Any, secret: Memory) -> None:
@@ -96,10 +92,8 @@ def test_staff_need_the_rights_of_what_they_say(admin_client: Any, secret: Memor
     assert (event.actor_kind, event.actor) == ("staff", "admin")
 
 
-def test_the_audit_log_names_the_token_and_in_whose_place_it_wrote(
-    token: Callable[..., str], secret: Memory
-) -> None:
-    caller = Api(token(name="crm"))
+def test_the_audit_log_names_the_token_and_in_whose_place_it_wrote(secret: Memory) -> None:
+    caller = api_with(name="crm")
     before = AuditEvent.objects.order_by("-id").values_list("pk", flat=True).first()
     say(caller, "/remember the cat is black", CLIENT)
     say(caller, "/export", CLIENT)
@@ -120,8 +114,8 @@ def test_the_audit_log_names_the_token_and_in_whose_place_it_wrote(
     assert (receipt.actor_kind, receipt.actor) == ("api", "crm")
 
 
-def test_the_audit_log_names_the_token_that_opened_a_session(token: Callable[..., str]) -> None:
-    caller = Api(token(name="crm"))
+def test_the_audit_log_names_the_token_that_opened_a_session() -> None:
+    caller = api_with(name="crm")
     say(caller, "hello", "15550100177@c.us")
     said = "User: q\nAssistant: a\n"
     saved = caller.post("transcripts/", {"text": said, "whatsapp_chat": "15550100178@c.us"})
@@ -132,10 +126,10 @@ def test_the_audit_log_names_the_token_that_opened_a_session(token: Callable[...
 
 @pytest.mark.parametrize("command", ["/memories", f"/search {SECRET}", "/export", "/forget gate"])
 def test_in_the_owners_chat_a_bound_token_sees_no_memories_of_others(
-    command: str, api: Api, token: Callable[..., str], secret: Memory, owner: None
+    command: str, api: Api, secret: Memory, owner: None
 ) -> None:
     say(api, "/remember the gate of the owner is zebra002", GODFATHER)
-    bound = Api(token(chat_ids=[Chat.objects.get(whatsapp_chat=GODFATHER).pk]))
+    bound = api_with(chat_ids=[Chat.objects.get(whatsapp_chat=GODFATHER).pk])
     assert SECRET in say(api, "/memories", GODFATHER)["reply"]
     reply = say(bound, command, GODFATHER)["reply"]
     assert SECRET not in reply
@@ -147,12 +141,10 @@ def test_in_the_owners_chat_a_bound_token_sees_no_memories_of_others(
     assert Memory.objects.get(content="the bell is loud").visibility == "chat"
 
 
-def test_an_answer_for_a_bound_token_recalls_nothing_of_other_chats(
-    api: Api, token: Callable[..., str], secret: Memory, owner: None
-) -> None:
+def test_an_answer_recalls_what_a_token_reaches(api: Api, secret: Memory, owner: None) -> None:
     say(api, "/help", GODFATHER)
     chat = Chat.objects.get(whatsapp_chat=GODFATHER)
-    bound = Api(token(chat_ids=[chat.pk]))
+    bound = api_with(chat_ids=[chat.pk])
     question = "what is the gate code?"
     assert say(bound, question, GODFATHER)["memories"] == []
     session = ChatSession.objects.get(chat=chat)
@@ -173,10 +165,8 @@ def test_what_a_person_says_by_whatsapp_needs_no_scope(world: Any) -> None:
     assert event.details.get("on_behalf_of") is None
 
 
-def test_a_token_that_may_only_write_is_shown_nothing_by_what_it_changes(
-    api: Api, token: Callable[..., str], secret: Memory
-) -> None:
-    writes = Api(token("write"))
+def test_a_token_that_may_only_write_is_shown_nothing(api: Api, secret: Memory) -> None:
+    writes = api_with("write")
     session = ChatSession.objects.get().pk
     before = Memory.objects.values_list("pinned", flat=True).get()
     for method, path, body in (
@@ -187,6 +177,6 @@ def test_a_token_that_may_only_write_is_shown_nothing_by_what_it_changes(
         error_of(writes.call(method, path.replace(path.split("/")[1], str(uuid4())), body), 404)
     assert Memory.objects.values_list("pinned", flat=True).get() == before
     assert not MemoryCard.objects.exists()
-    both = Api(token("read", "write"))
+    both = api_with("read", "write")
     assert both.call("PATCH", f"memories/{secret.pk}/", {"pinned": True}).status_code == 200
     assert both.post(f"sessions/{session}/card/").status_code == 201

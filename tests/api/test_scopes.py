@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +13,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from memoryproject.foundation.rest_kit.models import ANY, SCOPES
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Chat
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.api.routes import NOT_FOR_BOUND, PUBLIC, SCOPE_OF
 
 pytestmark = pytest.mark.django_db
@@ -59,18 +59,16 @@ def test_a_view_has_the_methods_and_scopes_of_the_list(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "method"), CALLS)
-def test_only_its_own_scope_opens_a_route(
-    name: str, method: str, token: Callable[..., str]
-) -> None:
+def test_only_its_own_scope_opens_a_route(name: str, method: str) -> None:
     address = filled(ROUTES[name][0])
     needed = SCOPE_OF[name][method]
     others = [scope for scope in SCOPES if scope != needed]
     assert error_of(Api(None).call(method, address), 401)["code"] == "not_authenticated"
     if needed == ANY:
-        assert {Api(token(scope)).call(method, address).status_code for scope in SCOPES} == {200}
+        assert {api_with(scope).call(method, address).status_code for scope in SCOPES} == {200}
         return
-    assert error_of(Api(token(*others)).call(method, address), 403)["code"] == "permission_denied"
-    assert Api(token(needed)).call(method, address, {}).status_code not in (401, 403)
+    assert error_of(api_with(*others).call(method, address), 403)["code"] == "permission_denied"
+    assert api_with(needed).call(method, address, {}).status_code not in (401, 403)
 
 
 @pytest.mark.parametrize(("name", "method"), CALLS)
@@ -80,9 +78,9 @@ def test_no_post_that_creates_is_without_its_idempotency_key(name: str, method: 
         assert getattr(handler, "takes_idempotency_key", False), name
 
 
-def test_what_concerns_all_chats_is_refused_to_bound_tokens(token: Callable[..., str]) -> None:
+def test_what_concerns_all_chats_is_refused_to_bound_tokens() -> None:
     chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="console")
-    bound = Api(token(chat_ids=[chat.pk]))
+    bound = api_with(chat_ids=[chat.pk])
     for name in NOT_FOR_BOUND:
         for method in SCOPE_OF[name]:
             error_of(bound.call(method, filled(ROUTES[name][0]), {}), 403)

@@ -63,9 +63,7 @@ def without_ends(statements: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(("length", "most"), [(40, 4), (4_000, 5)])
-def test_storing_a_message_takes_few_statements(
-    api: Api, path: str, length: int, most: int
-) -> None:
+def test_storing_takes_few_statements(api: Api, path: str, length: int, most: int) -> None:
     # The longer ones exceed the window of a client, so that it moves with each message.
     for _ in range(4):
         store(api, path, "x" * length)
@@ -95,9 +93,7 @@ def test_a_context_takes_few_statements(api: Api, path: str) -> None:
 
 
 @pytest.mark.parametrize("call", ["context/", "messages/?limit=20"])
-def test_reading_a_conversation_builds_no_models_of_its_messages(
-    api: Api, path: str, call: str
-) -> None:
+def test_reading_a_conversation_builds_no_models_of_it(api: Api, path: str, call: str) -> None:
     built: list[Any] = []
 
     def count(instance: Any, **_: Any) -> None:

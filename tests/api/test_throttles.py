@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import runpy
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -12,17 +14,27 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.rest_kit.models import CallCount
-from memoryproject.foundation.rest_kit.throttles import KINDS, PORTIONS, CallCounts, counts_drop
-from tests.api.calling import Api, error_of
-from tests.api.test_sessions import CLIENT
+from memoryproject.foundation.rest_kit.throttles import (
+    KINDS,
+    MAX_WAITING_CALLS,
+    PORTIONS,
+    CallCounts,
+    PlacedIterator,
+    TooManyWaiting,
+    WaitingCalls,
+    counts_drop,
+    waiting_calls,
+)
+from memoryproject.programs import GUNICORN_CONF
+from sessions_app.models import Message
+from tests.api.calling import Api, api_with, error_of
 from tests.threads import in_threads
+from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 
 
-def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(
-    api: Api, token: Callable[..., str], settings: Any
-) -> None:
+def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(api: Api, settings: Any) -> None:
     settings.API_RATE_READ = 3
     for _ in range(3):
         assert api.get("sessions/").status_code == 200
@@ -34,7 +46,7 @@ def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(
     assert 1 <= int(refused["Retry-After"]) <= 60
     # Another kind, and another token, are counted by themselves.
     assert api.post("sessions/", {"whatsapp_chat": CLIENT}).status_code == 201
-    assert Api(token()).get("sessions/").status_code == 200
+    assert api_with().get("sessions/").status_code == 200
 
 
 def test_each_response_says_how_many_calls_are_left(api: Api, settings: Any) -> None:
@@ -82,9 +94,7 @@ MINUTE = 30_000_000
 
 @pytest.mark.parametrize("rate", [1, 3, 2 * PORTIONS - 1, 2 * PORTIONS, 1_000])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_process_refuses_below_the_limit_and_each_accepts_less_than_a_portion_more(
-    rate: int, seed: int
-) -> None:
+def test_no_process_refuses_below_the_limit_nor_accepts_much_more(rate: int, seed: int) -> None:
     processes = [CallCounts() for _ in range(3)]
     # One process gets most of the calls, as with connections that stay open.
     callers = random.Random(seed).choices(processes, weights=[10, 3, 1], k=3 * rate)
@@ -122,3 +132,79 @@ def test_threads_of_one_process_share_its_count() -> None:
 
     accepted = sum(in_threads(calls, 8))
     assert rate <= accepted <= rate + 3
+
+
+# Calls that wait for a model are limited, so that they never hold all threads.
+
+
+SAID = {"whatsapp_chat": "15550100123@c.us", "content": "hello"}
+
+
+@contextmanager
+def all_but(free: int) -> Iterator[None]:
+    """Leave only so many places in this process."""
+    with ExitStack() as stack:
+        for _ in range(MAX_WAITING_CALLS - free):
+            stack.enter_context(waiting_calls.place())
+        yield
+
+
+def read(answer: Any) -> bytes:
+    """Return the whole body, as a web server does before it closes a response."""
+    return bytes(answer.getvalue())
+
+
+def test_threads_are_left_for_other_calls() -> None:
+    assert runpy.run_path(str(GUNICORN_CONF))["threads"] - 4 >= MAX_WAITING_CALLS
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_one_call_too_many_is_refused_and_nothing_is_stored(api: Api, stream: bool) -> None:
+    with all_but(0):
+        answer = api.post("chat/", {**SAID, "stream": stream}, Idempotency_Key="k1")
+    assert error_of(answer, 503)["code"] == "overloaded"
+    assert int(answer["Retry-After"]) >= 1
+    assert not Message.objects.exists()
+
+    again = api.post("chat/", {**SAID, "stream": stream}, Idempotency_Key="k1")
+    assert again.status_code == 200
+    read(again)
+
+
+def test_other_calls_go_on_meanwhile(api: Api) -> None:
+    with all_but(0):
+        assert api.get("sessions/").status_code == 200
+        assert api.post("sessions/", {"whatsapp_chat": SAID["whatsapp_chat"]}).status_code == 201
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("content", "status"), [("hello", 200), ("\x00", 400)])
+def test_each_call_leaves_its_place(api: Api, stream: bool, content: str, status: int) -> None:
+    """Whether it is answered or refused."""
+    with all_but(1):
+        for _ in range(3):
+            answer = api.post("chat/", {**SAID, "content": content, "stream": stream})
+            assert answer.status_code == status
+            read(answer)
+
+
+def test_a_key_that_was_used_for_another_text_leaves_its_place(api: Api) -> None:
+    said = {**SAID, "stream": True}
+    with all_but(1):
+        assert read(api.post("chat/", said, Idempotency_Key="k2"))
+        for _ in range(2):
+            other = api.post("chat/", {**said, "content": "other"}, Idempotency_Key="k2")
+            assert other.status_code == 422
+        assert api.post("chat/", SAID).status_code == 200
+
+
+def test_an_iterator_that_is_never_read_leaves_its_place() -> None:
+    calls = WaitingCalls(1)
+    calls.take_place()
+    items = PlacedIterator((each for each in "ab"), calls)
+    with pytest.raises(TooManyWaiting):
+        calls.take_place()
+    items.close()
+    items.close()
+    with calls.place(), pytest.raises(TooManyWaiting):
+        calls.take_place()

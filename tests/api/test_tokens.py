@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 from typing import Any
@@ -19,7 +18,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.tokens import token_revoke
 from sessions_app.models import Chat, Turn
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of, make_token
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -75,8 +74,8 @@ def test_a_token_that_makes_no_sense_is_not_made(arguments: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "Token", "bearer", "TOKEN"])
-def test_a_token_comes_with_either_word(token: Callable[..., str], scheme: str) -> None:
-    secret = token()
+def test_a_token_comes_with_either_word(scheme: str) -> None:
+    secret = make_token()
     answer = Api(None).get("sessions/", Authorization=f"{scheme} {secret}")
     assert answer.status_code == 200
 
@@ -92,17 +91,15 @@ def test_without_a_valid_token_the_answer_is_401(header: str) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "{}"}, {"X-Api-Key": "{}"}])
-def test_who_sends_the_token_elsewhere_is_told_where_it_belongs(
-    token: Callable[..., str], headers: dict[str, str]
-) -> None:
-    given = {name: form.format(token()) for name, form in headers.items()}
+def test_who_sends_the_token_elsewhere_is_told_where_it_belongs(headers: dict[str, str]) -> None:
+    given = {name: form.format(make_token()) for name, form in headers.items()}
     error = error_of(Api(None).get("sessions/", **given), 401)
     assert "Authorization" in error["detail"]
     assert "Bearer" in error["detail"]
 
 
-def test_a_revoked_and_an_expired_token_are_worth_nothing(token: Callable[..., str]) -> None:
-    secret = token(expires_at=timezone.now() + timedelta(hours=1))
+def test_a_revoked_and_an_expired_token_are_worth_nothing() -> None:
+    secret = make_token(expires_at=timezone.now() + timedelta(hours=1))
     assert Api(secret).get("sessions/").status_code == 200
     ApiToken.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert "expired" in error_of(Api(secret).get("sessions/"), 401)["detail"]
@@ -114,8 +111,8 @@ def test_a_revoked_and_an_expired_token_are_worth_nothing(token: Callable[..., s
     assert AuditEvent.objects.filter(action="token.revoke").count() == 1
 
 
-def test_the_last_use_is_noted_once_a_minute(token: Callable[..., str]) -> None:
-    secret = token()
+def test_the_last_use_is_noted_once_a_minute() -> None:
+    secret = make_token()
     assert ApiToken.objects.get().last_used_at is None
     Api(secret).get("sessions/")
     first = ApiToken.objects.get().last_used_at
@@ -139,9 +136,7 @@ def test_staff_may_use_their_session_with_csrf(django_user_model: type[User]) ->
     assert api.post("sessions/", body, X_CSRFToken=csrf).status_code == 201
 
 
-def test_who_is_no_staff_is_nobody_and_staff_have_what_the_admin_lets_them(
-    django_user_model: type[User],
-) -> None:
+def test_who_is_no_staff_is_nobody_staff_have_rights(django_user_model: type[User]) -> None:
     client = Client()
     user = django_user_model.objects.create_user("guest", password="x")
     client.login(username="guest", password="x")
@@ -206,9 +201,7 @@ def test_who_may_not_open_a_page_may_not_read_it_here(client: Client, world: Wor
     assert api.get(f"sessions/{session.pk}/messages/").status_code == 200
 
 
-def test_the_admin_makes_a_token_shows_it_once_and_revokes_it(
-    admin_client: Client, admin_user: Any
-) -> None:
+def test_the_admin_makes_shows_and_revokes_a_token(admin_client: Client, admin_user: Any) -> None:
     page = admin_client.post(
         "/admin/api/apitoken/add/",
         {
@@ -248,9 +241,7 @@ def test_the_admin_makes_a_token_shows_it_once_and_revokes_it(
         {"expires_at_0": "2100-01-01", "expires_at_1": "12:00:00"},
     ],
 )
-def test_the_admin_refuses_a_token_that_makes_no_sense(
-    admin_client: Client, wrong: dict[str, Any]
-) -> None:
+def test_the_admin_refuses_a_token_of_no_sense(admin_client: Client, wrong: dict[str, Any]) -> None:
     right = {"name": "x", "scopes": ["read"], "chats": "15550100123@c.us", "never_expires": "on"}
     form = {name: value for name, value in {**right, **wrong}.items() if value != ""}
     page = admin_client.post("/admin/api/apitoken/add/", form)
@@ -281,16 +272,14 @@ def test_a_new_token_in_the_admin_has_the_least_and_all_is_chosen(admin_client: 
 # What a caller may do, asked by the caller itself.
 
 
-def test_a_token_learns_its_name_scopes_chats_end_and_limits(
-    token: Callable[..., str], settings: Any
-) -> None:
+def test_a_token_learns_its_name_scopes_chats_end_and_limits(settings: Any) -> None:
     settings.API_RATE_READ, settings.API_RATE_CHAT = 70, 0
     chats = [
         Chat.objects.create(whatsapp_chat=f"1555010012{number}@c.us", provider="console")
         for number in range(3)
     ]
     ends = timezone.now() + timedelta(days=1)
-    narrow = token("audit", "read", name="narrow", chat_ids=[chats[1].pk], expires_at=ends)
+    narrow = make_token("audit", "read", name="narrow", chat_ids=[chats[1].pk], expires_at=ends)
     told = Api(narrow).get("me/").json()
     assert (told["kind"], told["name"]) == ("api", "narrow")
     assert told["scopes"] == ["read", "audit"]
@@ -298,7 +287,7 @@ def test_a_token_learns_its_name_scopes_chats_end_and_limits(
     assert told["expires_at"] == ends.isoformat().replace("+00:00", "Z")
     assert told["calls_per_minute"]["read"] == 70
     assert told["calls_per_minute"]["chat"] == 0
-    told = Api(token()).get("me/").json()
+    told = api_with().get("me/").json()
     assert told["scopes"] == ["read", "write", "forget", "audit"]
     assert told["whatsapp_chats"] is None
     assert told["expires_at"] is None

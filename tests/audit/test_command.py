@@ -64,7 +64,7 @@ def test_the_key_is_neither_in_the_report_nor_in_the_log(
     assert not [text for text in texts if audit_key() in text]
 
 
-def test_a_missing_log_file_is_told_and_written_anew_when_asked(
+def test_a_missing_log_file_is_told_and_made(
     log: AuditLog, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log.record(3)

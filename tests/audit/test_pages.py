@@ -120,9 +120,7 @@ class TestVerifying:
         settings.LOG_DIR = tmp_path / "server"
         (tmp_path / "server").mkdir(mode=0o700)
 
-    def test_a_button_asks_a_worker_whose_report_is_kept_and_shown(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_a_button_asks_a_worker_and_shows_it(self, log: AuditLog, admin_client: Client) -> None:
         log.record(2)
         assert "Not verified yet" in admin_client.get(LIST).content.decode()
         assert admin_client.post(VERIFY)["Location"] == VERIFY
@@ -137,9 +135,7 @@ class TestVerifying:
         event = AuditEvent.objects.get(action="audit.verify")
         assert (event.actor, event.details) == ("admin", {"events": 3, "found": 0})
 
-    def test_what_is_wrong_is_told_in_words_and_exactly(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_what_is_wrong_is_told_in_words(self, log: AuditLog, admin_client: Client) -> None:
         log.record(2)
         self.verify_now()
         tamper("UPDATE audit_auditevent SET actor = 'x' WHERE seq = 1")
@@ -150,9 +146,7 @@ class TestVerifying:
         assert "Event 1 (row " in page
         assert "NOT verified" in admin_client.get(LIST).content.decode()
 
-    def test_how_far_it_is_shows_while_it_is_under_way(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_its_progress_shows_meanwhile(self, log: AuditLog, admin_client: Client) -> None:
         log.record(5)
         asked = verification_ask(asked_by="dana", now=timezone.now())
         seen: list[str] = []
@@ -204,9 +198,7 @@ class TestExport:
         exported = self.export(admin_client, "jsonl").splitlines(keepends=True)
         assert exported == log.lines()
 
-    def test_only_what_the_filters_show_and_it_is_an_event(
-        self, log: AuditLog, admin_client: Client
-    ) -> None:
+    def test_what_the_filters_show_and_an_event(self, log: AuditLog, admin_client: Client) -> None:
         log.record(2)
         log.record(3, "memory.forget")
         lines = self.export(admin_client, "jsonl", action="memory.forget").splitlines()
@@ -217,7 +209,6 @@ class TestExport:
         assert event.actor == "admin"
         assert event.details == {"format": "jsonl", "events": 3, "filters": ["action"]}
 
-    @pytest.mark.django_db
     @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", " =1", "\r=1"])
     def test_no_cell_of_a_table_is_a_formula(self, admin_client: Client, name: str) -> None:
         audit_record(action="memory.update", actor=Actor("api", name), object_id='"; , ä א')
@@ -228,7 +219,6 @@ class TestExport:
         assert row["object_id"] == '"; , ä א'
         assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
 
-    @pytest.mark.django_db
     def test_a_large_one_is_read_in_batches(self, admin_client: Client) -> None:
         audit_record_many(events=[Event("a.b", SYSTEM, "c", n) for n in range(4_500)])
         with CaptureQueriesContext(connection) as queries:
@@ -236,7 +226,6 @@ class TestExport:
         assert exported.count(b"\n") == 4_500
         assert len([each for each in queries if "LIMIT 2000" in each["sql"]]) == 3
 
-    @pytest.mark.django_db
     def test_it_takes_a_right_of_its_own(self, admin_client: Client) -> None:
         viewer = User.objects.create_user("only sees", is_staff=True)
         viewer.user_permissions.set(
@@ -249,12 +238,3 @@ class TestExport:
         assert in_group("Auditor").post(EXPORT, {"format": "csv"}).status_code == 200
         assert admin_client.get(EXPORT).headers["Location"] == LIST
         assert admin_client.post(EXPORT, {"format": "exe"}).status_code == 400
-
-
-@pytest.mark.django_db
-def test_an_auditor_sees_the_log_and_no_conversation() -> None:
-    client = in_group("Auditor")
-    assert client.get(LIST).status_code == 200
-    assert client.get(VERIFY).status_code == 200
-    assert client.get("/admin/sessions_app/chat/").status_code == 403
-    assert in_group("Viewer").get(LIST).status_code == 403

@@ -70,9 +70,7 @@ def test_erasure_leaves_a_log_that_verifies_and_links_to_nobody(log: AuditLog) -
 
 
 class TestAMerge:
-    def test_both_old_pseudonyms_stay_findable_and_are_cut_loose_together(
-        self, log: AuditLog
-    ) -> None:
+    def test_both_old_pseudonyms_stay_findable_and_go_together(self, log: AuditLog) -> None:
         older, younger = said_by(ONE), said_by(OTHER)
         person_merge(kept=ONE, gone=OTHER)
         assert said_by(ONE) == older

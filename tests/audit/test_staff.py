@@ -84,9 +84,7 @@ def test_reading_a_conversation_is_one_event_a_page_view(
 
 
 @pytest.mark.parametrize("model", ["message", "turn", "summarizationmetadata"])
-def test_lists_that_show_texts_are_reading_too(
-    talked: World, admin_client: Client, model: str
-) -> None:
+def test_lists_of_texts_are_reading_too(talked: World, admin_client: Client, model: str) -> None:
     session = talked.session(CLIENT)
     address = reverse(f"admin:sessions_app_{model}_changelist")
     admin_client.get(address, {"session__session_id__exact": str(session.pk)})
@@ -178,9 +176,7 @@ class TestTheList:
         assert admin_client.get(f"{LIST}add/").status_code == 403
         assert admin_client.post(f"{LIST}{event.pk}/delete/").status_code == 403
 
-    def test_it_is_found_by_whole_ids_and_by_a_chats_id(
-        self, talked: World, admin_client: Client
-    ) -> None:
+    def test_it_is_found_by_ids_and_by_chats(self, talked: World, admin_client: Client) -> None:
         session = talked.session(CLIENT)
         for term in (str(session.pk), str(session.chat_id), f" {session.pk} "):
             found = admin_client.get(LIST, {"q": term}).context["cl"].queryset

@@ -70,9 +70,7 @@ def test_an_edited_row_with_its_line_edited_alike_is_found(sealed: AuditLog) -> 
     ("first", "last"), [(1, 1), (4, 6), (COUNT, COUNT), (7, COUNT), (1, COUNT)]
 )
 @pytest.mark.parametrize("with_log", [True, False])
-def test_deleted_rows_are_found_and_named(
-    sealed: AuditLog, first: int, last: int, with_log: bool
-) -> None:
+def test_deleted_rows_are_named(sealed: AuditLog, first: int, last: int, with_log: bool) -> None:
     tamper(f"DELETE FROM {EVENT} WHERE seq BETWEEN %s AND %s", first, last)
     if not with_log:
         sealed.path.unlink()
@@ -127,9 +125,7 @@ def test_rows_moved_about_are_found(sealed: AuditLog, change: str) -> None:
 
 
 @pytest.mark.parametrize("seq", [COUNT + 1, COUNT + 5])
-def test_a_row_put_behind_the_end_is_found_also_when_more_is_recorded(
-    sealed: AuditLog, seq: int
-) -> None:
+def test_a_row_put_behind_the_end_is_found_also_later(sealed: AuditLog, seq: int) -> None:
     tamper(inserted(seq))
     report = sealed.verify()
     assert kinds(report) == ["row_inserted"]
@@ -186,9 +182,7 @@ class TestTheEnd:
             ),
         ],
     )
-    def test_its_mark_changed(
-        self, sealed: AuditLog, statements: list[str], found: list[str]
-    ) -> None:
+    def test_its_mark(self, sealed: AuditLog, statements: list[str], found: list[str]) -> None:
         for statement in statements:
             tamper(statement)
         assert kinds(sealed.verify()) == found

@@ -5,15 +5,12 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn
 from sessions_app.trials.facade import trial_run
-from tests.browser.clicks import clicks, count_clicks
-from tests.browser.visit import Visit, looked_at
-from tests.world import CLIENT, GODFATHER, World
+from tests.browser.visit import Visit, clicks, count_clicks, looked_at
+from tests.world import CLIENT, GODFATHER, World, remember
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -90,10 +87,7 @@ def test_the_answers_text_may_be_the_beginning(visit: Visit, staff: Page, world:
 
 
 def test_near_misses_come_late_and_can_be_mended(visit: Visit, staff: Page, world: World) -> None:
-    memory_remember(
-        NewMemory(content="The garden has old trees beside the house", visibility="public"),
-        embedder=world.dependencies.embedder,
-    )
+    remember(world, "The garden has old trees beside the house")
     world.say(CLIENT, "When does TestCorp pay its invoices?")
     staff.goto(f"/admin/sessions_app/turn/{Turn.objects.latest('id').pk}/change/")
     near = staff.locator("li.near")
@@ -111,9 +105,7 @@ PAYS = "TestCorp pays its invoices within 30 days"
 
 
 def test_an_answer_is_tried_again_and_compared(visit: Visit, staff: Page, world: World) -> None:
-    memory_remember(
-        NewMemory(content=PAYS, visibility="public"), embedder=world.dependencies.embedder
-    )
+    remember(world, PAYS)
     world.say(CLIENT, "When does TestCorp pay its invoices?")
     turn = Turn.objects.latest("id")
     staff.goto(f"/admin/sessions_app/turn/{turn.pk}/change/")

@@ -167,7 +167,6 @@ def test_what_is_forgotten_meanwhile_is_taken_off_the_page(staff: Page, world: W
     expect(staff.locator("body")).not_to_contain_text("Test User")
 
 
-INBOX = "/admin/sessions_app/chat/"
 SOON = 20_000
 PANE = ".inbox-pane"
 
@@ -190,7 +189,7 @@ def opened(world: World, chat: str) -> re.Pattern[str]:
 def test_the_list_stays_beside_the_conversation(visit: Visit, wide: Page, world: World) -> None:
     for chat in (CLIENT, OTHER_CLIENT):
         world.say(chat, "hello")
-    wide.goto(f"{INBOX}?state=open")
+    wide.goto(f"{CHATS}?state=open")
     wide.locator(".chat-who a").first.click()
     expect(wide).to_have_url(opened(world, OTHER_CLIENT))
     expect(wide.locator(f"{PANE} .chat")).to_have_count(2)
@@ -219,7 +218,7 @@ def test_the_list_stays_beside_the_conversation(visit: Visit, wide: Page, world:
 def test_a_keyboard_goes_from_one_to_the_next(visit: Visit, wide: Page, world: World) -> None:
     for chat in (CLIENT, OTHER_CLIENT):
         world.say(chat, "hello")
-    wide.goto(INBOX)
+    wide.goto(CHATS)
     wide.keyboard.press("j")
     wide.keyboard.press("Enter")
     # Its scripts have run, too.
@@ -239,12 +238,10 @@ def test_a_keyboard_goes_from_one_to_the_next(visit: Visit, wide: Page, world: W
     assert visit.troubles() == []
 
 
-def test_a_click_in_a_list_that_is_scrolled_opens_that_conversation(
-    visit: Visit, wide: Page, world: World
-) -> None:
+def test_a_click_in_a_scrolled_list_opens_that_one(visit: Visit, wide: Page, world: World) -> None:
     for number in range(100, 120):
         world.receive(message_from(f"15550200{number}@c.us", "hello"))
-    wide.goto(INBOX)
+    wide.goto(CHATS)
     with wide.expect_navigation():
         wide.locator(".chat-who a").first.click()
     with wide.expect_navigation():

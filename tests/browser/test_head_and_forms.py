@@ -4,8 +4,6 @@ the first page."""
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 
 import pytest
 from django.urls import reverse
@@ -13,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.visit import Visit, is_scrolled_sideways, looked_at, serious, style
+from tests.programs import python
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -158,16 +157,8 @@ def test_a_file_is_chosen_without_an_error(visit: Visit, staff: Page) -> None:
 
 
 def test_a_form_looks_the_same_whichever_form_was_opened_before() -> None:
-    found = subprocess.run([sys.executable, "-c", BOTH], check=True, capture_output=True, text=True)
+    found = python("-c", BOTH)
     assert found.stdout.strip() == "True"
-
-
-def test_the_first_page_tells_what_to_do_and_asks_no_other_host(visit: Visit) -> None:
-    visit.page.goto("/")
-    assert visit.page.title() == "WhatsApp memory"
-    expect(visit.page.locator(".steps h3").first).to_contain_text("Talk to the assistant")
-    expect(visit.page.get_by_text("make demo", exact=True)).to_be_visible()
-    assert visit.troubles() == []
 
 
 def test_it_is_dark_for_who_likes_it_dark(browser: Browser, live_server: LiveServer) -> None:
@@ -179,3 +170,39 @@ def test_it_is_dark_for_who_likes_it_dark(browser: Browser, live_server: LiveSer
         papers.append(style(page, "body", "backgroundColor"))
         context.close()
     assert papers == ["rgb(246, 248, 247)", "rgb(19, 25, 23)"]
+
+
+# What axe is asked on the pages: faults are found, also where their kind of element is known.
+
+
+FAULTS = {
+    "image-alt": "<img src='data:,'>",
+    "label": "<input type='text'>",
+    "color-contrast": "<p style='color: #bbb; background: #fff'>pale</p>",
+    "list": "<ul><p>no item</p></ul>",
+    "heading-order": "<h1>One</h1><h5>Five</h5>",
+}
+ADD = "html => document.querySelector('main').insertAdjacentHTML('beforeend', html)"
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_a_fault_is_found_on_the_page_on_which_it_comes(staff: Page, rule: str) -> None:
+    staff.goto("/admin/password_change/")
+    known: set[str] = set()
+    assert serious(staff, known) == []
+    assert serious(staff, known) == []
+    staff.evaluate(ADD, FAULTS[rule])
+    assert [each.split(":")[0] for each in serious(staff, known)] == [rule]
+
+
+def test_a_known_text_is_pale_on_another_ground(staff: Page) -> None:
+    staff.goto("/admin/password_change/")
+    text = "<p style='color: #595959'>text</p>"
+    known: set[str] = set()
+    staff.evaluate(ADD, f"<div style='background: #fff'>{text}</div>")
+    assert serious(staff, known) == []
+    for ground in ("background: #666", "background: #fff; opacity: 0.4"):
+        staff.evaluate(ADD, f"<div style='{ground}'>{text}</div>")
+        (found,) = serious(staff, known)
+        assert found.startswith("color-contrast")
+        staff.evaluate("document.querySelector('main').lastElementChild.remove()")

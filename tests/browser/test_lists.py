@@ -7,11 +7,10 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.audit.audit_events import log_path
-from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
+from memoryproject.foundation.audit.models import AuditVerification
 from memoryproject.foundation.audit.tasks import verify
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import CannedReply
-from tests.audit.log import tamper
 from tests.browser.visit import ROW, Visit, is_scrolled_sideways
 from tests.world import CLIENT, World
 
@@ -109,14 +108,6 @@ def test_the_log_is_verified_by_a_button(visit: Visit, staff: Page) -> None:
     verify(AuditVerification.objects.latest("id").pk)
     # The page shows by itself what the worker found.
     expect(state).to_contain_text("Verified: no tampering found.")
-    tamper("UPDATE audit_auditevent SET actor = 'nobody' WHERE seq = 1")
-    staff.get_by_role("button", name="Verify now").click()
-    expect(state).to_contain_text("as soon as a worker is free")
-    verify(AuditVerification.objects.latest("id").pk)
-    expect(state).to_contain_text("NOT verified: 1 thing is wrong.")
-    row = AuditEvent.objects.get(seq=1).pk
-    expect(staff.locator(".findings")).to_contain_text(f"Event 1 (row {row} of audit_auditevent)")
-    expect(staff.locator(".findings")).to_contain_text("differs from its line in actor")
     assert not is_scrolled_sideways(staff)
     assert visit.troubles() == []
     log_path().unlink()

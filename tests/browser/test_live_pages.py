@@ -13,6 +13,7 @@ from playwright.sync_api import Page, Response, expect
 
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import ChatActivity
+from tests.browser.test_conversation import press, staff
 from tests.browser.visit import Visit
 from tests.processes.waiting import wait_until
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
@@ -22,22 +23,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 INBOX = "/admin/sessions_app/chat/"
 SOON = 20_000
-HURRIED = """
-const patient = window.setTimeout;
-window.setTimeout = (what, milliseconds, ...rest) => patient(what, milliseconds / 10, ...rest);
-"""
-
-
-@pytest.fixture
-def staff(staff: Page) -> Page:
-    """The page looks for what is new several times a second."""
-    staff.add_init_script(HURRIED)
-    return staff
-
-
-def press(page: Page, *keys: str) -> None:
-    for key in keys:
-        page.keyboard.press(key)
+# A fixture that stands elsewhere.
+__all__ = ["staff"]
 
 
 def test_a_message_appears_in_the_open_inbox(visit: Visit, staff: Page, world: World) -> None:

@@ -4,7 +4,6 @@ panel by which staff take a chat over."""
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from sessions_app.models import CannedReply, Chat, Turn
-from tests.browser.clicks import clicks, count_clicks
 from tests.browser.test_conversation import HURRIED
-from tests.browser.visit import Visit, looked_at
+from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -160,7 +158,7 @@ def test_a_file_is_attached_taken_away_and_sent_with_its_caption(
     visit: Visit, staff: Page, world: World, settings: Any, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path
-    world.dependencies = replace(world.dependencies, media=FolderStorage(tmp_path / "media"))
+    world.use(media=FolderStorage(tmp_path / "media"))
     world.say(CLIENT, "What does it look like?")
     staff.goto(f"/admin/sessions_app/chat/{world.chat(CLIENT).pk}/conversation/")
     box = staff.get_by_label("Reply as staff")

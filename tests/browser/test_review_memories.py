@@ -6,8 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
-from tests.browser.clicks import clicks, count_clicks
-from tests.browser.visit import Visit, looked_at
+from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.remembering import remember
 from tests.world import World
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from pytest_django import DjangoAssertNumQueries
 
 from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.cards.make_cards import card_make
 from sessions_app.models import CardWork, Chat, ChatSession
+from tests.dashboard.staff import page as shown
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -31,12 +31,6 @@ def two_cards(module_rows: None) -> None:
 @pytest.fixture
 def sessions(two_cards: None, world: World) -> list[ChatSession]:
     return [world.session(CLIENT), world.session(OTHER_CLIENT)]
-
-
-def shown(staff: Client, address: str, **query: str) -> str:
-    page = staff.get(address, query)
-    assert page.status_code == 200
-    return str(page.content.decode())
 
 
 def act(staff: Client, at: str, action: str, *items: Any) -> Any:
@@ -105,19 +99,3 @@ def test_make_the_cards_of_sessions(admin_client: Client, sessions: Any) -> None
     act(admin_client, SESSIONS, "make_selected_cards", *sessions)
     assert MemoryCard.objects.count() == 2
     assert not CardWork.objects.exists()
-
-
-def test_nobody_writes_cards(admin_client: Client, sessions: Any) -> None:
-    assert admin_client.get(f"{LIST}add/").status_code == 403
-    assert admin_client.post(f"{LIST}{sessions[0].pk}/delete/").status_code == 403
-
-
-def test_the_list_asks_no_more_for_more_cards(
-    admin_client: Client, world: World, django_assert_max_num_queries: DjangoAssertNumQueries
-) -> None:
-    for number in range(6):
-        whom = f"155501001{number:02}@c.us"
-        world.say(whom, "Hello there")
-        card_make(session_id=world.session(whom).pk)
-    with django_assert_max_num_queries(16):
-        shown(admin_client, LIST)

@@ -12,8 +12,6 @@ from cards_app.models import MemoryCard
 from cards_app.rules.card import extract_card
 from cards_app.rules.card_yaml import render_card
 from cards_app.rules.session_data import Line
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import ChatSession, Turn, TurnReplay
 from tests.cards.making import make_due
@@ -124,8 +122,7 @@ def test_where_the_context_is_small_cards_go_first(world: World) -> None:
 def test_forgetting_the_session_takes_its_card_out_of_replays(world: World) -> None:
     session = say_and_end(world, CLIENT, GARDEN)
     world.say(CLIENT, "Hello again")
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    receipt = object_forget(kind="session", object_id=session.pk, dependencies=dependencies)
+    receipt = world.forget("session", session.pk)
     assert receipt.swept["cards_app_memorycard"] == 1
     assert not MemoryCard.objects.exists()
     assert _kept().count("garden") == 0
@@ -136,8 +133,7 @@ def test_forgetting_a_message_takes_even_the_keywords(world: World) -> None:
     world.say(CLIENT, "Hello again")
     assert "umbrellas" in _kept()
     message = session.messages.get(content="I like Umbrellas")
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    object_forget(kind="message", object_id=message.pk, dependencies=dependencies)
+    world.forget("message", message.pk)
     assert "mbrellas" not in _kept()
     make_due()
     card = MemoryCard.objects.get(pk=session.pk)

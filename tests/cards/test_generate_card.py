@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import uuid
 from typing import Any
 
@@ -13,6 +14,8 @@ from django.core.management import CommandError, call_command
 
 from cards_app.models import MemoryCard
 from sessions_app.models import ChatSession
+from tests.docs.sources import read
+from tests.programs import python
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -72,3 +75,21 @@ def test_an_empty_session_has_an_untitled_card(session: ChatSession) -> None:
     card: Any = yaml.safe_load(output_of(str(session.pk)))
     assert card["title"] == "Untitled Session"
     assert card["decisions"] == []
+
+
+# The example of docs/cards.md does what it says.
+
+
+@pytest.mark.processes
+def test_the_example_prints_what_stands_below_it() -> None:
+    page = read("docs/cards.md")
+    found = re.search(r"```python\n(.*?)```\s+prints\s+```text\n(.*?)```", page, re.DOTALL)
+    assert found, "an example and its output"
+    printed = python("-c", found[1])
+    assert printed.stdout == found[2]
+
+
+@pytest.mark.processes
+def test_the_benchmark_runs() -> None:
+    printed = python("benchmarks/measure_cards.py", "--messages", "4", "8")
+    assert len(printed.stdout.splitlines()) == 4

@@ -7,7 +7,6 @@ import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -33,7 +32,7 @@ def sending_by_cloud(world: World) -> Iterator[GraphServer]:
             phone_number_id=server.phone_number_id,
             access_token="token",
         )
-        world.dependencies = replace(world.dependencies, providers={"cloud": provider})
+        world.use(providers={"cloud": provider})
         yield server
 
 
@@ -41,7 +40,7 @@ def sending_by_cloud(world: World) -> Iterator[GraphServer]:
 def sending_by_green(world: World) -> Iterator[GreenServer]:
     with GreenServer(token="token", id_instance=INSTANCE) as server:
         provider = GreenProvider(api_url=server.url, id_instance=INSTANCE, token="token")
-        world.dependencies = replace(world.dependencies, providers={"green": provider})
+        world.use(providers={"green": provider})
         yield server
 
 

@@ -98,9 +98,7 @@ def test_all_of_a_cause_are_retried(admin_client: Client, failed: list[Turn], wo
     assert AuditEvent.objects.filter(action="turn.resend").count() == 3
 
 
-def test_one_that_failed_since_the_page_was_loaded_is_left_alone(
-    admin_client: Client, failed: list[Turn]
-) -> None:
+def test_one_that_failed_meanwhile_is_left_alone(admin_client: Client, failed: list[Turn]) -> None:
     before = posted(admin_client)
     Turn.objects.filter(pk=failed[4].pk).update(
         state="failed", error=ErrorText("model_timeout", seconds=30)
@@ -110,9 +108,7 @@ def test_one_that_failed_since_the_page_was_loaded_is_left_alone(
     assert AnswerResolved.objects.count() == 3
 
 
-def test_what_cannot_be_changed_does_not_keep_the_others_from_their_turn(
-    admin_client: Client, failed: list[Turn]
-) -> None:
+def test_what_stays_as_it_is_holds_up_none(admin_client: Client, failed: list[Turn]) -> None:
     fields = posted(admin_client)
     tried: list[int] = []
 
@@ -185,7 +181,7 @@ def test_slow_answers_are_found_and_sorted(admin_client: Client, answered: list[
     assert listed(fastest) == keys(answered, 1, 2)
 
 
-def test_the_dearest_are_found_and_sorted_by_their_cost(
+def test_the_dearest_are_found_by_cost(
     admin_client: Client, answered: list[Turn], settings: Any
 ) -> None:
     TurnReplay.objects.filter(turn=answered[0]).update(prompt_tokens=None)
@@ -199,9 +195,7 @@ def test_the_dearest_are_found_and_sorted_by_their_cost(
     assert listed(dearest) == keys(answered, 2, 1), "by the prices of today"
 
 
-def test_the_list_is_sorted_by_time_and_cost_only_where_that_is_fast(
-    admin_client: Client, answered: list[Turn]
-) -> None:
+def test_the_list_is_sorted_where_it_is_fast(admin_client: Client, answered: list[Turn]) -> None:
     assert not set(columns(admin_client.get(ANSWERS))) & set(COLUMNS)
     assert "took" in columns(admin_client.get(ANSWERS, {"took": "5"}))
     assert "cost" in columns(admin_client.get(ANSWERS, {"cost": "dearest"}))

@@ -10,7 +10,6 @@ import stat
 import uuid
 import zipfile
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -22,10 +21,8 @@ from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import ordered_files_remove
 from sessions_app.models import Chat, MediaFile, Message, OutboundPart, Turn
 from sessions_app.tasks import drop_old_media
@@ -70,9 +67,8 @@ XLS = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(99)
 @pytest.fixture(autouse=True)
 def folder(settings: Any, tmp_path: Path, world: World) -> Path:
     """The folder of files, for the page and for the worker."""
-    settings.ENABLE_MEMORY_SYSTEM = True
     settings.DATA_DIR = tmp_path
-    world.dependencies = replace(world.dependencies, media=FolderStorage(tmp_path / "media"))
+    world.use(media=FolderStorage(tmp_path / "media"))
     return tmp_path / "media"
 
 
@@ -242,9 +238,7 @@ def test_a_large_file_is_taken_in_without_a_name_on_the_disk() -> None:
     file.close()
 
 
-def test_the_same_form_sends_once_and_another_file_by_its_key_is_refused(
-    admin_client: Client, asked: World, graph: GraphServer
-) -> None:
+def test_a_form_sends_one_file_once(admin_client: Client, asked: World, graph: GraphServer) -> None:
     """Nobody got anything by an upload: also where its outcome is unknown it may be repeated."""
     graph.fail_next(Fault(no_answer="reset", carried_out=True), Fault(answer=Answer(502, {})))
     key = str(uuid.uuid4())
@@ -260,11 +254,8 @@ def test_the_same_form_sends_once_and_another_file_by_its_key_is_refused(
 
 
 def forgotten(world: World, kind: str, key: Any, run_on_commit: Any) -> Any:
-    dependencies = ForgetDependencies(
-        embedder=WordLlamaEmbedder(), chat_memory=world.rules.chat_memory
-    )
     with run_on_commit(execute=True):
-        return object_forget(kind=kind, object_id=key, dependencies=dependencies)
+        return world.forget(kind, key)
 
 
 def test_forgetting_the_message_takes_the_file_and_counts_it(

@@ -18,11 +18,9 @@ from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from memoryproject.foundation.process.narrowing import present
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import AnswerRating, Turn
 from tests.dashboard.staff import page, staff_with
-from tests.shown import words, words_of
+from tests.shown import found_in, words, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked
 
 pytestmark = pytest.mark.django_db
@@ -137,9 +135,8 @@ def test_staff_go_from_one_to_the_next(admin_client: Client, world: World) -> No
     asked(world, "Hello")
     new = asked(world, "Where is it?")
     shown = page(admin_client, QUEUE)
-    row = re.search(rf'href="([^"]*/{new.pk}/change/[^"]*)"', shown)
-    assert row is not None
-    shown = page(admin_client, html.unescape(row[1]))
+    row = found_in(rf'href="([^"]*/{new.pk}/change/[^"]*)"', shown)
+    shown = page(admin_client, html.unescape(row))
     assert "Answers to review 2 left" in words_of(shown)
     assert f'rel="next" href="{why(old, "?queue=1")}"' in shown
     assert 'rel="prev"' not in shown
@@ -162,9 +159,8 @@ def teach(client: Client, turn: Turn, text: str = FACT, audience: str = "client"
 
 
 def field(shown: str, name: str) -> str:
-    found = re.search(rf'<textarea id="{name}"[^>]*>\n(.*?)</textarea>', shown, re.S)
-    assert found is not None
-    return html.unescape(found[1])
+    found = found_in(rf'<textarea id="{name}"[^>]*>\n(.*?)</textarea>', shown)
+    return html.unescape(found)
 
 
 @pytest.mark.parametrize(
@@ -238,9 +234,7 @@ def correct(client: Client, memory: Memory, text: str, seen: str = "") -> Any:
     return posted(client, turn, what, content=text, seen=seen or memory.content_hash)
 
 
-def test_a_recalled_memory_is_corrected_in_place_and_keeps_its_history(
-    admin_client: Client, recalled: Memory
-) -> None:
+def test_a_recalled_memory_is_corrected_in_place(admin_client: Client, recalled: Memory) -> None:
     turn, seen = Turn.objects.latest("id"), recalled.content_hash
     assert field(page(admin_client, why(turn)), f"correct-{recalled.pk}") == PAYS
     answer = correct(admin_client, recalled, "TestCorp pays within 45 days")
@@ -261,9 +255,7 @@ def test_a_recalled_memory_is_corrected_in_place_and_keeps_its_history(
     assert recalled.content == "TestCorp pays within 60 days"
 
 
-def test_a_text_about_a_memory_that_is_not_on_the_page_is_not_lost(
-    admin_client: Client, recalled: Memory
-) -> None:
+def test_a_text_about_a_superseded_one_is_kept(admin_client: Client, recalled: Memory) -> None:
     Memory.objects.filter(pk=recalled.pk).update(status=MemoryStatus.SUPERSEDED)
     answer = correct(admin_client, recalled, "TestCorp pays within 60 days")
     assert "superseded: change the newer one." in words(answer)
@@ -311,8 +303,7 @@ def test_what_is_no_question_or_known_or_gone_is_absent(admin_client: Client, wo
     world.remember(OTHER_CLIENT, "Parking is behind the house")
     asked(world, "Where can I park?", OTHER_CLIENT)
     turn = asked(world, "Is there a lift?", THIRD)
-    tools = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    object_forget(kind="message", object_id=present(turn.message_id), dependencies=tools)
+    world.forget("message", turn.message_id)
     assert topics(admin_client) == []
     shown = words_of(page(admin_client, UNKNOWN))
     assert "No question was unknown in this period." in shown
@@ -333,9 +324,7 @@ def test_what_was_left_to_people_or_rated_bad_is_there(admin_client: Client, wor
     assert "staff rated it bad" in shown
 
 
-def test_a_topic_is_taught_to_everyone_or_ignored_until_it_is_asked_again(
-    admin_client: Client, world: World
-) -> None:
+def test_a_topic_is_taught_or_ignored_until_asked_again(admin_client: Client, world: World) -> None:
     one = asked(world, "Is there parking?")
     two = asked(world, "Do you have parking near the shop?", OTHER_CLIENT)
     cars = asked(world, "Do you sell cars?")

@@ -71,9 +71,7 @@ def test_the_other_is_found_by_either(admin_client: Client, dana: Chat, work: Ch
     assert preview(dana, dana) not in shown(admin_client, find(dana, "5550100123"))
 
 
-def test_the_preview_shows_both_and_the_outcome(
-    admin_client: Client, world: World, dana: Chat, work: Chat
-) -> None:
+def test_the_preview_shows_both(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
     world.remember(OTHER_CLIENT, "I like tea")
     Note.objects.create(chat=work, author_name="noa", text="x", created_at=timezone.now())
     ChatAccess.objects.create(chat=work, standing="blocked")
@@ -113,9 +111,7 @@ def test_the_merged_contact_holds_all_of_both(admin_client: Client, dana: Chat, 
     assert "I like cake" in page
 
 
-def test_both_numbers_go_on_to_reach_the_merged_contact(
-    admin_client: Client, world: World, dana: Chat, work: Chat
-) -> None:
+def test_both_numbers_reach_it(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
     merged = merge(admin_client, dana, work)
     for number in (CLIENT, OTHER_CLIENT, CLIENT):
         world.say(number, "me again")
@@ -131,7 +127,7 @@ def test_both_numbers_go_on_to_reach_the_merged_contact(
     assert set(merged.addresses.values_list("left_at", flat=True)) == {None}
 
 
-def test_ids_that_whatsapp_gives_each_number_stay_apart(
+def test_ids_of_both_numbers_stay_apart(
     admin_client: Client, world: World, dana: Chat, work: Chat
 ) -> None:
     """The first id of a number is no sign that it changed hands, though the other one has one."""
@@ -144,7 +140,7 @@ def test_ids_that_whatsapp_gives_each_number_stay_apart(
     assert Chat.objects.count() == 2
 
 
-def test_what_changed_since_the_preview_is_shown_again(
+def test_what_changed_is_shown_again(
     admin_client: Client, world: World, dana: Chat, work: Chat
 ) -> None:
     form = opened(admin_client, preview(dana, work))

@@ -15,15 +15,10 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from memories_app.documents.document_store import IncomingFile, document_receive
-from memories_app.documents.read_document import document_store
 from memories_app.models import Memory, MemoryEmbedding, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.cards.make_cards import card_make
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -46,34 +41,17 @@ from sessions_app.models import (
     TranscriptBatch,
     UsageDay,
 )
-from tests.dashboard.test_contact_merge import merge, shown
+from tests.dashboard.test_contact_merge import both, dana, merge, shown, work
+from tests.documents.conftest import read
 from tests.forms import opened
-from tests.world import CLIENT, OTHER_CLIENT, World, new_world
+from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
+# The same two people: fixtures that stand elsewhere.
+__all__ = ["both", "dana", "work"]
 # What is not of the contact itself, or follows from the rest.
 PASSING = {ChatActivity, ContactMerge, InboundDelivery, ReadMark, TranscriptBatch}
 STRANGER = "15550100789@c.us"
-
-
-@pytest.fixture(scope="module")
-def both(module_rows: None) -> None:
-    world = new_world()
-    world.remember(CLIENT, "I like tea")
-    world.say(CLIENT, "hello")
-    party = Party(phone=OTHER_CLIENT.partition("@")[0], name="Noa")
-    world.remember(OTHER_CLIENT, "I like cake")
-    world.say(OTHER_CLIENT, "hello from work", party=party)
-
-
-@pytest.fixture
-def dana(both: None, world: World) -> Chat:
-    return world.chat(CLIENT)
-
-
-@pytest.fixture
-def work(both: None, world: World) -> Chat:
-    return world.chat(OTHER_CLIENT)
 
 
 def undo(client: Client) -> str:
@@ -171,11 +149,6 @@ def test_undoing_a_merge_at_once_restores_both_exactly(
     assert MemoryEmbedding.objects.count() == vectors
 
 
-def forget(world: World, kind: str, key: Any) -> ForgetReceipt:
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    return object_forget(kind=kind, object_id=key, dependencies=dependencies)
-
-
 def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(
     admin_client: Client, world: World, dana: Chat, work: Chat, tmp_path: Path
 ) -> None:
@@ -184,7 +157,7 @@ def test_what_was_erased_or_reviewed_since_the_merge_does_not_come_back(
     now = timezone.now()
     Snooze.objects.create(chat=work, since=now, until=now + timedelta(days=2))
     merge(admin_client, dana, work)
-    forget(world, "document", SourceDocument.objects.get().pk)
+    world.forget("document", SourceDocument.objects.get().pk)
     record = ContactMerge.objects.get()
     # The name of the removed copy is erased with the file.
     assert "plan of the town" not in json.dumps([record.rows, record.gone, record.kept])
@@ -211,7 +184,7 @@ def test_a_file_of_both_comes_back_under_its_name_if_it_may(
     merge(admin_client, dana, work)
     assert SourceDocument.objects.get().name == "guide.txt"
     if what == "its message was erased":
-        forget(world, "message", message.pk)
+        world.forget("message", message.pk)
     confirm(admin_client, undo(admin_client))
     kept = SourceDocument.objects.get(chat_id=dana.pk)
     assert (kept.name, kept.copy_names) == ("guide.txt", {})
@@ -227,17 +200,10 @@ def store_file(chat: Chat, world: World, folder: Path, name: str = "guide.txt") 
         received = document_receive(
             file=file, name=name, folder=folder, visibility="chat", chat_id=chat.pk
         )
-    document_store(
-        document_id=received.document.pk,
-        folder=folder,
-        extractor=SandboxExtractor(),
-        embedder=world.dependencies.embedder,
-    )
+    read(received.document, folder, embedder=world.dependencies.embedder)
 
 
-def test_what_was_said_since_goes_by_its_address(
-    admin_client: Client, world: World, dana: Chat, work: Chat
-) -> None:
+def test_what_was_said_since(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
     merge(admin_client, dana, work)
     world.say(CLIENT, "from home again")
     world.remember(OTHER_CLIENT, "I work on Mondays")
@@ -317,7 +283,7 @@ def test_what_was_decided_since_is_of_both(admin_client: Client, dana: Chat, wor
 
 
 def test_receipts_go_back_too(admin_client: Client, world: World, dana: Chat, work: Chat) -> None:
-    forget(world, "memory", Memory.objects.get(chat_id=work.pk).pk)
+    world.forget("memory", Memory.objects.get(chat_id=work.pk).pk)
     merge(admin_client, dana, work)
     confirm(admin_client, undo(admin_client))
     assert ForgetReceipt.objects.get().chat_id == work.pk
@@ -329,11 +295,11 @@ def test_receipts_go_back_too(admin_client: Client, world: World, dana: Chat, wo
     assert [event.details["undone"] for event in events] == [True, True]
 
 
-def test_erasing_the_merged_contact_erases_the_record(
+def test_erasure_takes_the_record(
     admin_client: Client, world: World, dana: Chat, work: Chat
 ) -> None:
     merge(admin_client, dana, work)
-    receipt = forget(world, "chat", dana.pk)
+    receipt = world.forget("chat", dana.pk)
     assert not ContactMerge.objects.exists()
     assert receipt.swept["sessions_app_contactmerge"] == 1
 

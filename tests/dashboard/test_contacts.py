@@ -28,6 +28,7 @@ from sessions_app.models import (
 )
 from tests.dashboard.staff import page, staff_with
 from tests.forms import save
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from, new_world, write_as
 
 pytestmark = pytest.mark.django_db
@@ -217,9 +218,8 @@ def test_long_blocks_show_the_newest_and_lead_to_all(admin_client: Client, dana:
     assert block(shown, "memories").count('class="held"') == 20
     assert "fact 29" in block(shown, "memories")
     assert f"/admin/memories_app/memory/?chat_id__exact={dana.pk}" in block(shown, "memories")
-    documents = re.search(r'href="([^"]+)">All documents', block(shown, "documents"))
-    assert documents is not None
-    assert admin_client.get(documents[1]).context["cl"].result_count == 31
+    documents = found_in(r'href="([^"]+)">All documents', block(shown, "documents"))
+    assert admin_client.get(documents).context["cl"].result_count == 31
 
 
 # The name by staff

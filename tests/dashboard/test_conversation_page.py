@@ -20,6 +20,7 @@ from sessions_app.conversation_views.session_actions import LASTS_SECONDS
 from sessions_app.models import Label, Message, Note, Turn
 from tests.dashboard.staff import page, staff_with
 from tests.events import edit, reaction, revocation
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -39,9 +40,8 @@ def texts(shown: str) -> list[str]:
 
 def live_headers(shown: str) -> dict[str, str]:
     """What the open page asks with."""
-    tag = re.search(r'data-tag="(.*?)"', shown)
-    assert tag is not None
-    headers = {"X-Live": "yes", "If-None-Match": tag[1].replace("&quot;", '"')}
+    tag = found_in(r'data-tag="(.*?)"', shown)
+    headers = {"X-Live": "yes", "If-None-Match": tag.replace("&quot;", '"')}
     news = re.search(r'data-news="(.*?)"', shown)
     return {**headers, "X-News": news[1]} if news else headers
 
@@ -66,9 +66,7 @@ def test_all_sessions_stand_in_one_conversation(admin_client: Client, world: Wor
         assert (title in shown, title in reader) == (True, False)
 
 
-def test_reading_is_told_to_the_audit_log_and_a_look_without_news_is_not(
-    admin_client: Client, world: World
-) -> None:
+def test_reading_is_audited_a_look_without_news_not(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "Good morning")
     live = live_headers(page(admin_client, address(world)))
     assert reads() == 1

@@ -19,8 +19,6 @@ from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.periods import DAYS
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Chat, Message, Turn, UsageDay
 from tests.dashboard.staff import page, staff_with
 from tests.remembering import remember
@@ -92,8 +90,7 @@ def busy_rows(module_rows: None) -> None:
     Turn.objects.filter(pk=second.pk).update(created_at=earlier)
     Message.objects.filter(pk__in=[second.message_id, second.reply_id]).update(received_at=earlier)
     key = Memory.objects.get(content__contains="Rex").pk
-    tools = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    object_forget(kind="memory", object_id=key, dependencies=tools)
+    world.forget("memory", key)
 
 
 @pytest.mark.parametrize("period", DAYS)

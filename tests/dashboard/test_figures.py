@@ -25,8 +25,6 @@ from memoryproject.staff_site.dashboard.rollups import (
     slots_read,
 )
 from memoryproject.staff_site.models import Day, Quarter
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import AnswerRating, ForgetReceipt, Message, Turn, TurnReplay
 from sessions_app.turns.pauses import chat_pause
 from sessions_app.turns.rerun import turn_rerun
@@ -35,10 +33,6 @@ from tests.events import edit, revocation
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, message_from
 
 JERUSALEM = ZoneInfo("Asia/Jerusalem")
-
-
-def forget_tools(world: World) -> ForgetDependencies:
-    return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
 def messages_today() -> int:
@@ -76,12 +70,10 @@ def test_what_is_forgotten_leaves_the_figures(world: World) -> None:
     world.say(CLIENT, "good morning")
     world.say(OTHER_CLIENT, "hello")
     rollups_recount(now=timezone.now(), most_seconds=60)
-    object_forget(
-        kind="memory", object_id=Memory.objects.get().pk, dependencies=forget_tools(world)
-    )
+    world.forget("memory", Memory.objects.get().pk)
     assert_right()
     spoken = Message.objects.get(content="good morning")
-    object_forget(kind="message", object_id=spoken.pk, dependencies=forget_tools(world))
+    world.forget("message", spoken.pk)
     assert_right()
     event = message_from(CLIENT, "good mornign")
     world.receive(event)
@@ -91,7 +83,7 @@ def test_what_is_forgotten_leaves_the_figures(world: World) -> None:
     assert_right()
     world.receive(revocation(event.provider_message_id))
     assert_right()
-    object_forget(kind="chat", object_id=world.chat(CLIENT).pk, dependencies=forget_tools(world))
+    world.forget("chat", world.chat(CLIENT).pk)
     figures = figures_of(period_named("today", now=timezone.now())).whole
     assert (figures.chats, figures.receipts, figures.memories_added) == (1, 3, 0)
     assert figures.memories_forgotten >= 1
@@ -260,9 +252,7 @@ def test_how_well_the_assistant_did(world: World) -> None:
     Message.objects.filter(turn=unknown).update(terms=[])
     assert figures_of(period_named("today", now=now)).whole.unknown == 1
     assert_right()
-    object_forget(
-        kind="message", object_id=present(known.message_id), dependencies=forget_tools(world)
-    )
+    world.forget("message", known.message_id)
     assert figures_of(period_named("today", now=now)).whole.unknown == 0
     assert_right()
 

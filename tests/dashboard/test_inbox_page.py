@@ -20,6 +20,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.inbox.labels import chats_label
 from sessions_app.models import ChatPause, Label, Message, Turn
 from tests.dashboard.staff import page, staff_with
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -65,8 +66,7 @@ def test_a_row_says_who_what_and_how_it_stands(admin_client: Client, world: Worl
     assert "deleted by the sender" in rows(page(admin_client, INBOX))[0]
 
 
-def test_filters_narrow_it(admin_client: Client, world: World, settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = True
+def test_filters_narrow_it(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "one")
     world.say(OTHER_CLIENT, "two")
     label = Label.objects.create(name="Urgent", colour="red")
@@ -104,10 +104,9 @@ def test_what_was_said_is_found_with_a_way_to_it(admin_client: Client, world: Wo
     shown = page(admin_client, INBOX, q="דלת")
     assert reads() == [{"list": "chat", "searched": True}], "without what was searched"
     chat, message = world.chat(CLIENT), world.messages(CLIENT)[0]
-    link = re.search(r'<a href="([^"]*)"><span class="hit-who">', shown)
-    assert link is not None
+    link = found_in(r'<a href="([^"]*)"><span class="hit-who">', shown)
     assert "<mark>לדלת</mark>" in shown
-    address = html.unescape(link[1])
+    address = html.unescape(link)
     assert address.startswith(f"{INBOX}{chat.pk}/conversation/?q=")
     assert address.endswith(f"at={message.pk}#m-{message.pk}")
     there = page(admin_client, address.partition("#")[0])
@@ -155,9 +154,8 @@ def test_who_may_not_read_messages_sees_none(world: World) -> None:
 
 def opened(client: Client, query: str = "") -> dict[str, str]:
     """The headers with which the opened page asks for news."""
-    tag = re.search(r'data-tag="([^"]*)"', page(client, INBOX + query))
-    assert tag is not None
-    return {"X-Live": "list", "If-None-Match": html.unescape(tag[1])}
+    tag = found_in(r'data-tag="([^"]*)"', page(client, INBOX + query))
+    return {"X-Live": "list", "If-None-Match": html.unescape(tag)}
 
 
 def in_menu(client: Client, address: str = "/admin/") -> str | None:
@@ -168,9 +166,7 @@ def in_menu(client: Client, address: str = "/admin/") -> str | None:
     return None if found[1] else found[2]
 
 
-def test_news_come_as_rows_and_without_news_nothing_is_sent_or_audited(
-    admin_client: Client, world: World
-) -> None:
+def test_news_come_as_rows_and_no_news_are_not_audited(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "hello")
     live = opened(admin_client)
     answer = admin_client.get(INBOX, headers=live)
@@ -268,12 +264,11 @@ def test_a_wide_window_gets_the_list_beside_it(admin_client: Client, world: Worl
     assert len(reads()) == 1
     part = pane(admin_client, world)
     assert "answer to: good evening" in part
-    row = re.search(r'<li class="chat[^"]*here".*?</li>', part, re.S)
-    assert row is not None
-    assert f'data-chat="{world.chat(CLIENT).pk}"' in row[0]
+    row = found_in(r'<li class="chat[^"]*here".*?</li>', part)
+    assert f'data-chat="{world.chat(CLIENT).pk}"' in row
     assert part.count('aria-current="page"') == 2  # the tab, and the conversation
     # What the page itself shows now is no news in the list.
-    assert "badge" not in row[0]
+    assert "badge" not in row
     # Nothing is ticked here, and links lead to the inbox, not to the conversation.
     assert "checkbox" not in part
     assert f'href="{INBOX}?assigned=me"' in part
@@ -290,10 +285,9 @@ def test_a_wide_window_gets_the_list_beside_it(admin_client: Client, world: Worl
 
 def test_the_open_page_renews_the_list(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "hello")
-    tag = re.search(r'data-tag="&quot;(.*?)&quot;"', pane(admin_client, world))
-    assert tag is not None
+    tag = found_in(r'data-tag="&quot;(.*?)&quot;"', pane(admin_client, world))
     live = {"X-Live": "pane", "X-Chat": str(world.chat(CLIENT).pk)}
-    live["If-None-Match"] = f'"{tag[1]}"'
+    live["If-None-Match"] = f'"{tag}"'
     assert admin_client.get(INBOX, headers=live).status_code == 304
     world.receive(message_from(OTHER_CLIENT, "is it ready?"))
     answer = admin_client.get(INBOX, headers=live)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, SavedFilter, Snooze, Turn
 from tests.dashboard.staff import page, staff_with
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
@@ -112,9 +113,7 @@ def test_what_is_snoozed_leaves_until_its_time(admin_client: Client, chats: list
     assert list(events[0].details) == ["until"], "without texts"
 
 
-def test_a_message_of_the_person_brings_it_back_and_an_answer_does_not(
-    admin_client: Client, world: World, chats: list[Chat]
-) -> None:
+def test_a_message_brings_it_back(admin_client: Client, world: World, chats: list[Chat]) -> None:
     world.receive(message_from(CLIENT, "I'll write again"))
     act(admin_client, chats[0], "snooze:week")
     world.work()
@@ -124,13 +123,10 @@ def test_a_message_of_the_person_brings_it_back_and_an_answer_does_not(
     assert listed(admin_client, "?state=snoozed") == []
 
 
-def test_what_came_in_after_the_page_was_made_was_not_put_off(
-    admin_client: Client, world: World, chats: list[Chat]
-) -> None:
-    made = re.search(r'name="made" value="([^"]+)"', page(admin_client, INBOX))
-    assert made is not None
+def test_what_came_in_later_stays(admin_client: Client, world: World, chats: list[Chat]) -> None:
+    made = found_in(r'name="made" value="([^"]+)"', page(admin_client, INBOX))
     world.receive(message_from(CLIENT, "wait"))
-    data = {"do": "snooze:4h", "made": made[1], "_selected_action": [each.pk for each in chats]}
+    data = {"do": "snooze:4h", "made": made, "_selected_action": [each.pk for each in chats]}
     admin_client.post(f"{INBOX}review/", data)
     assert Snooze.objects.count() == 2
     assert listed(admin_client) == [CLIENT]
@@ -162,9 +158,8 @@ def post(client: Client, do: str, status: int = 302, **data: Any) -> str:
 
 def saved(client: Client) -> dict[str, str]:
     """The saved filters over the list, with their addresses."""
-    part = re.search(r'<div id="inbox-saved".*?</div>', page(client, INBOX), re.S)
-    assert part is not None
-    found = re.findall(r'<a href="([^"]*)"[^>]*>(?:<span.*?</span>)? ?<bdi>(.*?)</bdi>', part[0])
+    part = found_in(r'<div id="inbox-saved".*?</div>', page(client, INBOX))
+    found = re.findall(r'<a href="([^"]*)"[^>]*>(?:<span.*?</span>)? ?<bdi>(.*?)</bdi>', part)
     return {name: html.unescape(address) for address, name in found}
 
 

@@ -28,7 +28,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.models import Chat, Message
 from tests.dashboard.staff import staff_with
 from tests.remembering import remember
-from tests.shown import said, words_of
+from tests.shown import found_in, said, words_of
 from tests.world import CLIENT, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -146,9 +146,7 @@ def test_the_nearest_are_shown_and_marked_where_nothing_fits(admin_client: Clien
 # Filters
 
 
-def test_filters_by_type_category_source_tag_chat_vector_and_what_is_to_decide(
-    admin_client: Client, world: World
-) -> None:
+def test_filters_by_each_field_and_what_is_to_decide(admin_client: Client, world: World) -> None:
     world.remember(CLIENT, TEA)
     remember("A date", type="date", category="plans", source="staff", tags=("a",))
     remember("The customer Dana Levi prefers morning meetings in the Haifa office")
@@ -229,9 +227,7 @@ def test_a_memory_is_pinned_in_its_row_and_stands_first(admin_client: Client) ->
 # Whose it is, and where it comes from
 
 
-def test_the_list_says_whose_each_memory_is_and_leads_to_all_of_a_person(
-    admin_client: Client, world: World
-) -> None:
+def test_the_list_says_whose_it_is_and_leads_to_theirs(admin_client: Client, world: World) -> None:
     world.remember(CLIENT, TEA)
     world.remember(OTHER_CLIENT, "Rex likes bones")
     remember("We open at nine", visibility="public")
@@ -252,9 +248,7 @@ def test_the_list_says_whose_each_memory_is_and_leads_to_all_of_a_person(
     assert rows(shown(admin_client, chat=str(chat))) == ["Rex likes bones"]
 
 
-def test_a_memory_leads_to_the_message_that_told_it_and_to_the_answers_that_used_it(
-    admin_client: Client, world: World
-) -> None:
+def test_a_memory_leads_to_its_message_and_its_answers(admin_client: Client, world: World) -> None:
     world.remember(CLIENT, "TestCorp pays within 30 days")
     memory = Memory.objects.get()
     message = Message.objects.get(pk=memory.source_message_id)
@@ -283,8 +277,7 @@ def test_its_events_are_shown_to_those_who_may_read_the_log(admin_client: Client
     assert re.search(r"A memory was pinned · <bdi>admin</bdi>", section)
     (event,) = AuditEvent.objects.filter(action="memory.pin")
     assert f"/admin/audit/auditevent/{event.pk}/change/" in section
-    everything = re.search(r'href="(/admin/audit/auditevent/\?q=[^"]+)"', section)
-    assert everything is not None
-    assert admin_client.get(everything[1]).context["cl"].result_count == 2
+    everything = found_in(r'href="(/admin/audit/auditevent/\?q=[^"]+)"', section)
+    assert admin_client.get(everything).context["cl"].result_count == 2
     reader = staff_with("memories_app.view_memory")
     assert 'id="events-title"' not in shown(reader, page(memory))

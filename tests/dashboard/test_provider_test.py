@@ -22,7 +22,7 @@ from tests.dashboard.staff import page
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer, quota_error
 from tests.loopback.httpd import DrippingAnswer, Fault
-from tests.shown import words_of
+from tests.shown import found_in, words_of
 
 pytestmark = pytest.mark.django_db
 
@@ -58,9 +58,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def form(client: Client, **changes: str) -> dict[str, str]:
     """What a browser posts."""
-    once = re.search(r'name="once" value="([^"]+)"', page(client, PAGE))
-    assert once
-    return {"provider": "cloud", "number": TYPED, "do": "send", "once": once[1], **changes}
+    once = found_in(r'name="once" value="([^"]+)"', page(client, PAGE))
+    return {"provider": "cloud", "number": TYPED, "do": "send", "once": once, **changes}
 
 
 def tried(client: Client, status: int = 200, **changes: str) -> str:

@@ -27,17 +27,13 @@ from tests.dashboard.senders import (
 )
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer
+from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
 
 VALUES = "Emma\r\n\r\n five o'clock \r\n"
 READY: dict[str, Any] = {"name": "order_ready", "language": "en_US", "parameters": VALUES}
-
-
-@pytest.fixture(autouse=True)
-def memory_on(settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = True
 
 
 @pytest.fixture
@@ -71,9 +67,7 @@ def question() -> Message:
 
 
 def bubble(shown: str, message: Message) -> str:
-    found = re.search(rf'<article id="m-{message.pk}".*?</article>', shown, re.S)
-    assert found
-    return found[0]
+    return found_in(rf'<article id="m-{message.pk}".*?</article>', shown)
 
 
 def test_a_quote_goes_out_by_the_cloud_api_and_stands_in_the_bubble(

@@ -20,7 +20,6 @@ from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginat
 from sessions_app.inbox.chat_list import COUNTED
 from sessions_app.models import (
     Chat,
-    ChatActivity,
     ChatSession,
     InboundDelivery,
     Message,
@@ -29,6 +28,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.recall.staff_search import newest_messages_found
+from tests.copies import chats_many
 from tests.dashboard.staff import page
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
@@ -146,7 +146,7 @@ def authors(client: Client, address: str) -> dict[str, str]:
     return {text: name for text, name in told.items() if name != "Assistant"}
 
 
-def test_lists_of_messages_name_who_wrote(
+def test_lists_name_who_wrote(
     admin_client: Client, admin_user: User, world: World, settings: Any
 ) -> None:
     """The person by name, or by role where it isn't known; the assistant; staff by name."""
@@ -214,14 +214,8 @@ class Three(BoundedPaginator):
 
 
 def chats(count: int) -> list[Chat]:
-    made = Chat.objects.bulk_create(
-        Chat(whatsapp_chat=f"{15550300000 + number}@c.us", provider="cloud")
-        for number in range(count)
-    )
-    ChatActivity.objects.bulk_create(
-        ChatActivity(chat=chat, last_at=chat.created_at) for chat in made
-    )
-    return made
+    chats_many(count)
+    return list(Chat.objects.order_by("whatsapp_chat"))
 
 
 def test_pages_hold_the_first_rows_in_order() -> None:
@@ -247,7 +241,7 @@ def test_pages_hold_the_first_rows_in_order() -> None:
 
 def test_an_endless_list_is_counted_as_far_as_somebody_goes(admin_client: Client) -> None:
     """The inbox by steps, and never further than any list."""
-    chats(MAX_ROWS + 1)
+    chats_many(MAX_ROWS + 1)
     assert f"1–50 of more than {COUNTED}" in page(admin_client, CHATS)
     end = f"{MAX_ROWS - 49}–{MAX_ROWS} of"
     assert f"{end} more than {MAX_ROWS}" in page(admin_client, CHATS, p=MAX_ROWS // 50)

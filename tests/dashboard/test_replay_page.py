@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -16,11 +15,9 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import Turn, TurnReplay
 from tests.dashboard.staff import page, staff_with
-from tests.shown import messages_of, words_of
+from tests.shown import found_in, messages_of, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world, remember
 
 pytestmark = pytest.mark.django_db
@@ -78,10 +75,9 @@ def test_it_shows_question_answer_prompt_and_recall(admin_client: Client, asked:
     assert f'<rect class="value" width="{round(hit["score"] * 100)}"' in shown
     assert f'name="_selected_action" value="{memory.pk}"' in shown, "to the preview of its erasure"
     # The data in the prompt is fenced off, without the fence's own secret.
-    fenced = re.search(r'<div class="fenced">(.*?)</div>', shown, re.S)
-    assert fenced is not None
-    assert FACT in fenced[1]
-    assert "You are DeniDin" not in fenced[1]
+    fenced = found_in(r'<div class="fenced">(.*?)</div>', shown)
+    assert FACT in fenced
+    assert "You are DeniDin" not in fenced
     assert asked.turn_id.hex[:12] not in shown
 
 
@@ -89,10 +85,7 @@ def test_what_was_changed_since_says_so(admin_client: Client, asked: Turn, world
     memory = Memory.objects.get(content=FACT)
     Memory.objects.filter(pk=memory.pk).update(content="TestCorp pays within 60 days")
     assert "says something else today" in read(admin_client, asked)
-    dependencies = ForgetDependencies(
-        embedder=world.dependencies.embedder, chat_memory=world.rules.chat_memory
-    )
-    object_forget(kind="memory", object_id=memory.pk, dependencies=dependencies)
+    world.forget("memory", memory.pk)
     shown = read(admin_client, asked)
     assert "erased since" in shown
     assert "within 30 days" not in shown
@@ -137,7 +130,7 @@ def test_a_model_that_failed_is_told_in_words(admin_client: Client, world: World
     def fail(_: object) -> str:
         raise ChatModelError("the model is down", permanent=True)
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(fail))
+    world.use(chat_model=ScriptedChatModel(fail))
     world.say(CLIENT, "Hi")
     shown = read(admin_client, newest())
     assert "The chat model gave no answer" in shown
@@ -170,9 +163,7 @@ def near(client: Client, turn: Turn) -> list[str]:
     return [words_of(row) for row in found]
 
 
-def test_the_nearest_five_that_were_not_used_are_told_by_what_they_are(
-    admin_client: Client, answered: None, world: World
-) -> None:
+def test_the_nearest_five_are_told(admin_client: Client, answered: None, world: World) -> None:
     world.say(CLIENT, QUESTION)
     asked = newest()
     assert f'data-live-part="{address(asked, "near/")}"' in page(admin_client, address(asked))
@@ -211,12 +202,11 @@ def test_a_failed_turn_is_run_again_once_confirmed(admin_client: Client, world: 
     for text in (f"To: {turn.chat}", "They wrote Lost", "This is sent answer to: Lost"):
         assert text in told
     assert last_read(turn) == {"rerun": True}
-    seen = re.search(r'name="seen" value="([^"]+)"', shown)
-    assert seen is not None
+    seen = found_in(r'name="seen" value="([^"]+)"', shown)
     turn.refresh_from_db()
     assert turn.state == "failed", "looking sends nothing"
     first, again = (
-        messages_of(admin_client.post(address(turn, "rerun/"), {"seen": seen[1]}, follow=True))[0]
+        messages_of(admin_client.post(address(turn, "rerun/"), {"seen": seen}, follow=True))[0]
         for _ in range(2)
     )
     assert first == "It is being sent again."

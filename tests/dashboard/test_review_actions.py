@@ -141,9 +141,7 @@ def test_of_several_assigned_those_taken_stay(reviewer: Client, chats: list[Chat
 
 
 @pytest.mark.parametrize("lost", ["is_active", "is_staff"])
-def test_who_is_switched_off_is_still_shown_as_who_looks_after_it(
-    reviewer: Client, chats: list[Chat], lost: str
-) -> None:
+def test_who_is_switched_off_is_assignee(reviewer: Client, chats: list[Chat], lost: str) -> None:
     """In the conversation and in the filter, but not offered anywhere else."""
     here, other = chats
     dana = User.objects.create_user("dana", is_staff=True)
@@ -198,7 +196,7 @@ def test_an_answer_that_failed_while_the_page_was_open_is_not_reviewed(
         ({"do": f"bookmark:{uuid4()}"}, "there any more"),
     ],
 )
-def test_what_makes_no_sense_is_told(
+def test_nonsense_is_told(
     reviewer: Client, chats: list[Chat], data: dict[str, str], said: str
 ) -> None:
     assert said in told(reviewer, one(chats[0]), **data)
@@ -251,9 +249,7 @@ def test_a_note_not_kept_is_given_back(reviewer: Client, world: World, chats: li
         assert "there any more" in told(reviewer, of, do=do, text="  ")
 
 
-def test_one_comes_back_to_where_one_was_and_only_to_pages_of_ours(
-    reviewer: Client, world: World, chats: list[Chat]
-) -> None:
+def test_one_comes_back_to_pages_of_ours(reviewer: Client, world: World, chats: list[Chat]) -> None:
     def after(**data: Any) -> str:
         return str(reviewer.post(one(chats[0]), data)["Location"])
 

@@ -17,7 +17,7 @@ from memoryproject.settings_table import OWN_SETTINGS
 from memoryproject.staff_site.operations.settings_in_force import address_shown, settings_in_force
 from sessions_app.models import AssistantProfile
 from tests.dashboard.staff import page
-from tests.shown import words_of
+from tests.shown import found_in, words_of
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -125,9 +125,7 @@ def test_addresses_show_no_credentials(given: str, shown: str) -> None:
     assert address_shown(given) == shown
 
 
-def test_a_limit_that_the_models_server_reported_is_told_with_what_to_do(
-    admin_client: Client, settings: Any
-) -> None:
+def test_a_limit_that_the_server_reported_is_explained(admin_client: Client, settings: Any) -> None:
     settings.CHAT_MODEL, settings.OPENAI_MODEL = "openai", "small-model"
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
     assert "small-model refused" not in row(page(admin_client, PAGE), "MAX_CONTEXT_TOKENS")
@@ -156,9 +154,8 @@ VALUES = {
 
 def seen(client: Client) -> str:
     """The stamp of a form that is shown now."""
-    found = re.search(r'name="seen" value="([^"]*)"', client.get(PROFILE).content.decode())
-    assert found is not None
-    return html.unescape(found[1])
+    found = found_in(r'name="seen" value="([^"]*)"', client.get(PROFILE).content.decode())
+    return html.unescape(found)
 
 
 def save(client: Client, version: str, **changes: str) -> Any:

@@ -19,6 +19,7 @@ from sessions_app.conversations.facade import with_address, with_name
 from sessions_app.documents.admin import UploadForm
 from sessions_app.forgetting.choose_pages import SearchForm
 from sessions_app.models import Chat, ChatActivity, ChatAddress
+from tests.copies import chats_many
 from tests.dashboard.staff import page
 from tests.plans import plans_of, rows_read, rows_scanned_in_sequence
 from tests.world import CLIENT, World, write_as
@@ -103,20 +104,6 @@ def test_who_is_not_clear_is_not_guessed(admin_client: Client, world: World, oma
 CROWD = 5_000
 TODAY = date(2026, 1, 1)
 
-CHATS = """
-INSERT INTO sessions_app_chat (id, whatsapp_chat, provider, number_id, is_group, client_name,
-    staff_name, client_phone, language, created_at, updated_at)
-SELECT gen_random_uuid(), 15550000000 + number || '@c.us', 'cloud', '', false,
-    'Client ' || number, '', 15550000000 + number, '', now(), now()
-FROM generate_series(1, %s) AS number
-"""
-AROUND = """
-INSERT INTO sessions_app_chataddress (chat_id, provider, address, created_at)
-SELECT id, 'cloud', whatsapp_chat, now() FROM sessions_app_chat;
-INSERT INTO sessions_app_chatactivity (chat_id, last_at) SELECT id, now() FROM sessions_app_chat;
-ANALYZE sessions_app_chat, sessions_app_chataddress, sessions_app_chatactivity;
-"""
-
 
 def person(name: str, address: str, **more: str) -> Chat:
     chat = Chat.objects.create(whatsapp_chat=address, provider="cloud", client_name=name, **more)
@@ -127,9 +114,7 @@ def person(name: str, address: str, **more: str) -> Chat:
 
 @pytest.fixture(scope="module")
 def crowd(module_rows: None) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(CHATS, [CROWD])
-        cursor.execute(AROUND)
+    chats_many(CROWD)
 
 
 @pytest.mark.parametrize("query", ["דנה", "Straße", "bakery", "49301", "GREEN-7", "zq", "ß"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 import uuid
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +18,7 @@ from sessions_app.models import AssistantProfile, CannedReply, Chat, ChatPause, 
 from sessions_app.takeover.canned_replies import MAX_FOUND, fill
 from tests.dashboard.senders import by_hand, conversation, panel, post, silent_for_a_day, takeover
 from tests.dashboard.staff import page, staff_with
-from tests.shown import messages_of
+from tests.shown import found_in, messages_of
 from tests.world import CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +30,7 @@ GREETING = {"name": "Greeting", "shortcut": "hi", "text": "Hello {name|there} fr
 
 @pytest.fixture(autouse=True)
 def in_jerusalem(settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM, settings.BUSINESS_TIME_ZONE = True, "Asia/Jerusalem"
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +44,7 @@ def told(said_hi: None, world: World) -> World:
 
 
 def key_of(shown: str) -> str:
-    found = re.search(r'name="key" value="([0-9a-f-]{36})"', shown)
-    assert found is not None
-    return found[1]
+    return found_in(r'name="key" value="([0-9a-f-]{36})"', shown)
 
 
 def test_it_is_paused_until_a_time(admin_client: Client, told: World) -> None:

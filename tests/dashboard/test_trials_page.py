@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from memories_app.facts.validation import NewMemory
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.trials.facade import trial_run
 from tests.dashboard.staff import staff_with
 from tests.shown import words
-from tests.world import CLIENT, World, new_world
+from tests.world import CLIENT, World, new_world, remember
 
 pytestmark = pytest.mark.django_db
 FACT = "TestCorp pays its invoices within 30 days"
@@ -27,9 +25,7 @@ PRICES = {"scripted": (1_000.0, 1_000.0), "other": (2_000.0, 2_000.0)}
 @pytest.fixture(scope="module")
 def answered(module_rows: None) -> None:
     world = new_world()
-    memory_remember(
-        NewMemory(content=FACT, visibility="public"), embedder=world.dependencies.embedder
-    )
+    remember(world, FACT)
     world.say(CLIENT, "When does TestCorp pay its invoices?")
 
 
@@ -126,10 +122,7 @@ def test_where_nothing_can_be_tried_the_page_says_why(
 
 
 def test_near_memories_are_offered_to_those_who_may_see_them(asked: Turn, world: World) -> None:
-    near = memory_remember(
-        NewMemory(content="In the garden there are old trees", visibility="public"),
-        embedder=world.dependencies.embedder,
-    ).memory
+    near = remember(world, "In the garden there are old trees")
     shown = staff_with(*RIGHTS).get(address(asked)).content.decode()
     assert near.content not in shown
     client = staff_with(*RIGHTS, name="eli")

@@ -19,6 +19,12 @@ Receive = Callable[..., Received]
 Store = Callable[..., SourceDocument]
 
 
+def read(document: SourceDocument, folder: Path, **changes: Any) -> SourceDocument:
+    """Read a document that was taken in, without a process for it."""
+    tools = {"extractor": DirectExtractor(), "embedder": WordLlamaEmbedder(), **changes}
+    return document_store(document_id=document.pk, folder=folder, **tools)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "documents"
@@ -43,12 +49,7 @@ def store(receive: Receive, folder: Path) -> Store:
 
     def storing(content: bytes, name: str = "terms.pdf", **changes: Any) -> SourceDocument:
         document = receive(content, name, **changes).document
-        return document_store(
-            document_id=document.document_id,
-            folder=folder,
-            extractor=DirectExtractor(),
-            embedder=WordLlamaEmbedder(),
-        )
+        return read(document, folder)
 
     return storing
 

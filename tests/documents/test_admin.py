@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -39,9 +38,7 @@ def upload(
     return uploading
 
 
-def test_an_upload_is_read_by_a_worker_and_its_passages_are_shown(
-    upload: Upload, admin_client: Client
-) -> None:
+def test_an_upload_is_read_and_its_passages_shown(upload: Upload, admin_client: Client) -> None:
     answer = upload(files.pdf("TestCorp pays in 30 days."))
     assert answer.redirect_chain[-1][0] == LIST
     document = SourceDocument.objects.get()
@@ -125,15 +122,6 @@ def test_forgetting_asks_first(upload: Upload, admin_client: Client) -> None:
     assert not Memory.objects.exists()
     assert AuditEvent.objects.get(action="document.forget").actor == "admin"
     assert read_document(str(document.pk)).startswith("SourceDocument matching query")
-
-
-def test_who_may_only_look_neither_uploads_nor_forgets(client: Client, db: None) -> None:
-    viewer = User.objects.create_user("viewer", password="of-tests-only", is_staff=True)
-    viewer.user_permissions.add(Permission.objects.get(codename="view_sourcedocument"))
-    client.force_login(viewer)
-    assert client.get(LIST).status_code == 200
-    assert client.get(ADD).status_code == 403
-    assert "forget_selected" not in client.get(LIST).content.decode()
 
 
 def test_the_sweep_enqueues_what_waits(upload: Upload, db: None) -> None:

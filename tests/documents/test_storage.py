@@ -7,7 +7,6 @@ import stat
 import uuid
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -20,7 +19,6 @@ from memories_app.documents.document_store import (
     documents_abandoned,
     leftovers_remove,
 )
-from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDocument
 from memories_app.store.same_files import memories_move
 from memoryproject.foundation.audit.audit_events import Actor
@@ -32,8 +30,7 @@ from memoryproject.foundation.leases import this_process
 from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.recall.facade import Viewer, recall
 from tests.documents import files
-from tests.documents.conftest import Receive, Store
-from tests.doubles.direct_extractor import DirectExtractor
+from tests.documents.conftest import Receive, Store, read
 
 PAGES = [
     "\n".join(f"Clause {page}.{line} says what TestCorp pays for goods." for line in range(40))
@@ -92,9 +89,7 @@ def test_it_is_recalled_for_whom_it_is_visible(store: Store) -> None:
     assert found(CLIENT, OTHER_CHAT) == []
 
 
-def test_the_same_file_in_the_same_scope_is_the_same_document(
-    store: Store, receive: Receive, folder: Path
-) -> None:
+def test_a_file_of_a_scope_is_one_document(store: Store, receive: Receive, folder: Path) -> None:
     content = files.pdf("TestCorp pays in 30 days.")
     document = store(content)
 
@@ -129,17 +124,12 @@ def test_killed_while_reading_it_is_read_once_by_the_next(receive: Receive, fold
         "lease_token": uuid.uuid4(),
         "lease_until": timezone.now() + timedelta(minutes=5),
     }
-    how: dict[str, Any] = {
-        "folder": folder,
-        "extractor": DirectExtractor(),
-        "embedder": WordLlamaEmbedder(),
-    }
     SourceDocument.objects.update(**held, lease_owner=this_process())
     with pytest.raises(DocumentBusyError):
-        document_store(document_id=document.pk, **how)
+        read(document, folder)
 
     SourceDocument.objects.update(**held, lease_owner=dead)
-    stored = document_store(document_id=document.pk, **how)
+    stored = read(document, folder)
 
     assert (stored.state, stored.memories.count(), stored.lease_token) == ("ready", 1, None)
 
@@ -151,46 +141,28 @@ def test_who_lost_the_lease_stores_nothing(receive: Receive, folder: Path) -> No
         SourceDocument.objects.update(lease_token=uuid.uuid4())
 
     with pytest.raises(DocumentBusyError):
-        document_store(
-            document_id=document.pk,
-            folder=folder,
-            extractor=DirectExtractor(),
-            embedder=WordLlamaEmbedder(),
-            before_step=lose,
-        )
+        read(document, folder, before_step=lose)
     assert not Memory.objects.exists()
 
 
-def test_a_file_that_ends_its_worker_each_time_is_left_alone(
-    receive: Receive, folder: Path
-) -> None:
+def test_a_file_that_ends_each_worker_is_left_alone(receive: Receive, folder: Path) -> None:
     document = receive(files.pdf("TestCorp pays in 30 days.")).document
-    how: dict[str, Any] = {"folder": folder, "embedder": WordLlamaEmbedder()}
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            document_store(document_id=document.pk, extractor=StoppedExtractor(), **how)
+            read(document, folder, extractor=StoppedExtractor())
 
-    document = document_store(document_id=document.pk, extractor=DirectExtractor(), **how)
+    document = read(document, folder)
     assert (document.state, document.error_code) == ("failed", "damaged")
 
 
-def test_without_vectors_it_is_stored_and_found_by_its_words(
-    receive: Receive, folder: Path
-) -> None:
+def test_without_vectors_it_is_found_by_its_words(receive: Receive, folder: Path) -> None:
     document = receive(files.pdf("TestCorp pays in 30 days.")).document
-    stored = document_store(
-        document_id=document.pk,
-        folder=folder,
-        extractor=DirectExtractor(),
-        embedder=FailingEmbedder(),
-    )
+    stored = read(document, folder, embedder=FailingEmbedder())
     assert (stored.state, stored.memories.count()) == ("ready", 1)
     assert stored.warnings == ["It has no vectors: its passages are found by their words."]
 
 
-def test_forgetting_takes_all_memories_and_the_waiting_file(
-    store: Store, receive: Receive, folder: Path
-) -> None:
+def test_forgetting_takes_memories_and_file(store: Store, receive: Receive, folder: Path) -> None:
     document = store(files.pdf(*PAGES))
     memories = document.memories.count()
     staff = Actor("staff", "somebody")

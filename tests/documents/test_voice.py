@@ -45,9 +45,7 @@ def records(world: World, content: bytes = b"audio") -> list[str]:
     return world.say(CLIENT, "", kind="voice", media=media)
 
 
-def test_what_is_said_becomes_the_messages_text_and_is_answered(
-    world: World, listening: Listen, folder: Path
-) -> None:
+def test_what_is_said_becomes_the_text(world: World, listening: Listen, folder: Path) -> None:
     transcriber = listening("Do you deliver on Mondays?")
     assert records(world) == ["answer to: [voice] Do you deliver on Mondays?"]
 
@@ -83,9 +81,7 @@ def test_without_a_model_it_is_stored_and_told(world: World, folder: Path) -> No
         (["  "], "couldn't hear any words"),
     ],
 )
-def test_where_nothing_is_heard_it_is_told(
-    script: list[str], told: str, world: World, listening: Listen
-) -> None:
+def test_unheard_it_is_told(script: list[str], told: str, world: World, listening: Listen) -> None:
     listening(*script)
     (reply,) = records(world)
     assert told in reply
@@ -100,9 +96,7 @@ def test_a_recording_that_cannot_be_fetched_is_told(world: World, listening: Lis
 
 
 @pytest.mark.parametrize("away", ["transcriber", "provider"])
-def test_a_recording_is_heard_once_the_service_is_back(
-    world: World, listening: Listen, away: str
-) -> None:
+def test_a_recording_is_heard_later(world: World, listening: Listen, away: str) -> None:
     down = [TranscriptionError("down", is_outside=True)] if away == "transcriber" else []
     listening(*down, "Do you deliver on Mondays?")
     if away == "provider":
@@ -128,9 +122,7 @@ def test_killed_after_it_was_heard_it_is_not_heard_again(world: World, listening
     assert len(transcriber.heard) == 1
 
 
-def test_with_memory_off_it_is_answered_and_nothing_is_kept(
-    world: World, listening: Listen
-) -> None:
+def test_with_memory_off_it_is_answered_and_not_kept(world: World, listening: Listen) -> None:
     listening("Do you deliver on Mondays?")
     world.with_rules(memory_enabled=False)
     assert records(world) == ["answer to: Do you deliver on Mondays?"]

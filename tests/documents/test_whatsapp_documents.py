@@ -176,9 +176,7 @@ def test_killed_while_reading_the_next_worker_reads_it_once(
     assert Memory.objects.count() == 1
 
 
-def test_killed_after_it_was_stored_it_is_answered_and_not_read_again(
-    world: World, extractor: CountingExtractor
-) -> None:
+def test_killed_later_it_is_answered(world: World, extractor: CountingExtractor) -> None:
     sends(world, CLIENT, FACTS)
     as_if_killed_before_the_answer()
 
@@ -222,7 +220,7 @@ def test_a_document_that_is_taken_back_is_forgotten(world: World) -> None:
     assert not Memory.objects.exists()
 
 
-def test_taken_back_while_it_is_read_nothing_is_stored(
+def test_taken_back_it_is_not_stored(
     world: World, extractor: CountingExtractor, folder: Path
 ) -> None:
     media = Media(media_id="1", filename="terms.pdf")

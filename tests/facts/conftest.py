@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.api.calling import Api
-from tests.api.conftest import make_token
+from tests.api.calling import Api, api_with
 from tests.extraction.learning import Learning
 from tests.world import World
 
 
 @pytest.fixture
 def api(db: None) -> Api:
-    return Api(make_token())
+    return api_with()
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from memories_app.models import Memory
 from tests.api.calling import Api
-from tests.api.conftest import api, token
+from tests.api.conftest import api
 from tests.fuzz.damage import budget, damaged
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-# Fixtures of these tests that stand elsewhere.
-__all__ = ["api", "token"]
+# A fixture that stands elsewhere.
+__all__ = ["api"]
 
 RECORD: dict[str, Any] = {
     "memory_id": "0191d9a0-0000-7000-8000-000000000001",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from tests.api.conftest import api as api
 from tests.hooks.receiver import Receiver, endpoint_at
 
 

@@ -34,59 +34,15 @@ from tests.hooks.receiver import Receiver
 
 STRICT = AddressRules()
 PUBLIC = ["8.8.8.8", "1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:81b::200e"]
-REFUSED = [
-    "0.0.0.0",
-    "0.1.2.3",
-    "10.0.0.1",
-    "100.64.0.1",
-    "100.100.100.200",
-    "127.0.0.1",
-    "127.8.8.8",
-    "168.63.129.16",
-    "169.254.169.254",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.192",
-    "192.0.2.1",
-    "192.88.99.1",
-    "192.168.1.1",
-    "198.18.0.1",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "239.255.255.250",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::127.0.0.1",
-    "::ffff:127.0.0.1",
-    "::ffff:10.0.0.1",
-    "::ffff:8.8.8.8",
-    "::ffff:0:127.0.0.1",
-    "64:ff9b::7f00:1",
-    "64:ff9b::808:808",
-    "64:ff9b:1::a00:1",
-    "100::1",
-    "2001::1",
-    "2001:0:7f00:1::1",
-    "2001:20::1",
-    "2001:db8::1",
-    "2002:7f00:1::1",
-    "2002:a00:1::1",
-    "3fff::1",
-    "5f00::1",
-    "fc00::1",
-    "fd00:ec2::254",
-    "fe80::1",
-    "fe80::1%eth0",
-    "2606:4700:4700::1111%eth0",
-    "fec0::1",
-    "ff02::1",
-    "ff0e::1",
-    "no address",
-    "",
-]
+REFUSED = """
+0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.100.100.200 127.0.0.1 127.8.8.8 168.63.129.16
+169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.192 192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1
+198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255 :: ::1 ::127.0.0.1
+::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:8.8.8.8 ::ffff:0:127.0.0.1 64:ff9b::7f00:1
+64:ff9b::808:808 64:ff9b:1::a00:1 100::1 2001::1 2001:0:7f00:1::1 2001:20::1 2001:db8::1
+2002:7f00:1::1 2002:a00:1::1 3fff::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 fe80::1%eth0
+2606:4700:4700::1111%eth0 fec0::1 ff02::1 ff0e::1
+"""
 
 
 def leading_to(*addresses: str, allowed: Sequence[str] = (), http: bool = True) -> AddressRules:
@@ -103,36 +59,21 @@ def test_public_addresses_are_let_through(address: str) -> None:
     address_checked(address, STRICT)
 
 
-@pytest.mark.parametrize("address", REFUSED)
-def test_private_and_special_addresses_are_refused_and_so_is_a_name_that_leads_there(
-    address: str,
-) -> None:
+@pytest.mark.parametrize("address", [*REFUSED.split(), "no address", ""])
+def test_private_addresses_are_refused_and_so_are_names_that_lead_there(address: str) -> None:
     with pytest.raises(AddressError):
         address_checked(address, STRICT)
     with pytest.raises(AddressError):
         url_checked("https://example.com/", leading_to(address))
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.1",
-        "127.1",
-        "2130706433",
-        "0x7f000001",
-        "0x7f.1",
-        "0177.0.0.1",
-        "0",
-        "[::1]",
-        "[::]",
-        "[::ffff:127.0.0.1]",
-        "[::ffff:7f00:1]",
-        "[64:ff9b::7f00:1]",
-        "[2002:7f00:1::]",
-        "localhost",
-        "LOCALHOST",
-    ],
-)
+HOSTS = """
+127.0.0.1 127.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 0 [::1] [::] [::ffff:127.0.0.1]
+[::ffff:7f00:1] [64:ff9b::7f00:1] [2002:7f00:1::] localhost LOCALHOST
+"""
+
+
+@pytest.mark.parametrize("host", HOSTS.split())
 def test_other_ways_of_writing_this_machine_are_refused(host: str) -> None:
     with pytest.raises(AddressError):
         url_checked(f"https://{host}/hooks", STRICT)
@@ -244,9 +185,7 @@ def test_what_was_checked_is_what_is_connected_to(receiver: Receiver) -> None:
     assert len(receiver.requests) == 1
 
 
-def test_a_name_that_led_outside_when_it_was_saved_and_inside_later_is_refused(
-    receiver: Receiver,
-) -> None:
+def test_a_name_that_led_outside_at_first_and_inside_later_is_refused(receiver: Receiver) -> None:
     url = f"http://hooks.example.com:{receiver.port}/"
     url_checked(url, leading_to("8.8.8.8"))
     with pytest.raises(PostError, match="private or special"):

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
@@ -37,9 +36,7 @@ def remember(count: int = 1) -> None:
     memories_remember(memories=wanted, embedder=HashingEmbedder(), actor=SYSTEM)
 
 
-def test_an_endpoint_is_made_and_its_secret_shown_once(
-    admin_client: Client, admin_user: Any
-) -> None:
+def test_an_endpoint_is_made_its_secret_shown_once(admin_client: Client, admin_user: Any) -> None:
     given = form(event_types=["memory.created", "card.made"], chats="15550100123@c.us")
     page = admin_client.post(f"{ENDPOINTS}add/", given)
     assert page.status_code == 200
@@ -72,7 +69,7 @@ def test_an_endpoint_is_made_and_its_secret_shown_once(
         ({"chats": "nobody"}, "is no chat"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_the_form(
+def test_nonsense_is_told_in_the_form(
     admin_client: Client, wrong: dict[str, Any], said: str
 ) -> None:
     page = admin_client.post(f"{ENDPOINTS}add/", form(**wrong))
@@ -82,9 +79,7 @@ def test_what_makes_no_sense_is_told_in_the_form(
     assert not Chat.objects.exists()
 
 
-def test_an_endpoint_is_changed_disabled_and_enabled(
-    admin_client: Client, endpoint: WebhookEndpoint
-) -> None:
+def test_an_endpoint_is_changed(admin_client: Client, endpoint: WebhookEndpoint) -> None:
     """Its URL leads to this machine and stays: only a new one is checked when it is saved."""
     address = f"{ENDPOINTS}{endpoint.pk}/change/"
     body = form(name="erp", url="https://1.1.1.1/new", event_types=["turn.failed"])
@@ -116,9 +111,7 @@ def test_a_bound_endpoint_stays_bound_when_something_else_is_changed(admin_clien
     )
 
 
-def test_a_new_secret_is_shown_once_and_the_old_one_ends_later(
-    admin_client: Client, endpoint: WebhookEndpoint
-) -> None:
+def test_a_new_secret_is_shown_once(admin_client: Client, endpoint: WebhookEndpoint) -> None:
     page = admin_client.post(
         ENDPOINTS, {"action": "give_new_secret", "_selected_action": [endpoint.pk]}
     )
@@ -142,9 +135,7 @@ def test_a_test_is_sent_and_seen_in_the_log(
     assert "delivered" in page
 
 
-def test_an_endpoint_is_removed_with_its_log(
-    admin_client: Client, endpoint: WebhookEndpoint
-) -> None:
+def test_an_endpoint_goes_with_its_log(admin_client: Client, endpoint: WebhookEndpoint) -> None:
     remember(3)
     page = admin_client.post(f"{ENDPOINTS}{endpoint.pk}/delete/", {"post": "yes"})
     assert page.status_code == 302
@@ -153,9 +144,7 @@ def test_an_endpoint_is_removed_with_its_log(
     assert AuditEvent.objects.filter(action="webhook.remove").count() == 1
 
 
-def test_a_failed_delivery_is_seen_and_sent_again(
-    admin_client: Client, endpoint: WebhookEndpoint
-) -> None:
+def test_a_failed_delivery_is_repeated(admin_client: Client, endpoint: WebhookEndpoint) -> None:
     remember()
     poster = RecordingPoster(Posted(410))
     send_all(dependencies(poster))
@@ -179,39 +168,7 @@ def test_a_failed_delivery_is_seen_and_sent_again(
     assert row.data["memory_id"] in shown
 
 
-def test_the_log_can_t_be_changed(admin_client: Client, endpoint: WebhookEndpoint) -> None:
-    remember()
-    row = WebhookDelivery.objects.get()
-    assert admin_client.get(f"{DELIVERIES}add/").status_code == 403
-    assert admin_client.post(f"{DELIVERIES}{row.pk}/change/", {}).status_code == 403
-    assert admin_client.post(f"{DELIVERIES}{row.pk}/delete/", {"post": "yes"}).status_code == 403
-
-
-def test_who_may_only_look_changes_nothing(
-    client: Client, django_user_model: type[User], endpoint: WebhookEndpoint
-) -> None:
-    user = django_user_model.objects.create_user("guest", password="x", is_staff=True)
-    names = ["view_webhookendpoint", "view_webhookdelivery"]
-    user.user_permissions.set(Permission.objects.filter(codename__in=names))
-    client.force_login(user)
-    remember()
-    send_all(dependencies(RecordingPoster()))
-    row = WebhookDelivery.objects.get()
-    for address, key, action in (
-        (ENDPOINTS, endpoint.pk, "give_new_secret"),
-        (ENDPOINTS, endpoint.pk, "send_test"),
-        (DELIVERIES, row.pk, "send_again"),
-    ):
-        assert client.get(address).status_code == 200
-        client.post(address, {"action": action, "_selected_action": [key]})
-    assert WebhookEndpoint.objects.get().secret == endpoint.secret
-    assert [one.state for one in WebhookDelivery.objects.all()] == ["delivered"]
-    assert client.post(f"{ENDPOINTS}{endpoint.pk}/change/", form()).status_code == 403
-
-
-def test_staff_see_on_the_first_page_which_endpoints_fail(
-    admin_client: Client, endpoint: WebhookEndpoint
-) -> None:
+def test_the_first_page_names_who_fails(admin_client: Client, endpoint: WebhookEndpoint) -> None:
     assert "not delivered to" not in admin_client.get("/admin/").content.decode()
     long_ago = timezone.now() - timedelta(minutes=10)
     WebhookEndpoint.objects.update(failing_since=long_ago)

@@ -18,8 +18,8 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_pin
-from memories_app.store.remember import NewMemory, memories_remember, memory_remember
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
+from memories_app.store.remember import NewMemory, memories_remember
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
@@ -28,25 +28,19 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.cards.make_cards import cards_make
-from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Turn
 from tests.api.calling import Api
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.events import moved
+from tests.forms import opened
 from tests.hooks.receiver import Receiver, endpoint_at, send_all
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
 PARROTS = "The client keeps three parrots"
-
-
-@pytest.fixture
-def api(db: None) -> Api:
-    return Api(token_create(name="tests", actor=COMMAND_LINE).secret)
 
 
 def told(*, but: tuple[str, ...] = ()) -> list[tuple[str, dict[str, Any]]]:
@@ -97,15 +91,12 @@ def test_what_a_newer_fact_supersedes_has_changed(endpoint: WebhookEndpoint, wor
         ("memory.created", str(newer.pk), "active"),
         ("memory.changed", str(older.pk), "superseded"),
     ]
-    dependencies = build_forget_dependencies()
-    object_forget(kind="memory", object_id=newer.pk, dependencies=dependencies, actor=COMMAND_LINE)
+    world.forget("memory", newer.pk)
     gone = [data["memory_id"] for kind, data in told() if kind == "memory.forgotten"]
     assert sorted(gone) == sorted([str(older.pk), str(newer.pk)])
 
 
-def test_a_command_that_imports_and_one_that_forgets_tell_of_it(
-    endpoint: WebhookEndpoint, tmp_path: Path
-) -> None:
+def test_an_import_and_an_erasure_by_command(endpoint: WebhookEndpoint, tmp_path: Path) -> None:
     memory_id = str(uuid4())
     line = {"memory_id": memory_id, "content": PARROTS, "visibility": "public"}
     (tmp_path / "in.ndjson").write_text(json.dumps(line) + "\n")
@@ -115,9 +106,7 @@ def test_a_command_that_imports_and_one_that_forgets_tell_of_it(
     assert all(data["memory_id"] == memory_id for _, data in told())
 
 
-def test_what_waits_for_staff_is_created_as_proposed_then_changed_or_gone(
-    endpoint: WebhookEndpoint,
-) -> None:
+def test_what_waits_for_staff_is_proposed_then_changed_or_gone(endpoint: WebhookEndpoint) -> None:
     wanted = [
         NewMemory(content=f"Likes tea number {n}", visibility="owner", proposed=True)
         for n in range(2)
@@ -139,11 +128,8 @@ def test_staff_who_change_who_may_see_it_in_the_admin_are_told_of(
 ) -> None:
     world.remember(GODFATHER, PARROTS)
     memory = Memory.objects.get()
-    page = admin_client.get(f"/admin/memories_app/memory/{memory.pk}/change/")
-    form = page.context["adminform"].form
-    data = {name: form[name].value() for name in form.fields if form[name].value() is not None}
-    data = {**data, "visibility": "public"}
-    admin_client.post(f"/admin/memories_app/memory/{memory.pk}/change/", _flat(data))
+    address = f"/admin/memories_app/memory/{memory.pk}/change/"
+    admin_client.post(address, {**opened(admin_client, address), "visibility": "public"})
     memory.refresh_from_db()
     assert memory.visibility == "public"
     kind, changed = told()[-1]
@@ -154,22 +140,13 @@ def test_staff_who_change_who_may_see_it_in_the_admin_are_told_of(
     )
 
 
-def _flat(data: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if not isinstance(value, bool) or value}
-
-
-def test_a_document_s_passages_are_memories_too(
+def test_passages_are_memories(
     endpoint: WebhookEndpoint, admin_client: Client, tmp_path: Path
 ) -> None:
     (tmp_path / "terms.txt").write_text("TestCorp pays in thirty days. " * 200)
-    call_command(
-        "documents_import",
-        str(tmp_path / "terms.txt"),
-        "--visibility",
-        "public",
-        stdout=StringIO(),
-        stderr=StringIO(),
-    )
+    quiet = {"stdout": StringIO(), "stderr": StringIO()}
+    file = str(tmp_path / "terms.txt")
+    call_command("documents_import", file, "--visibility", "public", **quiet)
     passages = Memory.objects.count()
     assert passages > 1
     assert types() == ["memory.created"] * passages
@@ -203,9 +180,7 @@ def test_a_session_that_ends_by_time_by_reset_and_by_rest_is_told_of(
     assert told_first["data"]["expired_at"] == first.expired_at.isoformat().replace("+00:00", "Z")
 
 
-def test_a_card_is_told_of_when_it_is_made_and_not_when_it_is_still_right(
-    endpoint: WebhookEndpoint, world: World
-) -> None:
+def test_a_card_is_told_of_when_it_is_made_anew(endpoint: WebhookEndpoint, world: World) -> None:
     world.say(CLIENT, "We will ship the parrots on Monday")
     session_id = world.session(CLIENT).pk
     for _ in range(2):
@@ -218,31 +193,22 @@ def test_a_card_is_told_of_when_it_is_made_and_not_when_it_is_still_right(
     assert "parrots" not in json.dumps(told())
 
 
-def test_an_answer_that_can_t_be_sent_is_a_failed_turn(
-    endpoint: WebhookEndpoint, world: World
-) -> None:
+def test_an_answer_that_is_refused_has_failed(endpoint: WebhookEndpoint, world: World) -> None:
     world.provider.fail_next(SendError("refused", permanent=True))
     world.say(CLIENT, "hello")
     turn = Turn.objects.get()
     assert turn.state == "failed"
-    assert told() == [
-        (
-            "turn.failed",
-            {
-                "turn_id": str(turn.turn_id),
-                "session_id": str(turn.session_id),
-                "message_id": str(turn.message_id),
-                "stage": "sending",
-                "outcome": "failed",
-                "error_code": "other",
-            },
-        )
-    ]
+    ((kind, data),) = told()
+    assert kind == "turn.failed"
+    assert data == {
+        "turn_id": str(turn.turn_id),
+        "session_id": str(turn.session_id),
+        "message_id": str(turn.message_id),
+        **{"stage": "sending", "outcome": "failed", "error_code": "other"},
+    }
 
 
-def test_a_message_that_can_t_be_answered_is_a_failed_turn(
-    endpoint: WebhookEndpoint, world: World
-) -> None:
+def test_a_message_without_an_answer_has_failed(endpoint: WebhookEndpoint, world: World) -> None:
     mute = RecordingProvider(name="cloud", text_limit=0)
     providers = {**world.dependencies.providers, "cloud": mute}
     world.use(providers=providers)
@@ -258,9 +224,7 @@ def test_a_message_that_can_t_be_answered_is_a_failed_turn(
 def test_what_is_rolled_back_is_not_told(endpoint: WebhookEndpoint) -> None:
     def remember_and_fail() -> None:
         with transaction.atomic():
-            memory_remember(
-                NewMemory(content=PARROTS, visibility="owner"), embedder=HashingEmbedder()
-            )
+            remember(PARROTS)
             assert WebhookDelivery.objects.exists()
             raise LookupError
 
@@ -290,9 +254,7 @@ def test_a_bound_endpoint_is_told_of_its_chats_only(receiver: Receiver, world: W
     for who in (CLIENT, OTHER_CLIENT, GODFATHER):
         world.remember(who, f"{PARROTS} called {who[:11]}")
         world.say(who, "/reset")
-    memory_remember(
-        NewMemory(content="We open at nine", visibility="public"), embedder=HashingEmbedder()
-    )
+    remember("We open at nine", visibility="public")
     send_all()
     events = receiver.events(bound.secret)
     assert [event["type"] for event in events] == ["memory.created", "session.expired"]
@@ -325,9 +287,7 @@ def test_when_a_person_is_erased_the_receiver_learns_which_memories_are_gone_and
     chat = world.chat(CLIENT)
     gone = str(Memory.objects.get(content=PARROTS).pk)
     sessions = [str(each.pk) for each in chat.sessions.order_by("created_at")]
-    receipt = object_forget(
-        kind="chat", object_id=chat.pk, dependencies=build_forget_dependencies(), actor=COMMAND_LINE
-    )
+    receipt = world.forget("chat", chat.pk)
     assert receipt.swept["hooks_webhookdelivery"] == 4
     send_all()
     erased, last = receiver.events(endpoint.secret)[2:]

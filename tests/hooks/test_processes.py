@@ -63,9 +63,7 @@ def states(hooked: Stage) -> list[str]:
     return [row["state"] for row in rows]
 
 
-def test_what_is_said_on_whatsapp_reaches_the_receiver(
-    hooked: Stage, receiver: HoldingReceiver, secret: str
-) -> None:
+def test_what_is_said_is_received(hooked: Stage, receiver: HoldingReceiver, secret: str) -> None:
     phone = new_phone()
     hooked.post.say(phone, "/remember the parrots eat at nine")
     wait_until(lambda: receiver.requests, "the memory is told")
@@ -89,9 +87,7 @@ def test_a_worker_that_is_killed_while_it_posts_is_replaced_and_the_id_stays(
     assert len(receiver.events(secret)) == 2
 
 
-def test_with_all_workers_dead_it_is_kept_until_they_are_back(
-    hooked: Stage, receiver: HoldingReceiver, secret: str
-) -> None:
+def test_without_workers_it_is_kept(hooked: Stage, receiver: HoldingReceiver, secret: str) -> None:
     hooked.installation.kill_workers()
     call = "from memories_app.facts.validation import NewMemory\n"
     call += "from memories_app.store.remember import memory_remember\n"

@@ -10,6 +10,8 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
@@ -18,6 +20,13 @@ from memoryproject.foundation.integrations.network.poster import Posted, PostErr
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_change, endpoint_rotate
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
+from memoryproject.foundation.outgoing_webhooks.sending import (
+    MAX_PAUSE,
+    MAX_RETRY_AFTER,
+    WAITS,
+    next_wait,
+    pause,
+)
 from tests.doubles.recording_poster import RecordingPoster
 from tests.hooks.receiver import (
     LOOPBACK_ALLOWED,
@@ -35,9 +44,7 @@ from tests.loopback.httpd import DrippingAnswer, Fault
 pytestmark = pytest.mark.django_db
 
 
-def test_what_is_sent_is_signed_and_posted_to_the_whole_address(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_it_is_signed_and_posted(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     remember()
     assert send_all() == 1
     (request,) = receiver.requests
@@ -54,9 +61,7 @@ def test_what_is_sent_is_signed_and_posted_to_the_whole_address(
     assert send_all() == 0
 
 
-def test_a_changed_secret_signs_beside_the_old_one_for_a_while(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_both_secrets_sign_for_a_while(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     old = endpoint.secret
     fresh = endpoint_rotate(endpoint_id=endpoint.pk, actor=COMMAND_LINE).secret
     assert fresh != old
@@ -98,9 +103,7 @@ def test_anything_but_a_2xx_is_tried_again_later_under_the_same_id(
     assert (endpoint.failures, endpoint.failing_since, endpoint.last_error) == (0, None, "")
 
 
-def test_it_is_given_up_after_ten_tries_and_staff_may_send_it_again(
-    endpoint: WebhookEndpoint,
-) -> None:
+def test_it_is_given_up_after_ten_tries_and_may_be_repeated(endpoint: WebhookEndpoint) -> None:
     clock = started()
     remember()
     poster = RecordingPoster(*[Posted(500)] * 10)
@@ -137,9 +140,7 @@ def test_retry_after_is_waited_for(
     assert (endpoint.paused_until - clock.now).total_seconds() == seconds
 
 
-def test_410_disables_the_endpoint_and_staff_see_why(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_410_disables_it_and_staff_see_why(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     first, second = remember(2)
     receiver.status = 410
     send_all()
@@ -180,9 +181,7 @@ def test_an_endpoint_that_fails_for_days_is_disabled(endpoint: WebhookEndpoint) 
     assert "It can't be reached." in endpoint.disabled_reason
 
 
-def test_one_that_is_down_costs_one_try_and_not_one_for_each_event(
-    endpoint: WebhookEndpoint,
-) -> None:
+def test_one_that_is_down_costs_one_try_not_one_an_event(endpoint: WebhookEndpoint) -> None:
     clock = started()
     remember(50)
     poster = RecordingPoster(*[Posted(500)] * 3)
@@ -240,3 +239,31 @@ def test_a_receiver_that_drips_its_headers_doesn_t_hold_a_worker(endpoint: Webho
     server.join()
     dripping.close()
     assert (one().state, one().error) == ("pending", "No answer came within 0.5 seconds.")
+
+
+# The schedule of retries, as pure logic.
+
+
+lucks = st.floats(min_value=0, max_value=1)
+attempts = st.integers(min_value=1, max_value=len(WAITS))
+
+
+@given(attempts, lucks)
+def test_luck_makes_a_wait_up_to_a_fifth_longer(number: int, luck: float) -> None:
+    wait = next_wait(attempts=number, luck=luck)
+    assert wait is not None
+    assert WAITS[number - 1] <= wait <= WAITS[number - 1] * 1.2
+
+
+@given(attempts, lucks, st.floats(min_value=0, max_value=1e12))
+def test_no_wait_is_shorter_than_asked_for(number: int, luck: float, asked: float) -> None:
+    wait = next_wait(attempts=number, luck=luck, retry_after=asked)
+    assert wait is not None
+    assert wait >= min(timedelta(seconds=min(asked, 10**6)), MAX_RETRY_AFTER)
+    assert wait <= max(WAITS[number - 1] * 1.2, MAX_RETRY_AFTER)
+
+
+@given(st.integers(min_value=1, max_value=10**6))
+def test_pauses_grow_and_end(failures: int) -> None:
+    assert timedelta(seconds=5) <= pause(failures=failures) <= MAX_PAUSE
+    assert pause(failures=failures) <= pause(failures=failures + 1)

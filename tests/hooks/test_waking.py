@@ -83,9 +83,7 @@ def test_the_sweep_finds_what_is_due_and_no_other(receiver: Receiver, db: None) 
     assert endpoints_wake(endpoint_ids=[due.pk]) == 0
 
 
-def test_old_deliveries_go_and_what_is_still_tried_stays(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_old_deliveries_go_if_not_tried(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     remember(2)
     send_all()
     remember(1)
@@ -165,9 +163,7 @@ def test_no_row_is_locked_and_no_transaction_open_while_it_is_posted(
     assert done == ["0"]
 
 
-def test_a_job_ends_after_its_time_and_asks_for_another(
-    endpoint: WebhookEndpoint, receiver: Receiver
-) -> None:
+def test_a_job_ends_and_asks_for_another(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
     clock = started()
     remember(10)
     receiver.on_post = lambda: clock.on(seconds=8)
@@ -195,9 +191,7 @@ def test_not_all_workers_send_at_once(receiver: Receiver, db: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_endpoint_that_is_removed_meanwhile_harms_nobody_s_transaction(
-    endpoint: WebhookEndpoint,
-) -> None:
+def test_an_endpoint_removed_meanwhile_harms_no_transaction(endpoint: WebhookEndpoint) -> None:
     """Its removal waits for those who are telling it something."""
 
     with transaction.atomic():

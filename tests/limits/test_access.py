@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendResult
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
+from sessions_app.inbound.synchronous_chat import NoAnswerError
 from sessions_app.limits.facade import standing_set
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
@@ -26,8 +25,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import chat_answer
-from tests.limits.conftest import Limiting
-from tests.limits.seen import audited, calls, ends, sent
+from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -64,15 +62,6 @@ def test_a_blocked_chat_is_left_in_its_deliveries(world: World) -> None:
     assert world.say(OTHER_CLIENT, "Hi") == ["answer to: Hi"]
 
 
-def test_unblocked_it_is_answered_again_and_the_audit_log_tells(world: World) -> None:
-    world.say(CLIENT, "Hi")
-    decide(world, BLOCKED)
-    assert not decide(world, BLOCKED), "nothing changed"
-    decide(world, NONE, reason="")
-    assert world.say(CLIENT, "Again") == ["answer to: Again"]
-    assert audited("chat.block", "chat.undecide") == ["chat.block", "chat.undecide"]
-
-
 def test_what_waits_when_the_chat_is_blocked_is_not_answered(world: World) -> None:
     world.say(CLIENT, "Hi")
     world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "/help"))
@@ -89,7 +78,7 @@ def block_while_answering(world: World, text: str, whatsapp_chat: str = CLIENT) 
         assert decide(world, BLOCKED, whatsapp_chat)
         return text
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
+    world.use(chat_model=ScriptedChatModel(answer))
     return world.say(whatsapp_chat, "Hi")
 
 
@@ -128,16 +117,14 @@ class BlockingProvider(RecordingProvider):
 
 def test_the_rest_of_a_long_answer_is_held_back(world: World) -> None:
     provider = BlockingProvider(world)
-    world.dependencies = replace(world.dependencies, providers={"cloud": provider})
+    world.use(providers={"cloud": provider})
     world.say(CLIENT, "Hi")
     assert [part.text for part in provider.sent] == ["answer to:"]
     assert ends() == [("refused", "chat_blocked")]
     assert [part.state for part in OutboundPart.objects.order_by("number")] == ["sent", "failed"]
 
 
-def test_an_answer_to_the_owner_goes_out_and_so_does_a_reply_by_staff(
-    world: World, desk: Desk
-) -> None:
+def test_an_answer_to_the_owner_goes_out_and_so_do_replies(world: World, desk: Desk) -> None:
     assert block_while_answering(world, "One moment", GODFATHER) == ["One moment"]
     assert block_while_answering(world, "One moment") == []
     desk.write("Please stop writing to us.")
@@ -163,18 +150,10 @@ def test_a_caller_of_the_api_is_told_that_the_chat_is_blocked(world: World) -> N
     world.say(CLIENT, "Hi")
     decide(world, BLOCKED)
     with pytest.raises(NoAnswerError, match="Staff have blocked this chat"):
-        talk(
-            whatsapp_chat=CLIENT,
-            content="Hi",
-            dependencies=world.dependencies,
-            rules=world.rules,
-            now=timezone.now(),
-        )
+        world.talk("Hi")
 
 
-def test_with_an_allow_list_only_the_owner_and_allowed_chats_are_answered(
-    limited: Limiting,
-) -> None:
+def test_with_an_allow_list_owner_and_allowed_chats_are_answered(limited: Limiting) -> None:
     world = limited(allow_list_only=True)
     assert world.say(GODFATHER, "Hi") == ["answer to: Hi"]
     assert world.say(CLIENT, "May I ask something?") == []
@@ -196,9 +175,7 @@ def test_strangers_can_stop_the_assistant_with_an_allow_list(limited: Limiting) 
 
 
 @pytest.mark.parametrize("blocked", [CLIENT, OTHER_CLIENT])
-def test_a_blocked_person_stays_blocked_when_two_chats_turn_out_to_be_theirs(
-    world: World, blocked: str
-) -> None:
+def test_a_blocked_person_stays_blocked_in_merged_chats(world: World, blocked: str) -> None:
     for chat in (CLIENT, OTHER_CLIENT):
         world.say(chat, "Hi")
         decide(world, ALLOWED, chat)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,10 +13,9 @@ from django.test import Client
 from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AssistantProfile, ChatAccess, InboundDelivery, Turn, UsageDay
-from tests.dashboard.staff import staff_with
 from tests.dashboard.test_dashboard_page import TILE
-from tests.limits.conftest import Limiting
-from tests.limits.seen import audited
+from tests.forms import opened
+from tests.limits.conftest import Limiting, audited
 from tests.shown import messages_of, words_of
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -27,8 +25,7 @@ INBOX = "/admin/sessions_app/chat/"
 
 
 @pytest.fixture(autouse=True)
-def memory_on(settings: Any) -> None:
-    settings.ENABLE_MEMORY_SYSTEM = True
+def owner(settings: Any) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
 
 
@@ -81,7 +78,7 @@ def test_block_and_unblock_with_a_reason(admin_client: Client, world: World) -> 
 
 
 @pytest.mark.parametrize("form", [{"standing": "blocked"}, {"standing": "x", "reason": "spam"}])
-def test_a_form_without_a_reason_changes_nothing(
+def test_no_reason_changes_nothing(
     admin_client: Client, world: World, form: dict[str, str]
 ) -> None:
     world.say(CLIENT, "Hi")
@@ -97,19 +94,7 @@ def test_the_owners_chat_cant_be_blocked(admin_client: Client, world: World) -> 
     assert told == ["This is the owner's chat: it is always answered."]
 
 
-def test_who_may_only_read_sees_it_and_decides_nothing(world: World) -> None:
-    world.say(CLIENT, "Hi")
-    client = staff_with("sessions_app.view_chat", "sessions_app.view_message")
-    answer = client.get(f"{INBOX}{world.chat(CLIENT).pk}/conversation/")
-    assert "Access and usage" in answer.content.decode()
-    assert 'name="standing"' not in answer.content.decode()
-    address = f"{INBOX}{world.chat(CLIENT).pk}/access/"
-    assert client.post(address, {"standing": "blocked", "reason": "spam"}).status_code == 403
-
-
-def test_chosen_chats_are_blocked_and_allowed_and_found_by_the_filter(
-    admin_client: Client, world: World
-) -> None:
+def test_chosen_chats_are_blocked_and_filtered(admin_client: Client, world: World) -> None:
     for chat in (CLIENT, OTHER_CLIENT, GODFATHER):
         world.say(chat, "Hi")
     world.say(OTHER_CLIENT, "stop")
@@ -129,9 +114,7 @@ def test_chosen_chats_are_blocked_and_allowed_and_found_by_the_filter(
         assert listed(admin_client, "allowed") == found
 
 
-def test_an_opt_out_is_shown_with_its_time_and_staff_cant_end_it(
-    admin_client: Client, world: World
-) -> None:
+def test_an_opt_out_is_shown_and_staff_cant_end_it(admin_client: Client, world: World) -> None:
     world.say(CLIENT, "stop")
     shown = panel(admin_client, world)
     assert re.search(r"opted out The person stopped the assistant on \S+", shown)
@@ -153,14 +136,12 @@ def test_with_an_allow_list_strangers_are_listed_for_staff(
     assert world.say(CLIENT, "Now?") == ["answer to: Now?"]
 
 
-def test_usage_cost_and_a_reached_limit_are_shown(
-    admin_client: Client, limited: Limiting, settings: Any
-) -> None:
+def test_usage_and_limits_are_shown(admin_client: Client, limited: Limiting, settings: Any) -> None:
     settings.MODEL_PRICES, settings.CLIENT_TOKENS_PER_DAY = PRICES, 1_500
     settings.CLIENT_MESSAGES_PER_HOUR, settings.CLIENTS_DAILY_BUDGET = 0, Decimal("2.5")
     world = limited(tokens_per_day=1_500, prices=PRICES)
     model = ScriptedChatModel(lambda _: Completion("answer", "scripted", 1_000, 500))
-    world.dependencies = replace(world.dependencies, chat_model=model)
+    world.use(chat_model=model)
     world.say(CLIENT, "one")
     world.say(CLIENT, "two")
     shown = panel(admin_client, world)
@@ -182,9 +163,7 @@ def test_usage_cost_and_a_reached_limit_are_shown(
     assert "Estimated cost" not in words_of(replay.content.decode())
 
 
-def test_the_budget_that_is_spent_stands_out(
-    admin_client: Client, world: World, settings: Any
-) -> None:
+def test_a_budget_that_is_spent_shows(admin_client: Client, world: World, settings: Any) -> None:
     settings.MODEL_PRICES, settings.CLIENTS_DAILY_BUDGET = PRICES, Decimal(1)
     world.say(CLIENT, "Hi")
     UsageDay.objects.update(cost=1)
@@ -194,19 +173,11 @@ def test_the_budget_that_is_spent_stands_out(
     assert tone == "bad"
 
 
-def test_the_privacy_notice_is_written_on_the_profiles_page(
-    admin_client: Client, world: World
-) -> None:
+def test_the_privacy_notice_is_of_the_profiles_page(admin_client: Client, world: World) -> None:
     address = "/admin/sessions_app/assistantprofile/1/change/"
-    page = admin_client.get("/admin/sessions_app/assistantprofile/", follow=True)
-    form = page.context["form"]
-    data = {name: form[name].value() for name in form.fields}
-    stamp = re.findall(
-        r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page.content.decode()
-    )
-    answer = admin_client.post(
-        address, {**dict(stamp), **data, "privacy_notice_en": "Write stop to end this."}
-    )
+    AssistantProfile.objects.get_or_create(pk=1)
+    notice = {"privacy_notice_en": "Write stop to end this."}
+    answer = admin_client.post(address, {**opened(admin_client, address), **notice})
     assert answer.status_code == 302
     assert AssistantProfile.objects.get().privacy_notice_en == "Write stop to end this."
     assert world.say(CLIENT, "Hi") == ["Write stop to end this.\n\nanswer to: Hi"]

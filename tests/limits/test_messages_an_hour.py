@@ -14,13 +14,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import ChatAccess, ChatSession, InboundDelivery, Message, Turn, UsageDay
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import Dependencies
-from tests.limits.conftest import Limiting
-from tests.limits.seen import calls, ends, sent
+from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.threads import in_threads
 from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
@@ -44,12 +42,10 @@ def test_however_many_messages_120_of_one_number_lead_to_model_calls_out_of_the_
     configured: None,  # noqa: F811
     cloud_text: dict[str, Any],  # noqa: F811
     client: Client,
-    settings: Any,
     dependencies: Dependencies,
     caplog: Any,
 ) -> None:
     """The first five of the hour and, as if many had come between them, those at the limit."""
-    settings.ENABLE_MEMORY_SYSTEM = True
     for number in range(12):
         if number == 5:
             assert ChatAccess.objects.filter(hour_messages=5).update(hour_messages=117) == 1
@@ -77,7 +73,6 @@ def payload(recorded: dict[str, Any], text: str) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.django_db
 def test_the_next_hour_is_answered_again_and_told_of_its_own_limit(limited: Limiting) -> None:
     world = limited(messages_per_hour=2)
     write(world, ["one", "two", "three", "four"])
@@ -90,7 +85,6 @@ def test_the_next_hour_is_answered_again_and_told_of_its_own_limit(limited: Limi
     assert [text[:8] for text in sent(world)[4:]] == ["answer t", "You have"]
 
 
-@pytest.mark.django_db
 def test_in_hebrew_the_chat_is_told_in_hebrew(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     write(world, ["שלום, מתי אתם פתוחים?", "ומתי מחר?"])
@@ -98,7 +92,6 @@ def test_in_hebrew_the_chat_is_told_in_hebrew(limited: Limiting) -> None:
     assert re.match("נשלחו כאן הרבה הודעות", sent(world)[-1])
 
 
-@pytest.mark.django_db
 def test_each_chat_has_its_own_count_and_the_owner_none(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     for chat in (CLIENT, OTHER_CLIENT):
@@ -109,7 +102,6 @@ def test_each_chat_has_its_own_count_and_the_owner_none(limited: Limiting) -> No
     assert ChatAccess.objects.count() == 2
 
 
-@pytest.mark.django_db
 def test_the_messages_over_the_limit_are_part_of_the_conversation(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     write(world, ["one", "two", "My room is number nine"])
@@ -119,7 +111,6 @@ def test_the_messages_over_the_limit_are_part_of_the_conversation(limited: Limit
     assert "My room is number nine" in [line.content for line in world.prompt()]
 
 
-@pytest.mark.django_db
 def test_commands_work_beyond_the_limit_and_have_a_limit_of_their_own(limited: Limiting) -> None:
     world = limited(messages_per_hour=2)
     write(world, ["one", "two", "three"])
@@ -133,7 +124,6 @@ def test_commands_work_beyond_the_limit_and_have_a_limit_of_their_own(limited: L
     assert world.say(CLIENT, "/reset") == []
 
 
-@pytest.mark.django_db
 def test_a_reset_over_the_limit_ends_no_session(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     write(world, ["/help", "/help"])
@@ -143,7 +133,6 @@ def test_a_reset_over_the_limit_ends_no_session(limited: Limiting) -> None:
     assert ChatSession.objects.get() == before
 
 
-@pytest.mark.django_db
 def test_a_flood_of_commands_is_told_once(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     write(world, ["/help"] * 5)
@@ -151,7 +140,6 @@ def test_a_flood_of_commands_is_told_once(limited: Limiting) -> None:
     assert [text.startswith(POLITE) for text in sent(world)] == [False, False, True]
 
 
-@pytest.mark.django_db
 def test_what_isnt_answered_anyway_doesnt_count(limited: Limiting, desk: Desk) -> None:
     world = limited(messages_per_hour=1)
     old = timezone.now() - timedelta(hours=30)
@@ -166,10 +154,7 @@ def test_what_isnt_answered_anyway_doesnt_count(limited: Limiting, desk: Desk) -
     assert [state for state, _reason in ends()] == ["missed", "sent", "held"]
 
 
-@pytest.mark.django_db
-def test_with_memory_off_the_limit_holds_and_nothing_is_kept_of_what_isnt_answered(
-    limited: Limiting,
-) -> None:
+def test_with_memory_off_the_limit_holds_and_nothing_is_kept(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     world.with_rules(memory_enabled=False)
     write(world, ["one", "two", "three"])
@@ -180,22 +165,13 @@ def test_with_memory_off_the_limit_holds_and_nothing_is_kept_of_what_isnt_answer
     assert not InboundDelivery.objects.filter(raw__isnull=False).exists()
 
 
-@pytest.mark.django_db
 def test_callers_of_the_api_are_not_limited_by_the_hour(limited: Limiting) -> None:
     world = limited(messages_per_hour=1)
     for text in ("one", "two"):
-        answer = talk(
-            whatsapp_chat=CLIENT,
-            content=text,
-            dependencies=world.dependencies,
-            rules=world.rules,
-            now=timezone.now(),
-        )
-        assert answer.reply == f"answer to: {text}"
+        assert world.talk(text).reply == f"answer to: {text}"
     assert UsageDay.objects.get().model_calls == 2
 
 
-@pytest.mark.django_db
 def test_no_limit_is_set_by_0(limited: Limiting) -> None:
     world = limited(messages_per_hour=0)
     write(world, [f"message {number}" for number in range(5)])
@@ -203,7 +179,6 @@ def test_no_limit_is_set_by_0(limited: Limiting) -> None:
     assert calls(world) == 5
 
 
-@pytest.mark.django_db
 def test_a_burst_is_not_answered_with_the_notice(limited: Limiting) -> None:
     """With TURN_DEBOUNCE_SECONDS the messages before the notice get an answer of their own."""
     world = limited(messages_per_hour=2)
@@ -235,7 +210,6 @@ def test_messages_at_once_never_pass_the_limit_together(limited: Limiting) -> No
     ]
 
 
-@pytest.mark.django_db
 def test_staff_are_warned_once_an_hour(limited: Limiting, caplog: Any) -> None:
     world = limited(messages_per_hour=1)
     with caplog.at_level(logging.WARNING, "sessions_app.limits"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -13,13 +12,11 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatRequest, Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.inbound.synchronous_chat import talk
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError, UsageLimits
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, Message, SummarizationMetadata, Turn, UsageDay
-from tests.limits.conftest import Limiting
-from tests.limits.seen import calls, ends, sent
+from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.threads import begin_blocked, in_threads
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -34,7 +31,7 @@ def answers(world: World, tokens_in: int | None = 60, tokens_out: int | None = 4
         text = f"answer to: {request.messages[-1].content}"
         return Completion(text, "scripted", tokens_in, tokens_out)
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(complete))
+    world.use(chat_model=ScriptedChatModel(complete))
 
 
 def tomorrow() -> None:
@@ -44,7 +41,6 @@ def tomorrow() -> None:
         used.save()
 
 
-@pytest.mark.django_db
 def test_beyond_the_calls_of_a_day_the_chat_is_told_once_and_nobody_else(limited: Limiting) -> None:
     world = limited(model_calls_per_day=2)
     for text in ("one", "two", "three", "four"):
@@ -64,7 +60,6 @@ def test_beyond_the_calls_of_a_day_the_chat_is_told_once_and_nobody_else(limited
     assert world.say(CLIENT, "five") == ["answer to: five"]
 
 
-@pytest.mark.django_db
 def test_beyond_the_tokens_of_a_day_the_model_isnt_asked(limited: Limiting) -> None:
     world = limited(tokens_per_day=150)
     answers(world)
@@ -76,10 +71,7 @@ def test_beyond_the_tokens_of_a_day_the_model_isnt_asked(limited: Limiting) -> N
     assert (used.reached, ends()[-1]) == ("limit_tokens", ("sent", "limit_tokens"))
 
 
-@pytest.mark.django_db
-def test_a_limit_of_the_day_is_shown_before_one_of_the_hour(
-    limited: Limiting, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_day_comes_before_the_hour(limited: Limiting, caplog: pytest.LogCaptureFixture) -> None:
     world = limited(messages_per_hour=2, model_calls_per_day=1)
     for text in ("one", "two", "three", "four"):
         world.say(CLIENT, text)
@@ -88,7 +80,6 @@ def test_a_limit_of_the_day_is_shown_before_one_of_the_hour(
     assert [text.rpartition(" ")[2] for text in warned] == ["limit_model_calls.", "limit_messages."]
 
 
-@pytest.mark.django_db
 def test_tokens_that_the_server_doesnt_report_are_estimated(limited: Limiting) -> None:
     world = limited()
     answers(world, None, None)
@@ -98,7 +89,6 @@ def test_tokens_that_the_server_doesnt_report_are_estimated(limited: Limiting) -
     assert used.completion_tokens > 5
 
 
-@pytest.mark.django_db
 def test_the_budget_is_of_all_clients_together_and_not_of_the_owner(limited: Limiting) -> None:
     world = limited(daily_budget=Decimal(280), prices=PRICES)
     answers(world)
@@ -112,7 +102,6 @@ def test_the_budget_is_of_all_clients_together_and_not_of_the_owner(limited: Lim
     assert world.say(GODFATHER, "Hi") == ["answer to: Hi"]
 
 
-@pytest.mark.django_db
 def test_a_reported_name_without_a_price_costs_as_the_configured_model(limited: Limiting) -> None:
     world = limited(prices={"gpt": (1_000_000.0, 0.0)}, model="gpt")
     answers(world)
@@ -120,7 +109,6 @@ def test_a_reported_name_without_a_price_costs_as_the_configured_model(limited: 
     assert UsageDay.objects.get().cost == Decimal(60)
 
 
-@pytest.mark.django_db
 def test_a_day_is_one_of_the_business(limited: Limiting) -> None:
     limits = UsageLimits(time_zone="Asia/Jerusalem")
     late = timezone.now().replace(month=7, day=1, hour=21, minute=30)
@@ -130,7 +118,6 @@ def test_a_day_is_one_of_the_business(limited: Limiting) -> None:
     )
 
 
-@pytest.mark.django_db
 def test_a_turn_that_is_tried_again_still_tells(limited: Limiting) -> None:
     world = limited(model_calls_per_day=1)
     world.say(CLIENT, "one")
@@ -141,19 +128,9 @@ def test_a_turn_that_is_tried_again_still_tells(limited: Limiting) -> None:
     assert sent(world)[-1].startswith(POLITE)
 
 
-@pytest.mark.django_db
 def test_callers_of_the_api_are_told_each_time(limited: Limiting) -> None:
     world = limited(model_calls_per_day=1)
-    replies = [
-        talk(
-            whatsapp_chat=CLIENT,
-            content="Hi",
-            dependencies=world.dependencies,
-            rules=world.rules,
-            now=timezone.now(),
-        ).reply
-        for _ in range(3)
-    ]
+    replies = [world.talk("Hi").reply for _ in range(3)]
     assert replies[0] == "answer to: Hi"
     assert all(reply.startswith(POLITE) for reply in replies[1:])
 
@@ -163,10 +140,7 @@ def summing(world: World, limited: Limiting, **limits: Any) -> None:
     limited(**limits)
 
 
-@pytest.mark.django_db
-def test_summaries_count_and_are_made_of_excerpts_beyond_a_limit(
-    world: World, limited: Limiting
-) -> None:
+def test_summaries_count_and_are_excerpts_beyond_a_limit(world: World, limited: Limiting) -> None:
     summing(world, limited, model_calls_per_day=2)
     world.say(CLIENT, "I would like a table for four")
     assert world.sum_up(CLIENT) == 1
@@ -179,7 +153,6 @@ def test_summaries_count_and_are_made_of_excerpts_beyond_a_limit(
     assert sorted(made_by) == ["extractive", "scripted"]
 
 
-@pytest.mark.django_db
 def test_in_a_busy_hour_summaries_dont_ask_the_model(world: World, limited: Limiting) -> None:
     summing(world, limited, messages_per_hour=2)
     for text in ("I would like a table", "for four", "at eight"):
@@ -206,9 +179,7 @@ def test_workers_at_once_never_pass_the_calls_together(limited: Limiting) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_call_that_waited_is_refused_by_the_limit_that_was_reached_meanwhile(
-    limited: Limiting,
-) -> None:
+def test_a_call_that_waited_is_refused_by_a_limit_reached_meanwhile(limited: Limiting) -> None:
     world = limited(daily_budget=Decimal(280))
     world.receive(message_from(CLIENT, "one"))
     chat, limits = world.chat(CLIENT), world.dependencies.limits
@@ -226,17 +197,15 @@ def test_a_call_that_waited_is_refused_by_the_limit_that_was_reached_meanwhile(
     assert refused.result() == "limit_budget"
 
 
-@pytest.mark.django_db
 def test_a_call_that_fails_counts_and_costs_no_tokens(limited: Limiting) -> None:
     world = limited(model_calls_per_day=5)
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel([LookupError()]))
+    world.use(chat_model=ScriptedChatModel([LookupError()]))
     world.say(CLIENT, "Hi")
     used = UsageDay.objects.get()
     # A fault of ours is tried twice.
     assert (used.model_calls, used.tokens) == (2, 0)
 
 
-@pytest.mark.django_db
 def test_both_chats_of_one_person_count_as_one(limited: Limiting) -> None:
     world = limited(model_calls_per_day=3, messages_per_hour=4)
     for chat in (CLIENT, CLIENT, OTHER_CLIENT):

@@ -10,8 +10,7 @@ from sessions_app.extraction.extract import Extractor, chat_learn
 from sessions_app.limits.intake import MAX_LENGTH, UsageLimits, folded, word_for
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatAccess, ExtractionWork, InboundDelivery, Message
-from tests.limits.conftest import Limiting
-from tests.limits.seen import audited, calls, ends, sent
+from tests.limits.conftest import Limiting, audited, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
@@ -19,7 +18,6 @@ OFF = "The assistant is off for you"
 DEFAULT = UsageLimits()
 
 
-@pytest.mark.django_db
 def test_a_lone_stop_stops_it_with_one_confirmation(world: World) -> None:
     world.say(CLIENT, "Hi")
     (confirmation,) = world.say(CLIENT, "Stop!")
@@ -33,7 +31,6 @@ def test_a_lone_stop_stops_it_with_one_confirmation(world: World) -> None:
     assert audited("chat.opt_out", "chat.opt_in") == ["chat.opt_out"]
 
 
-@pytest.mark.django_db
 def test_what_they_write_meanwhile_reaches_no_model_memory_or_search(world: World) -> None:
     world.say(CLIENT, "stop")
     world.say(CLIENT, "My secret is walnut")
@@ -47,7 +44,6 @@ def test_what_they_write_meanwhile_reaches_no_model_memory_or_search(world: Worl
     assert audited("chat.opt_out", "chat.opt_in") == ["chat.opt_out", "chat.opt_in"]
 
 
-@pytest.mark.django_db
 def test_in_hebrew(world: World) -> None:
     (confirmation,) = world.say(CLIENT, "עצור.")
     assert confirmation.startswith("העוזר כבוי עבורך")
@@ -58,7 +54,6 @@ def test_in_hebrew(world: World) -> None:
     assert world.say(CLIENT, "שלום") == ["answer to: שלום"]
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "text",
     [
@@ -74,7 +69,6 @@ def test_a_sentence_with_such_a_word_is_a_normal_message(world: World, text: str
     assert not ChatAccess.objects.filter(opted_out_at__isnull=False).exists()
 
 
-@pytest.mark.django_db
 def test_what_is_stored_can_still_be_seen_taken_and_erased(world: World) -> None:
     world.remember(CLIENT, "I like tea")
     world.say(CLIENT, "stop")
@@ -83,7 +77,6 @@ def test_what_is_stored_can_still_be_seen_taken_and_erased(world: World) -> None
     assert calls(world) == 0
 
 
-@pytest.mark.django_db
 def test_messages_that_wait_are_not_answered_after_stop(world: World) -> None:
     world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "stop"))
     world.work()
@@ -91,7 +84,6 @@ def test_messages_that_wait_are_not_answered_after_stop(world: World) -> None:
     assert [text[: len(OFF)] for text in sent(world)] == [OFF]
 
 
-@pytest.mark.django_db
 def test_nothing_more_is_learned_from_a_person_who_stopped_it(world: World) -> None:
     world.say(CLIENT, "I like tea")
     ExtractionWork.objects.create(turn=world.chat(CLIENT).turns.get())
@@ -107,7 +99,6 @@ def test_nothing_more_is_learned_from_a_person_who_stopped_it(world: World) -> N
     assert (work.due, work.outcome) == (False, "not learned from: the chat isn't answered")
 
 
-@pytest.mark.django_db
 def test_the_owner_and_groups_are_exempt(world: World) -> None:
     assert world.say(GODFATHER, "stop") == ["answer to: stop"]
     world.with_rules(group_policy="always")
@@ -117,7 +108,6 @@ def test_the_owner_and_groups_are_exempt(world: World) -> None:
     assert not ChatAccess.objects.filter(opted_out_at__isnull=False).exists()
 
 
-@pytest.mark.django_db
 def test_paused_by_staff_the_person_can_still_stop_it(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
@@ -125,7 +115,6 @@ def test_paused_by_staff_the_person_can_still_stop_it(world: World, desk: Desk) 
     assert confirmation.startswith(OFF)
 
 
-@pytest.mark.django_db
 def test_with_memory_off_too(world: World) -> None:
     world.with_rules(memory_enabled=False)
     (confirmation,) = world.say(CLIENT, "stop")
@@ -134,7 +123,6 @@ def test_with_memory_off_too(world: World) -> None:
     assert InboundDelivery.objects.filter(raw__isnull=False).count() == 0
 
 
-@pytest.mark.django_db
 def test_words_of_the_settings(limited: Limiting) -> None:
     world = limited(stop_words=["leave me alone"], start_words=["come back"])
     assert world.say(CLIENT, "stop") == ["answer to: stop"]
@@ -142,7 +130,6 @@ def test_words_of_the_settings(limited: Limiting) -> None:
     assert confirmation.endswith("write: come back")
 
 
-@pytest.mark.django_db
 def test_stop_and_start_again_and_again_are_bounded(limited: Limiting) -> None:
     world = limited(messages_per_hour=2)
     for _ in range(4):
@@ -152,7 +139,6 @@ def test_stop_and_start_again_and_again_are_bounded(limited: Limiting) -> None:
     assert len(sent(world)) == 5
 
 
-@pytest.mark.django_db
 def test_whoever_stopped_it_in_one_chat_has_stopped_it_in_both(world: World) -> None:
     world.say(CLIENT, "Hi")
     world.say(OTHER_CLIENT, "stop")

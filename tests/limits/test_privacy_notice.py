@@ -6,8 +6,7 @@ import pytest
 
 from sessions_app.models import AssistantProfile, ChatAccess, Turn
 from sessions_app.models.turns import TurnState
-from tests.limits.conftest import Limiting
-from tests.limits.seen import sent
+from tests.limits.conftest import Limiting, sent
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -20,10 +19,6 @@ def noticed(world: World) -> World:
         pk=1, defaults={"privacy_notice_en": ENGLISH, "privacy_notice_he": HEBREW}
     )
     return world
-
-
-def test_by_default_the_first_answer_is_the_answer_alone(world: World) -> None:
-    assert world.say(CLIENT, "Hi") == ["answer to: Hi"]
 
 
 def test_it_stands_before_the_first_answer_and_no_other(noticed: World) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.api.conftest import token as token
 from tests.mcp.clients import Doorway
 from tests.processes.installation import Installation
 from tests.processes.waiting import wait_until

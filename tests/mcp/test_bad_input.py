@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,14 +11,15 @@ from hypothesis import strategies as st
 
 from memories_app.models import Memory
 from sessions_app.mcp.tools import TOOLS
+from tests.api.calling import make_token
 from tests.mcp.rpc import ADDRESS, Rpc
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def rpc(token: Callable[..., str]) -> Rpc:
-    return Rpc(token())
+def rpc() -> Rpc:
+    return Rpc(make_token())
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,7 @@ def test_what_is_no_message_is_an_error_of_json_rpc(body: bytes, rpc: Rpc) -> No
         ("tools/call", {"name": "recall\0", "arguments": {}}, -32602),
     ],
 )
-def test_wrong_calls_are_errors_of_the_protocol(
-    method: str, params: Any, code: int, rpc: Rpc
-) -> None:
+def test_wrong_calls_are_protocol_errors(method: str, params: Any, code: int, rpc: Rpc) -> None:
     assert rpc.ask(method, params)["error"]["code"] == code
 
 
@@ -111,9 +109,7 @@ def test_wrong_calls_are_errors_of_the_protocol(
         ("load_document", {"category": "context", "identifier": "a", "archived": "no"}, "archived"),
     ],
 )
-def test_wrong_arguments_are_told_with_their_place(
-    name: str, arguments: Any, says: str, rpc: Rpc
-) -> None:
+def test_wrong_arguments_are_told_by_place(name: str, arguments: Any, says: str, rpc: Rpc) -> None:
     assert says in rpc.refusal(name, arguments)
     assert not Memory.objects.exists()
 
@@ -163,9 +159,7 @@ def test_a_body_above_three_megabytes_is_413(rpc: Rpc) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "PATCH", "OPTIONS"])
-def test_there_are_no_sessions_and_no_streams_so_that_only_post_is_allowed(
-    method: str, rpc: Rpc
-) -> None:
+def test_without_sessions_and_streams_only_post_is_allowed(method: str, rpc: Rpc) -> None:
     answer = rpc.api.call(method, ADDRESS, **rpc.headers)
     assert answer.status_code == 405
     assert answer["Allow"] == "POST"

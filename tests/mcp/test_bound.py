@@ -3,7 +3,6 @@ ids and names it is given."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.conversations.facade import token_chats
 from sessions_app.mcp.server import instructions_for
 from sessions_app.mcp.tools import TOOLS
-from tests.api.calling import Api
-from tests.api.conftest import make_token
+from tests.api.calling import Api, api_with, make_token
 from tests.api.test_bound import Place, fingerprint
 from tests.api.test_bound import town as town
 from tests.mcp.rpc import Rpc, everything
@@ -45,7 +43,7 @@ def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def carded(town: list[Place]) -> list[Place]:
     """The town, with a card of each session."""
-    api = Api(make_token())
+    api = api_with()
     for place in town:
         assert api.post(f"sessions/{place.session_id}/card/").status_code == 201
     return town
@@ -55,15 +53,13 @@ def carded(town: list[Place]) -> list[Place]:
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_no_tool_shows_or_changes_another_chat(
-    data: st.DataObject, carded: list[Place], token: Callable[..., str]
-) -> None:
+def test_no_tool_shows_or_changes_another_chat(data: st.DataObject, carded: list[Place]) -> None:
     town = carded
     own = data.draw(st.sets(st.sampled_from(range(len(town))), min_size=1, max_size=2), "bound to")
     name = data.draw(st.sampled_from(sorted(TOOLS)), "tool")
     target = town[data.draw(st.sampled_from(range(len(town))), "of")]
     named = data.draw(st.sampled_from([None, *town]), "names")
-    rpc = Rpc(token(chat_ids=[town[number].chat_id for number in own]))
+    rpc = Rpc(make_token(chat_ids=[town[number].chat_id for number in own]))
     strangers = [place for number, place in enumerate(town) if number not in own]
     before = fingerprint(strangers)
     given_arguments = arguments(name, target, named)
@@ -83,11 +79,9 @@ def test_no_tool_shows_or_changes_another_chat(
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-def test_each_tool_answers_within_reach_and_refuses_beyond(
-    name: str, carded: list[Place], token: Callable[..., str]
-) -> None:
+def test_each_tool_answers_within_reach_and_refuses_beyond(name: str, carded: list[Place]) -> None:
     own, other = carded[0], carded[1]
-    rpc = Rpc(token(chat_ids=[own.chat_id]))
+    rpc = Rpc(make_token(chat_ids=[own.chat_id]))
     beyond = rpc.call(name, arguments(name, other, other))
     if name == "list_sessions":
         assert beyond["structuredContent"]["results"] == []
@@ -97,19 +91,17 @@ def test_each_tool_answers_within_reach_and_refuses_beyond(
     assert within.get("isError", False) is (name in ("save_document", "load_document")), within
 
 
-def test_a_context_is_refused_by_the_id_of_another_chats_session_too(
-    carded: list[Place], token: Callable[..., str]
-) -> None:
+def test_a_context_is_refused_by_the_id_of_another_chats_session_too(carded: list[Place]) -> None:
     own, other = carded[0], carded[1]
-    rpc = Rpc(token(chat_ids=[own.chat_id]))
+    rpc = Rpc(make_token(chat_ids=[own.chat_id]))
     assert rpc.told("get_context", arguments("get_context", own, None))["messages"]
     denied = rpc.refusal("get_context", arguments("get_context", other, None))
     assert denied == f"There is no session {other.session_id}."
 
 
-def test_an_assistant_of_one_chat_needs_no_name(token: Callable[..., str]) -> None:
+def test_an_assistant_of_one_chat_needs_no_name() -> None:
     chat = "15550100123@c.us"
-    secret = token("read", "write", chat_ids=token_chats([chat]))
+    secret = make_token("read", "write", chat_ids=token_chats([chat]))
     rpc = Rpc(secret)
     made = rpc.call("remember", {"content": "TestCorp pays in 30 days"})["structuredContent"]
     assert (made["whatsapp_chat"], made["visibility"]) == (chat, "chat")
@@ -118,10 +110,10 @@ def test_an_assistant_of_one_chat_needs_no_name(token: Callable[..., str]) -> No
     assert "30 days" in found["messages"][0]["content"]
 
 
-def test_an_assistant_is_told_its_chats(token: Callable[..., str]) -> None:
+def test_an_assistant_is_told_its_chats() -> None:
     names = ["15550100123@c.us", "15550100456@c.us"]
     for chosen in (names[:1], names):
         ids = token_chats(chosen)
-        said = instructions_for(caller_with(token("read", chat_ids=ids)))
+        said = instructions_for(caller_with(make_token("read", chat_ids=ids)))
         assert all(name in said for name in chosen)
-    assert "Your chat" not in instructions_for(caller_with(token("read")))
+    assert "Your chat" not in instructions_for(caller_with(make_token("read")))

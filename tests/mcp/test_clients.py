@@ -99,9 +99,7 @@ def test_a_bound_token_never_sees_another_chat(
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_two_clients_at_once_do_not_disturb_each_other(
-    transport: str, doorway: Doorway, secret: Callable[..., str]
-) -> None:
+def test_two_clients_at_once(transport: str, doorway: Doorway, secret: Callable[..., str]) -> None:
     key = secret()
 
     async def visit(client: Client, chat: str) -> None:
@@ -274,9 +272,7 @@ def configurations(document: str) -> list[dict[str, Any]]:
     return [block["mcpServers"]["whatsapp-memory"] for block in found]
 
 
-def test_the_configurations_that_the_documents_show_work(
-    doorway: Doorway, secret: Callable[..., str]
-) -> None:
+def test_the_documented_configurations_work(doorway: Doorway, secret: Callable[..., str]) -> None:
     stdio, http = configurations("docs/mcp.md")
     key = secret()
 

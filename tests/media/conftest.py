@@ -130,5 +130,5 @@ def kept_files(world: World, data: Path, bucket: S3Server | None) -> Iterator[Fi
             providers=dict.fromkeys(("cloud", "green", "console"), provider),
             max_bytes=100_000,
         )
-        world.dependencies = replace(world.dependencies, media=dependencies.storage)
+        world.use(media=dependencies.storage)
         yield Files(world, graph, dependencies, data / "media", bucket)

@@ -10,13 +10,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.media_storage.bucket import Bucket, BucketStorage
 from memoryproject.foundation.leases import leases_sweep
-from memoryproject.foundation.process.narrowing import present
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.models import ForgetReceipt, MediaFile
 from sessions_app.sweeps import leased_kinds
 from sessions_app.tasks import drop_old_media
@@ -53,13 +50,8 @@ def impatient(server: S3Server, folder: Path) -> BucketStorage:
 
 
 def forget(files: Files, row: MediaFile, callbacks: Any) -> ForgetReceipt:
-    dependencies = ForgetDependencies(
-        embedder=WordLlamaEmbedder(), chat_memory=files.world.rules.chat_memory
-    )
     with callbacks(execute=True):
-        receipt = object_forget(
-            kind="message", object_id=present(row.message_id), dependencies=dependencies
-        )
+        receipt = files.world.forget("message", row.message_id)
     # It is asked before anybody is told that the file is forgotten.
     assert files.bucket is not None
     assert "DELETE" in {each.method for each in files.bucket.requests}
@@ -116,9 +108,7 @@ def test_the_page_says_that_the_storage_does_not_answer(
     assert client.get(address(row)).status_code == 200
 
 
-def test_the_page_of_an_object_that_is_gone_is_not_found(
-    in_bucket: Files, server: S3Server
-) -> None:
+def test_the_page_of_an_object_now_gone_is_not_found(in_bucket: Files, server: S3Server) -> None:
     row = in_bucket.fetch(in_bucket.send())
     in_bucket.storage.remove([str(row.pk)])
     assert reader().get(address(row)).status_code == 404

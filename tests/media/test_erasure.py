@@ -8,16 +8,14 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.leases import leases_sweep
-from memoryproject.foundation.rest_kit.models import SCOPES
-from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.preview import preview_make
 from sessions_app.forgetting.runs import run_confirm, run_draft, run_work
 from sessions_app.models import ForgetReceipt, ForgetRun, MediaFile, Turn
 from sessions_app.sweeps import leased_kinds
-from tests.api.calling import Api
+from tests.api.calling import Api, api_with
 from tests.loopback.s3_server import S3Server
 from tests.media.conftest import PNG, Files
 from tests.media.test_quota import fetch_all, say_picture
@@ -28,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def api(transactional_db: None) -> Api:
-    return Api(token_create(name="t", scopes=SCOPES, actor=COMMAND_LINE).secret)
+    return api_with()
 
 
 @pytest.fixture

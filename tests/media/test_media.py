@@ -13,12 +13,9 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
-from memoryproject.foundation.process.narrowing import present
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.facade import media_abandoned, media_drop, media_fetch, ordered_files_remove
 from sessions_app.models import MediaFile
 from sessions_app.tasks import drop_old_media
@@ -29,6 +26,8 @@ from tests.world import CLIENT, NUMBER_ID
 
 pytestmark = pytest.mark.django_db
 
+# Of what happens before anything is put there it makes no difference where files are kept.
+ANYWHERE = pytest.mark.parametrize("files", ["folder"], indirect=True)
 PDF = b"%PDF-1.7 " + b"x" * 2000
 OGG = b"OggS" + bytes(range(200))
 
@@ -78,12 +77,6 @@ def test_it_is_shown_in_the_conversation_and_each_view_is_on_record(files: Files
     assert AuditEvent.objects.filter(action="conversation.read").count() == before + 1
 
 
-def test_who_may_not_view_messages_sees_no_file(files: Files) -> None:
-    row = files.fetch(files.send())
-    assert staff_with("sessions_app.view_chat").get(address(row)).status_code == 403
-    assert Client().get(address(row)).status_code == 302
-
-
 def test_a_player_asks_for_ranges(files: Files) -> None:
     row = files.fetch(files.send(OGG, kind="voice"))
     client = reader()
@@ -112,6 +105,7 @@ def test_a_document_is_downloaded_under_its_name(files: Files) -> None:
     assert answer["Content-Disposition"].startswith("attachment")
 
 
+@ANYWHERE
 @pytest.mark.parametrize(
     ("content", "changes", "code", "words"),
     [
@@ -131,6 +125,7 @@ def test_what_may_not_be_kept_is_refused(
     assert client.get(address(row)).status_code == 404
 
 
+@ANYWHERE
 def test_a_file_that_whatsapp_no_longer_has(files: Files) -> None:
     row = files.send()
     files.graph.files.clear()
@@ -138,6 +133,7 @@ def test_a_file_that_whatsapp_no_longer_has(files: Files) -> None:
     assert "no longer has the file" in conversation(files, reader())
 
 
+@ANYWHERE
 def test_a_failure_is_tried_again_later_and_not_before(files: Files) -> None:
     row = files.send()
     files.graph.fail_next_get(Fault(answer=Answer(503, {})))
@@ -151,6 +147,7 @@ def test_a_failure_is_tried_again_later_and_not_before(files: Files) -> None:
     assert files.fetch(row).state == "stored"
 
 
+@ANYWHERE
 def test_a_failure_that_lasts_is_given_up(files: Files) -> None:
     row = files.send()
     for _ in range(5):
@@ -167,6 +164,7 @@ def test_a_disk_that_takes_nothing_leaves_it_for_later(files: Files) -> None:
     assert (row.state, row.error_code) == ("pending", "storage")
 
 
+@ANYWHERE
 def test_a_redirect_to_another_network_is_refused(files: Files) -> None:
     row = files.send()
     away = Answer(302, {}, {"Location": "http://10.0.0.1/secret"})
@@ -174,17 +172,10 @@ def test_a_redirect_to_another_network_is_refused(files: Files) -> None:
     assert files.fetch(row).state == "refused"
 
 
-def test_forgetting_takes_the_file_and_counts_it(
-    files: Files, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_forgetting_takes_the_file(files: Files, django_capture_on_commit_callbacks: Any) -> None:
     row = files.fetch(files.send())
-    dependencies = ForgetDependencies(
-        embedder=WordLlamaEmbedder(), chat_memory=files.world.rules.chat_memory
-    )
     with django_capture_on_commit_callbacks(execute=True):
-        receipt = object_forget(
-            kind="message", object_id=present(row.message_id), dependencies=dependencies
-        )
+        receipt = files.world.forget("message", row.message_id)
     assert receipt.swept["media files"] == 1
     files.remove_queued()
     assert files.kept() == {}
@@ -208,7 +199,7 @@ def test_a_file_whose_message_goes_meanwhile_is_not_kept(files: Files) -> None:
     assert files.kept() == {}
 
 
-def test_what_the_sender_deletes_is_removed(
+def test_what_its_sender_deletes_goes(
     files: Files, django_capture_on_commit_callbacks: Any
 ) -> None:
     row = files.fetch(files.send())
@@ -270,6 +261,7 @@ def test_a_message_that_is_forgotten_while_its_file_is_put_leaves_none(files: Fi
     assert not MediaFile.objects.exists()
 
 
+@ANYWHERE
 def test_where_files_are_not_kept_none_is_asked_for(files: Files, settings: Any) -> None:
     settings.MEDIA_RETENTION_DAYS = 0
     files.world.say(CLIENT, "hello")

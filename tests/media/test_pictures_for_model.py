@@ -15,13 +15,11 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
 from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.media.dependencies import build_media_dependencies, media_request
 from sessions_app.media.facade import media_drop, media_fetch
 from sessions_app.models import AnswerTrial, Chat, MediaFile, Message, Turn, TurnReplay
@@ -41,8 +39,7 @@ def seeing(world: World, settings: Any, tmp_path: Path) -> World:
     settings.DATA_DIR = tmp_path
     world.with_rules(fetch_media=media_request)
     world.with_answer_rules(sees_pictures=True)
-    world.dependencies = replace(
-        world.dependencies,
+    world.use(
         media=FolderStorage(tmp_path / "media"),
         files=FileDependencies(folder=tmp_path / "documents", extractor=SandboxExtractor()),
     )
@@ -126,7 +123,7 @@ def test_a_model_that_refuses_pictures_is_asked_without_them(world: World) -> No
             raise ChatModelError("no image input", permanent=True)
         return "I can't see it. What is it?"
 
-    world.dependencies = replace(world.dependencies, chat_model=ScriptedChatModel(answer))
+    world.use(chat_model=ScriptedChatModel(answer))
     show(world, "Look")
     world.work()
     assert world.provider.sent[-1].text == "I can't see it. What is it?"
@@ -142,9 +139,7 @@ def test_where_memory_is_off_it_is_seen_and_nothing_is_kept(world: World, tmp_pa
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_the_replay_names_the_message_and_holds_no_bytes(
-    world: World, admin_client: Client
-) -> None:
+def test_the_replay_names_the_message_and_has_no_bytes(world: World, admin_client: Client) -> None:
     show(world, "Is this the vase?", JPEG, kept=True)
     world.work()
     message = Message.objects.get(kind="image")
@@ -161,11 +156,8 @@ def test_forgetting_the_message_clears_the_reference_and_the_file(
     show(world, "Is this the azalea?", kept=True)
     world.work()
     message = Message.objects.get(kind="image")
-    dependencies = ForgetDependencies(
-        embedder=WordLlamaEmbedder(), chat_memory=world.rules.chat_memory
-    )
     with django_capture_on_commit_callbacks(execute=True):
-        receipt = object_forget(kind="message", object_id=message.pk, dependencies=dependencies)
+        receipt = world.forget("message", message.pk)
     assert receipt.swept["media files"] == 1
     assert str(message.pk) not in json.dumps(TurnReplay.objects.get().prompt)
     assert list((tmp_path / "media").glob("*")) == []
@@ -174,22 +166,8 @@ def test_forgetting_the_message_clears_the_reference_and_the_file(
 def test_a_trial_shows_another_model_the_same_picture(world: World) -> None:
     show(world, "Is this the vase?", kept=True)
     world.work()
-    turn = Turn.objects.latest("id")
-    trial = trial_start(
-        turn_id=turn.pk,
-        trial_id=uuid4(),
-        wanted=TrialWanted(model="other"),
-        user=User.objects.create(username="dana"),
-        actor=SYSTEM,
-        models=["other"],
-        enqueue=lambda _key: None,
-        now=timezone.now(),
-    )
     other = ScriptedChatModel(lambda _request: "A vase.", name="other")
-    state = trial_run(
-        trial_id=trial.pk, dependencies=world.dependencies, model_named=lambda _name: other
-    )
-    assert state == "done"
+    assert tried(world, Turn.objects.latest("id"), other).state == "done"
     (request,) = other.requests
     assert [each.content for line in request.messages for each in line.pictures] == [PNG]
 
@@ -208,18 +186,18 @@ def test_the_page_of_trials_says_that_a_picture_is_no_longer_kept(
     assert "Models are shown no pictures now" in admin_client.get(page).content.decode()
     settings.MODEL_SEES_PICTURES = True
 
-    seeing = tried(world, turn, "A vase.")
+    seeing = tried(world, turn)
     assert seeing.unseen_pictures == 0
     assert world.dependencies.media is not None
     media_drop(world.dependencies.media, before=timezone.now())
     assert gone in admin_client.get(page).content.decode()
-    blind = tried(world, turn, "Which vase?")
+    blind = tried(world, turn)
     assert blind.unseen_pictures == 1
     shown = admin_client.get(page).content.decode()
     assert shown.count("Made without 1 picture that the answer saw.") == 1
 
 
-def tried(world: World, turn: Turn, answer: str) -> AnswerTrial:
+def tried(world: World, turn: Turn, model: ScriptedChatModel | None = None) -> AnswerTrial:
     """A trial of an answer by another model, made."""
     user, _ = User.objects.get_or_create(username="dana")
     trial = trial_start(
@@ -232,7 +210,7 @@ def tried(world: World, turn: Turn, answer: str) -> AnswerTrial:
         enqueue=lambda _key: None,
         now=timezone.now(),
     )
-    other = ScriptedChatModel(lambda _request: answer, name="other")
+    other = model or ScriptedChatModel(lambda _request: "A vase.", name="other")
     trial_run(trial_id=trial.pk, dependencies=world.dependencies, model_named=lambda _name: other)
     trial.refresh_from_db()
     return trial

@@ -19,7 +19,7 @@ from sessions_app.media.facade import MediaQuota, bytes_used, media_fetch
 from sessions_app.models import ChatAccess, ChatPause, MediaFile, Message, Turn, UsageDay
 from tests.dashboard.staff import staff_with
 from tests.media.conftest import PNG, Files
-from tests.media.test_media import conversation, reader
+from tests.media.test_media import ANYWHERE, conversation, reader
 from tests.threads import at_once
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT
 
@@ -59,6 +59,7 @@ def assert_not_kept(files: Files, code: str, words: str) -> None:
     assert words in conversation(files, reader())
 
 
+@ANYWHERE
 def test_a_chat_at_its_limit_of_the_hour_sends_files_in_vain(files: Files) -> None:
     limit(files, messages_per_hour=1)
     for _ in range(4):
@@ -70,6 +71,7 @@ def test_a_chat_at_its_limit_of_the_hour_sends_files_in_vain(files: Files) -> No
     assert "The chat has reached its messages an hour" in conversation(files, reader())
 
 
+@ANYWHERE
 @pytest.mark.parametrize(
     ("limits", "used", "code"),
     [
@@ -78,7 +80,7 @@ def test_a_chat_at_its_limit_of_the_hour_sends_files_in_vain(files: Files) -> No
         ({"daily_budget": Decimal(1)}, {"cost": Decimal(1)}, "limit_budget"),
     ],
 )
-def test_a_chat_at_its_limit_of_the_day(
+def test_a_chat_at_its_limit(
     files: Files, limits: dict[str, Any], used: dict[str, Any], code: str
 ) -> None:
     files.world.say(CLIENT, "hello")
@@ -89,17 +91,20 @@ def test_a_chat_at_its_limit_of_the_day(
     assert_not_kept(files, code, "The file was not kept: The")
 
 
+@ANYWHERE
 def test_a_chat_that_staff_have_not_allowed(files: Files) -> None:
     limit(files, allow_list_only=True)
     say_picture(files)
     assert_not_kept(files, "chat_not_allowed", "Only chats that staff allow")
 
 
+@ANYWHERE
 def test_a_message_that_came_too_late(files: Files) -> None:
     say_picture(files, timestamp=timezone.now() - timedelta(hours=30))
     assert_not_kept(files, "too_old", "came too late to be answered")
 
 
+@ANYWHERE
 @pytest.mark.parametrize("access", [{"standing": "blocked"}, {"opted_out_at": timezone.now()}])
 def test_a_blocked_chat_and_one_that_has_stopped(files: Files, access: dict[str, Any]) -> None:
     files.world.say(CLIENT, "hello")

@@ -133,9 +133,7 @@ def test_load_in_context_takes_the_newest_date_or_the_one_that_is_named(place: P
         ("[" * 100_000, ["content: is nested deeper"]),
     ],
 )
-def test_wrong_content_is_refused_with_all_its_failures(
-    place: Place, content: str, told: list[str]
-) -> None:
+def test_all_wrong_content_is_told_of(place: Place, content: str, told: list[str]) -> None:
     place.save("context", "good", notes="good")
     refused = place.run("save", "--category", "context", "--identifier", "x", "--content", content)
     assert (refused.code, refused.out) == (1, "")

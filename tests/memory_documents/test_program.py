@@ -70,9 +70,7 @@ def test_exit_codes(
     assert bool(out) is (code == 0)
 
 
-def test_options_for_all_actions_may_stand_before_the_action(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_options_may_stand_before_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     root = str(tmp_path / "memory")
     save = ["save", "--category", "context", "--identifier", "x", "--content", "{}"]
     for arguments in (["--root", root, "--json", *save], ["--json", *save, "--root", root]):
@@ -83,9 +81,7 @@ def test_options_for_all_actions_may_stand_before_the_action(
 
 @pytest.mark.processes
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-def test_a_document_is_printed_as_it_is_stored_whatever_the_terminal(
-    tmp_path: Path, encoding: str
-) -> None:
+def test_a_document_is_printed_as_stored_on_any_terminal(tmp_path: Path, encoding: str) -> None:
     save(tmp_path, "decisions", "שלום", '{"rationale": "שלום 🙂 é"}')
     ran = subprocess.run(
         command(tmp_path, "load", "--category", "decisions", "--identifier", "שלום"),

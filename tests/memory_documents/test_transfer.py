@@ -57,9 +57,7 @@ def test_from_tree_to_tree(make_place: Any, tmp_path: Path) -> None:
     assert files_below(tmp_path / "copy") == files_below(tree.root)
 
 
-def test_files_of_another_program_go_through_the_database_unchanged(
-    database: Place, tmp_path: Path
-) -> None:
+def test_files_of_other_programs_are_left_unchanged(database: Place, tmp_path: Path) -> None:
     value = document("context", content={"notes": "x", "more": [1.50, 1e3]}, version=3)
     raw = json.dumps(value, separators=(",", ":")).encode() + b"\r\n"
     written(tmp_path / "in", "context/2025-11-25-feature-auth.json", raw)
@@ -149,9 +147,7 @@ def test_a_broken_file_at_the_goal_is_left_alone(database: Place, tmp_path: Path
 
 
 @pytest.mark.parametrize("goal", ["database", "tree"])
-def test_what_was_archived_since_is_not_brought_back(
-    db: None, make_place: Any, tmp_path: Path, goal: str
-) -> None:
+def test_what_was_archived_stays_so(db: None, make_place: Any, tmp_path: Path, goal: str) -> None:
     source, target = make_place("source"), make_place(goal)
     source.save("handoffs", "task", task="one")
     source.save("handoffs", "task-2", task="two")
@@ -184,7 +180,7 @@ def test_it_tells_how_far_it_is(database: Place, make_place: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", ["database", "tree"])
-def test_many_documents_take_no_more_memory_than_few(
+def test_many_documents_take_no_memory(
     db: None, make_place: Any, tmp_path: Path, goal: str
 ) -> None:
     def peak(count: int) -> int:

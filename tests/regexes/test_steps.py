@@ -133,9 +133,7 @@ def test_the_steps_grow_no_faster_than_the_text(found: Found) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "method"), made())
-def test_the_steps_of_those_that_are_made_grow_no_faster(
-    pattern: re.Pattern[str], method: str
-) -> None:
+def test_steps_of_those_that_are_made(pattern: re.Pattern[str], method: str) -> None:
     assert on_a_large_stack(lambda: slow_text(pattern, method)) is None
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.checks import CRITICAL, ERROR, WARNING
+from django.db import connection
 
 from memoryproject import checks
-
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.programs import python
 
 
 def test_dep_001_an_old_python_stops_the_start() -> None:
@@ -102,20 +99,8 @@ def test_wrong_settings_are_told_by_the_check(settings: Any) -> None:
 def test_err_integration_002_a_missing_flag_means_off_with_a_warning(tmp_path: Path) -> None:
     """ERR-INTEGRATION-002: said at every start, and the memory system is off."""
     code = "from django.conf import settings; print(settings.ENABLE_MEMORY_SYSTEM)"
-    environment = {
-        **os.environ,
-        "ENABLE_MEMORY_SYSTEM": "",
-        "DATA_DIR": str(tmp_path / "data"),
-        "LOG_DIR": str(tmp_path / "logs"),
-    }
-    done = subprocess.run(
-        [sys.executable, "manage.py", "shell", "-v", "0", "-c", code],
-        cwd=PROJECT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    shell = ("manage.py", "shell", "-v", "0", "-c", code)
+    done = python(*shell, folder=tmp_path, ENABLE_MEMORY_SYSTEM="")
     assert done.stdout.strip() == "False"
     assert "WARNING" in done.stderr
     assert "ENABLE_MEMORY_SYSTEM is not set: the memory system is disabled." in done.stderr
@@ -176,22 +161,21 @@ def test_cookies_are_secure_behind_a_proxy(
     environment: dict[str, str], secure: bool, tmp_path: Path
 ) -> None:
     names = ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "LANGUAGE_COOKIE_SECURE")
-    shown = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            f"from django.conf import settings; print([getattr(settings, n) for n in {names}])",
-        ],
-        env={
-            **os.environ,
-            **environment,
-            "DATA_DIR": str(tmp_path / "data"),
-            "LOG_DIR": str(tmp_path / "logs"),
-            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-        },
-        cwd=PROJECT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    code = f"from django.conf import settings; print([getattr(settings, n) for n in {names}])"
+    shown = python("-c", code, folder=tmp_path, check=True, **environment)
     assert shown.stdout.strip() == str([secure] * 3)
+
+
+# What each connection to the database is set to.
+
+
+@pytest.mark.django_db
+def test_no_connection_compiles_statements_although_the_server_would() -> None:
+    fresh = connection.copy()
+    fresh.settings_dict["OPTIONS"] = {**fresh.settings_dict["OPTIONS"], "options": "-c jit=on"}
+    try:
+        with fresh.cursor() as cursor:
+            cursor.execute("SELECT setting, reset_val FROM pg_settings WHERE name = 'jit'")
+            assert cursor.fetchone() == ("off", "on")
+    finally:
+        fresh.close()

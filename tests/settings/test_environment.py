@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
+import signal
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +36,7 @@ from memoryproject.environment import (
     read_env_file,
     secret_from_file,
 )
+from memoryproject.launch_preparation import write_env_file
 from memoryproject.settings_table import OWN_SETTINGS
 
 # The example file of the original specification, REQ-CONFIG-001.
@@ -175,9 +179,7 @@ def env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
-def test_settings_of_an_env_file_are_read_and_the_environment_wins(
-    env_file: Path, encoding: str
-) -> None:
+def test_settings_of_an_env_file_come_second(env_file: Path, encoding: str) -> None:
     lines = [
         "LINES_PLAIN=a=b",
         "# a comment",
@@ -205,9 +207,7 @@ def test_lines_of_an_env_file_that_are_no_settings_are_errors(env_file: Path) ->
     assert "LINES_QUOTED" not in os.environ
 
 
-def test_an_env_file_that_cannot_be_read_is_an_error_and_a_missing_one_is_none(
-    env_file: Path,
-) -> None:
+def test_an_env_file_that_is_unreadable_is_an_error_a_missing_one_is_none(env_file: Path) -> None:
     errors: list[str] = []
     read_env_file(env_file, errors)
     assert errors == []
@@ -266,9 +266,7 @@ def test_a_broken_file_is_an_error_in_the_log_and_defaults_count(
         ('{"memory": NaN}', "memory"),
     ],
 )
-def test_a_part_that_is_no_object_makes_a_broken_file(
-    tmp_path: Path, content: str, place: str
-) -> None:
+def test_a_part_that_is_no_object_breaks_a_file(tmp_path: Path, content: str, place: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(content)
     notes: list[Note] = []
@@ -318,3 +316,41 @@ def test_a_refused_value_of_the_file_is_not_the_origin_of_the_default() -> None:
         "CLIENT_MAX_TOKENS": "config.json",
         "GODFATHER_PHONE": "default",
     }
+
+
+# The file .env that `make run` writes once.
+
+
+def test_it_is_private_has_fresh_secrets_and_is_never_written_again(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for file in (first, second):
+        write_env_file(file)
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert "ENABLE_MEMORY_SYSTEM=true" in file.read_text()
+    assert first.read_text() != second.read_text()
+
+    first.write_text("MINE=1")
+    write_env_file(first)
+    assert first.read_text() == "MINE=1"
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
+    file = tmp_path / "missing" / ".env"
+    with pytest.raises(CommandError, match="can't be written") as refused:
+        write_env_file(file)
+    assert str(file) in str(refused.value)
+
+
+def test_a_part_of_it_is_not_left_behind(tmp_path: Path) -> None:
+    """A full disk: here, files may have ten bytes."""
+    file = tmp_path / ".env"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
+    try:
+        with pytest.raises(CommandError, match="can't be written"):
+            write_env_file(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert not file.exists()

@@ -6,7 +6,6 @@ import io
 import json
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,10 +62,9 @@ def test_what_the_database_quotes_is_left_out(lines: io.StringIO) -> None:
     assert "ValueError" in line["exc_info"]
 
 
-@pytest.mark.django_db
 def test_the_lines_of_an_answer_name_its_chat_and_turn(world: World, lines: io.StringIO) -> None:
     down = ScriptedChatModel([ChatModelError("the model is down")])
-    world.dependencies = replace(world.dependencies, chat_model=down)
+    world.use(chat_model=down)
     world.say(CLIENT, "Hello")
     turn = Turn.objects.get(message__isnull=False)
     (line,) = [line for line in read(lines) if line["level"] == "ERROR"]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 )
 from memoryproject.staff_site.operations.settings_in_force import value_shown
 from tests.loopback.s3_server import S3Server
-
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.programs import python
 
 
 def check(folder: Path, *, hidden: str = "nothing", **environment: str) -> Any:
@@ -30,28 +26,12 @@ def check(folder: Path, *, hidden: str = "nothing", **environment: str) -> Any:
         "execute_from_command_line(['manage.py', 'check'])\n"
         "assert not sys.modules.get('boto3'), 'slow to import'"
     )
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=PROJECT,
-        env={
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "memoryproject.settings",
-            "DATA_DIR": str(folder / "data"),
-            "LOG_DIR": str(folder / "logs"),
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return python("-c", code, folder=folder, check=False, **environment)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("hidden", ["boto3", "storages"])
-def test_without_the_packages_the_start_says_how_to_install_them(
-    tmp_path: Path, hidden: str
-) -> None:
+def test_without_packages_the_start_says_how_to_install(tmp_path: Path, hidden: str) -> None:
     ended = check(tmp_path, hidden=hidden, MEDIA_STORAGE="s3://files")
     assert ended.returncode != 0
     assert f"the packages for S3 are not installed ({hidden})" in ended.stderr

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,40 +12,14 @@ from django.core.management import load_command_class
 from django.urls import Resolver404, resolve
 
 from memoryproject.checks import SETTINGS
+from tests.programs import PROJECT, python
 
-ROOT = Path(__file__).resolve().parents[2]
 # Packages that are slow to import, and that few commands need.
-SLOW = (
-    "PIL",
-    "boto3",
-    "botocore",
-    "django.test",
-    "docx",
-    "drf_spectacular.generators",
-    "httpcore",
-    "httpx",
-    "huggingface_hub",
-    "jinja2",
-    "lxml",
-    "mcp",
-    "model2vec",
-    "numpy",
-    "openai",
-    "opentelemetry",
-    "phonenumbers",
-    "playwright",
-    "pydantic",
-    "pypdf",
-    "qrcode",
-    "redis",
-    "snowballstemmer",
-    "starlette",
-    "stdnum",
-    "storages",
-    "tokenizers",
-    "uvicorn",
-    "wordllama",
-)
+SLOW = """
+PIL boto3 botocore django.test docx drf_spectacular.generators httpcore httpx huggingface_hub
+jinja2 lxml mcp model2vec numpy openai opentelemetry phonenumbers playwright pydantic pypdf qrcode
+redis snowballstemmer starlette stdnum storages tokenizers uvicorn wordllama
+"""
 # What the process that stays beside the server as long as it runs must not hold.
 NOT_IN_LAUNCHER = ("asyncio", "django", "email", "environ", "http", "psutil", "psycopg", "ssl")
 SETUP = "import django, sys; from django.core import management; django.setup(); "
@@ -57,14 +28,7 @@ SETUP = "import django, sys; from django.core import management; django.setup();
 def imported(code: str, names: Collection[str]) -> list[str]:
     """Which of these modules a new process has after the code."""
     shown = f"print('imported', *sorted(set({list(names)!r}) & set(sys.modules)))"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{code}; {shown}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    ended = python("-c", f"{code}; {shown}")
     first, *found = ended.stdout.splitlines()[-1].split()
     assert first == "imported"
     return found
@@ -80,7 +44,7 @@ def imported(code: str, names: Collection[str]) -> list[str]:
 )
 @pytest.mark.processes
 def test_commands_import_no_slow_package(does: str, needed: set[str]) -> None:
-    assert set(imported(f"{SETUP}{does}", SLOW)) <= needed
+    assert set(imported(f"{SETUP}{does}", SLOW.split())) <= needed
 
 
 # Prints which of some modules are loaded, and what must not be there when processes are forked.
@@ -101,26 +65,16 @@ OF_WORK = ["httpx", "openai.types.chat", "sessions_app.tasks"]
 def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, object]:
     """What a program, which has no database, has loaded when it is ready to fork."""
     wanted = f"WANTED = {[*OF_STAFF, *OF_RECALL, *OF_WORK]!r}"
-    ended = subprocess.run(
-        [sys.executable, "-c", f"{program}\n{wanted}\n{LOADED}"],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "DATA_DIR": str(tmp_path / "data"),
-            "LOG_DIR": str(tmp_path / "logs"),
-            # Nobody listens there.
-            "DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
-            "ENABLE_MEMORY_SYSTEM": "true",
-            "EMBEDDER": "wordllama",
-            "CHAT_MODEL": "openai",
-            "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
-            **environment,
-        },
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    settings = {
+        # Nobody listens there.
+        "DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}",
+        "ENABLE_MEMORY_SYSTEM": "true",
+        "EMBEDDER": "wordllama",
+        "CHAT_MODEL": "openai",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    }
+    code = f"{program}\n{wanted}\n{LOADED}"
+    ended = python("-c", code, folder=tmp_path, check=False, **{**settings, **environment})
     assert ended.returncode == 0, ended.stderr
     found: dict[str, object] = json.loads(ended.stdout.splitlines()[-1])
     return found
@@ -132,9 +86,7 @@ def loaded_by(program: str, tmp_path: Path, **environment: str) -> dict[str, obj
     [("memoryproject.settings", [*OF_STAFF, *OF_RECALL]), ("memoryproject.webhook_settings", [])],
     ids=["web", "webhooks"],
 )
-def test_a_web_server_shares_what_it_serves(
-    tmp_path: Path, settings_module: str, wanted: list[str]
-) -> None:
+def test_a_web_server_shares_it(tmp_path: Path, settings_module: str, wanted: list[str]) -> None:
     """Also after it has built what takes messages in, which names the chat model."""
     program = (
         "import memoryproject.wsgi\n"
@@ -153,7 +105,7 @@ def test_qcluster_does_not_check_the_addresses() -> None:
 
 
 def test_the_webhooks_server_serves_what_the_front_door_sends_there() -> None:
-    caddyfile = (ROOT / "deploy" / "Caddyfile").read_text(encoding="utf-8")
+    caddyfile = (PROJECT / "deploy" / "Caddyfile").read_text(encoding="utf-8")
     (line,) = re.findall(r"@webhooks path (.+)", caddyfile)
     assert line.split() == ["/webhooks/whatsapp/*", "/healthz", "/readyz"]
     for path in ("/webhooks/whatsapp/cloud/", "/webhooks/whatsapp/green/", "/healthz", "/readyz"):

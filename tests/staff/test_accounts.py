@@ -184,9 +184,7 @@ class TestAccounts:
 
     @pytest.mark.parametrize("written", ["{}", "+{}", "{:012d}"])
     @pytest.mark.parametrize("name", ["ada", "boss"])
-    def test_ones_own_is_changed_by_the_page_that_asks_for_the_old_one(
-        self, boss: User, name: str, written: str
-    ) -> None:
+    def test_ones_own_is_changed_by_its_own_page(self, boss: User, name: str, written: str) -> None:
         person("ada", "Administrator")
         client = half_way(name)
         user = User.objects.get(username=name)
@@ -196,9 +194,7 @@ class TestAccounts:
         assert User.objects.get(pk=user.pk).check_password(PASSWORD)
         assert told("user.password") == []
 
-    def test_whether_there_is_a_password_is_told_and_nothing_of_its_hash(
-        self, administrator: Client, boss: User
-    ) -> None:
+    def test_whether_there_is_a_password_is_told(self, administrator: Client, boss: User) -> None:
         without = person("without", "Viewer")
         without.set_unusable_password()
         without.save()

@@ -179,7 +179,5 @@ def reader() -> Client:
     return client
 
 
-def test_so_does_that_of_a_raw_table_for_who_does_not_find_it_in_the_menu(
-    furnished: None, reader: Client
-) -> None:
+def test_so_does_that_of_a_table_that_is_not_in_the_menu(furnished: None, reader: Client) -> None:
     assert wrongly_marked(opened_by(reader, "changelist"), 20) == []

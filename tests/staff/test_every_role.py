@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -19,12 +20,11 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
-from django.urls import URLPattern, URLResolver, get_resolver, resolve, reverse
+from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from memoryproject.staff_site.site import FORM_PAGES
 from tests.staff.expected import BY_WHAT_IS_ASKED, HIDDEN, LISTS, OPEN, PAGES, Page
 from tests.staff.furnish import furnish, rows
-from tests.staff.offered import links, may_post, posts
 from tests.staff.people import person
 from tests.world import new_world
 
@@ -284,3 +284,48 @@ def test_a_page_that_asks_by_itself_is_answered_without_a_page(letter: str) -> N
         address = reverse(f"admin:{label.replace('.', '_')}_changelist")
         answer = client.get(address, headers={"X-Requested-With": "live"})
         assert answer.status_code == (401 if letter == "N" else 403)
+
+
+# What a page offers: where its links lead, and to which addresses its forms post.
+
+
+LINK = re.compile(r'<a\b[^>]*\bhref="([^"#]+)')
+FORM = re.compile(r"<form\b([^>]*)>(.*?)</form>", re.DOTALL)
+BUTTON = re.compile(r'<button\b(?![^>]*type="button")([^>]*)>|<input\b([^>]*type="submit"[^>]*)>')
+
+
+def links(html: str) -> set[str]:
+    return {unescape(found) for found in LINK.findall(html)}
+
+
+def posts(html: str) -> set[str]:
+    """The addresses to which buttons post; "" stands for the page's own."""
+    found = set()
+    for attributes, inside in FORM.findall(html):
+        if 'method="post"' not in attributes.lower():
+            continue
+        action = re.search(r'\saction="([^"]*)"', attributes)
+        for button in BUTTON.findall(inside):
+            own = re.search(r'\sformaction="([^"]*)"', "".join(button))
+            address = own or action
+            found.add(unescape(address[1]) if address else "")
+    return found
+
+
+def may_post(address: str, letter: str) -> bool:
+    """Whether a role may post there, as tests/staff/expected.py says."""
+    try:
+        name = resolve(address).url_name or ""
+    except Resolver404:
+        return True
+    if name in OPEN:
+        return True
+    if name in PAGES:
+        return letter in (PAGES[name].post or "")
+    base, _, what = name.rpartition("_")
+    lists = {label.replace(".", "_"): each for label, each in LISTS.items()}
+    if base not in lists:
+        return False
+    expected = lists[base]
+    may = {"changelist": expected.view, "add": expected.add, "delete": expected.delete}
+    return letter in may.get(what, expected.change)

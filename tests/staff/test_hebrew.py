@@ -117,7 +117,6 @@ def test_nothing_that_is_said_is_missing_in_the_catalogue(tmp_path: Path) -> Non
     }, "run `make messages`, and translate what is new"
 
 
-@pytest.mark.django_db
 def test_a_button_switches_the_language(admin_client: Client) -> None:
     before = admin_client.get("/admin/sessions_app/turn/").content.decode()
     assert '<html lang="en" dir="ltr"' in before
@@ -135,7 +134,6 @@ def test_who_has_a_hebrew_browser_gets_hebrew_before_the_login(client: Client) -
     assert '<html lang="he" dir="rtl"' in page.content.decode()
 
 
-@pytest.mark.django_db
 def test_the_switch_leads_to_no_other_host(admin_client: Client) -> None:
     away = admin_client.post(LANGUAGE, {"language": "he", "next": "https://example.com/"})
     assert away["Location"] == "/"
@@ -172,7 +170,6 @@ def test_every_list_column_and_action_has_a_hebrew_name() -> None:
     assert english == set()
 
 
-@pytest.mark.django_db
 def test_every_empty_list_says_in_hebrew_how_it_fills(admin_client: Client) -> None:
     admin_client.cookies[settings.LANGUAGE_COOKIE_NAME] = "he"
     told = {}
@@ -189,7 +186,6 @@ def test_every_empty_list_says_in_hebrew_how_it_fills(admin_client: Client) -> N
         assert all(re.search("[א-ת]", text) and "Nothing" not in text for text in texts)
 
 
-@pytest.mark.django_db
 def test_what_isnt_there_is_told_in_hebrew_with_the_way_back(admin_client: Client) -> None:
     admin_client.cookies[settings.LANGUAGE_COOKIE_NAME] = "he"
     gone = admin_client.get("/admin/no-such-page/")

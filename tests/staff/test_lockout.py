@@ -129,7 +129,7 @@ def test_the_lock_is_one_event_and_failures_stay_events(client: Client, dana: Us
 
 
 class TestTheCommand:
-    def test_it_sets_one_name_free_from_everywhere_and_no_other(
+    def test_it_sets_one_name_free_everywhere(
         self, client: Client, dana: User, capsys: Any
     ) -> None:
         person("omer")

@@ -10,6 +10,7 @@ from axes.models import AccessAttempt
 from django.test import Client
 from django.urls import reverse
 
+from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.models import ForgetRun
 from tests.dashboard.staff import staff_with
@@ -41,6 +42,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sessions_app_chat_conversation": (CHAT, MESSAGE),
     "sessions_app_chat_viewers": (CHAT, MESSAGE),
     "sessions_app_chat_filters": (CHAT,),
+    "sessions_app_message_media": (MESSAGE,),
     **{f"sessions_app_chat_{each}": (CHAT, REVIEW) for each in ("review", "review_many", "note")},
     "sessions_app_chat_takeover": TAKES_OVER,
     **{
@@ -122,6 +124,14 @@ def test_who_only_sees_a_list_does_nothing_in_it(furnished: None) -> None:
     logins, key = staff_with("dashboard.view_failedlogin", name="noa"), AccessAttempt.objects.get()
     chosen(logins, "/admin/dashboard/failedlogin/", "unlock", key.pk)
     assert AccessAttempt.objects.filter(pk=key.pk).exists()
+    hooks = staff_with("hooks.view_webhookendpoint", "hooks.view_webhookdelivery", name="ron")
+    endpoint, sent = WebhookEndpoint.objects.get(), WebhookDelivery.objects.get()
+    WebhookDelivery.objects.update(state="delivered")
+    for action in ("give_new_secret", "send_test"):
+        chosen(hooks, "/admin/hooks/webhookendpoint/", action, endpoint.pk)
+    chosen(hooks, "/admin/hooks/webhookdelivery/", "send_again", sent.pk)
+    assert WebhookEndpoint.objects.get().secret == endpoint.secret
+    assert [each.state for each in WebhookDelivery.objects.all()] == ["delivered"]
 
 
 @pytest.mark.parametrize("missing", ["sessions_app.view_message", "memories_app.view_memory"])

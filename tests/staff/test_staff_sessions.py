@@ -32,9 +32,7 @@ def be_idle(client: Client, minutes: float) -> None:
 
 
 @pytest.mark.parametrize(("minutes", "words"), [(480, "8 hours"), (45, "45 minutes")])
-def test_idle_for_too_long_leads_to_the_login_with_a_word_and_back(
-    dana: Client, settings: Any, minutes: int, words: str
-) -> None:
+def test_idle_for_too_long(dana: Client, settings: Any, minutes: int, words: str) -> None:
     settings.STAFF_SESSION_MINUTES = minutes
     be_idle(dana, minutes + 1)
     answer = dana.get(f"{PAGE}?q=a")

@@ -19,12 +19,9 @@ from django.utils.translation import gettext
 from memories_app.models import Memory
 from memoryproject.environment import Environment, Integer
 from memoryproject.foundation.audit import findings as audit_report
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.findings import shown_findings
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from memoryproject.foundation.rest_kit.models import SCOPES
-from memoryproject.foundation.rest_kit.tokens import token_create
 from sessions_app.models import (
     ExtractionWork,
     ForgetItem,
@@ -33,7 +30,7 @@ from sessions_app.models import (
     SummaryWork,
     Turn,
 )
-from tests.api.calling import Api
+from tests.api.calling import Api, make_token
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
 from tests.world import CLIENT, World
@@ -211,10 +208,8 @@ def test_what_verifying_found_is_told_in_hebrew() -> None:
 # What isn't a page.
 
 
-@pytest.mark.django_db
 def test_the_api_refuses_in_english_whatever_is_read(world: World) -> None:
-    made = token_create(name="tests", scopes=SCOPES, actor=COMMAND_LINE)
-    api = Api(made.secret, Client(raise_request_exception=False))
+    api = Api(make_token(), Client(raise_request_exception=False))
     api.client.cookies[configured.LANGUAGE_COOKIE_NAME] = "he"
     known = remembered("The office opens at nine")
     hebrew = {"Accept-Language": "he"}

@@ -72,9 +72,7 @@ def backup_codes() -> set[str]:
         (CODE, "code"),
     ],
 )
-def test_wrong_proofs_lock_as_failed_logins_do(
-    logged_in: Client, device: TOTPDevice, address: str, wrong: str
-) -> None:
+def test_wrong_proofs_lock(logged_in: Client, device: TOTPDevice, address: str, wrong: str) -> None:
     """Who finds a session open could guess them there."""
     client = half_way() if address == CODE else logged_in
     changed = {"new_password1": "another-passw0rd-9", "new_password2": "another-passw0rd-9"}
@@ -178,7 +176,7 @@ class TestLoggingIn:
             ("https://evil.example/", "/admin/"),
         ],
     )
-    def test_the_password_leads_to_the_code_and_the_code_in(
+    def test_password_then_code_lead_in(
         self, device: TOTPDevice, asked_for: str, led_to: str
     ) -> None:
         client = Client()
@@ -224,9 +222,7 @@ class TestLoggingIn:
         client.post(CODE, {"code": code_now(begun)})
         assert not is_in(client)
 
-    def test_whoever_was_logged_in_here_before_is_out_and_the_session_is_another(
-        self, device: TOTPDevice
-    ) -> None:
+    def test_who_was_logged_in_before_is_out_and_the_session_new(self, device: TOTPDevice) -> None:
         person("omer", "Viewer")
         client = half_way("omer")
         before = client.session.session_key
