@@ -47,9 +47,15 @@ from sessions_app.turns.documents import document_note
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
 from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
 from sessions_app.turns.pictures import pictures_of
-from sessions_app.turns.reply_store import Draft, reply_store
+from sessions_app.turns.reply_store import (
+    Draft,
+    is_offline,
+    notice_draft,
+    reply_store,
+    say,
+    small_talk_reply,
+)
 from sessions_app.turns.send import recipient_of, reply_send
-from sessions_app.turns.small_talk import is_offline, notice_draft, say, small_talk_reply
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 from sessions_app.turns.voice import KINDS as RECORDINGS

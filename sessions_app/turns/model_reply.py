@@ -53,9 +53,8 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
 )
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
-from sessions_app.turns.reply_store import NEAREST, Draft
+from sessions_app.turns.reply_store import NEAREST, Draft, is_offline, recital
 from sessions_app.turns.send import recipient_of
-from sessions_app.turns.small_talk import is_offline, recital
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
@@ -334,7 +333,7 @@ def _record(draft: Draft, material: Material, composed: Composed, *, refused: in
     draft.recalled = recalled_record(material.recalled, material.cards, prompt)
     draft.left_out = left_out_record(history, material.recalled, prompt, composed.dropped)
     draft.left_out["refused_prompts"] = refused
-    draft.summary_id = history.summary.message.message_id if history and history.summary else None
+    draft.summary_id = history.summary.pk if history and history.summary else None
 
 
 def _timed(draft: Draft, name: str, work: Callable[[], Any]) -> Any:

@@ -34,13 +34,13 @@ from sessions_app.models.turn_states import turn_create, turn_move, turn_move_wh
 from sessions_app.models.turns import APOLOGY_FOR, DEFERRALS, QUOTES, TurnState
 from sessions_app.turns.reply_store import (
     Draft,
+    apology,
     message_store,
     parts_of,
     parts_store,
     replay_store,
     session_locked,
 )
-from sessions_app.turns.small_talk import apology
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
 

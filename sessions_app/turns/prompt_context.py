@@ -15,7 +15,6 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import (
     History,
-    HistoryMessage,
     SessionInChat,
     conversation_walk,
     last_messages,
@@ -131,9 +130,9 @@ def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
 
 
 def _history(
-    last: HistoryMessage,
-    after: Sequence[HistoryMessage],
-    walk: Iterator[HistoryMessage],
+    last: Message,
+    after: Sequence[Message],
+    walk: Iterator[Message],
     user_role: str,
     dependencies: Dependencies,
     room: int,
@@ -151,7 +150,7 @@ def _history(
     )
 
 
-def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
+def _last_question(session: ChatSession, last: Message | None) -> str:
     if last is None or last.role == Role.USER:
         return last.content if last else ""
     questions = _messages_newest_first(session).filter(role=Role.USER)
@@ -176,7 +175,7 @@ def _lines(
     turn: Turn,
     parts: PromptParts,
     history: History | None,
-    after: Sequence[HistoryMessage],
+    after: Sequence[Message],
     query: str | None,
 ) -> list[ChatMessage]:
     lines = list(parts.history) if history else []

@@ -1,4 +1,4 @@
-"""Store an answer, its replay record and its parts in one transaction."""
+"""Store an answer, its replay record and its parts; make those answers that need no model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import (
@@ -17,15 +19,21 @@ from sessions_app.conversations.facade import (
     EpochSnapshot,
     NewMessage,
     epoch_check,
+    profile_current,
+    small_talk,
+    text_for,
     turn_failed,
+    without_mention,
 )
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.limits.facade import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns.turn_dependencies import Dependencies
 
 
 def reply_store(
@@ -190,3 +198,84 @@ class Draft:
     timings: dict[str, int] = field(default_factory=dict)
     error: str = ""
     outcome: str = Outcome.ANSWERED
+
+
+# Answers where no model is configured, or none can be reached.
+
+ACKNOWLEDGED = "👍"
+
+
+def is_offline(chat_model: ChatModel) -> bool:
+    """Return whether no model is configured: answers are made from memory alone."""
+    return chat_model.name == OfflineChatModel.name
+
+
+def recital(lines: str, language: str, heading: str = "recital") -> str:
+    """Return an answer that is made of recalled texts alone, one on each of ``lines``.
+
+    heading: the name of the text before them.
+    """
+    return (
+        f"{text_for(heading, language)}\n{lines}" if lines else text_for("recital_none", language)
+    )
+
+
+def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft | None:
+    """Return the answer to small talk, in its language; None for every other message."""
+    if turn.chat.is_group:
+        text = without_mention(text)
+    profile = profile_current()
+    talk = small_talk(text, name=profile.name, language=turn.chat.language)
+    if talk is None:
+        return None
+    kind, language = talk
+    name = profile.name
+    if profile.business_name:
+        name = f"{name} ({profile.business_name})" if name else profile.business_name
+    if kind == "acks":
+        answer = ACKNOWLEDGED
+    elif kind == "thanks":
+        answer = text_for("welcome", language)
+    elif kind == "greeting" and name:
+        answer = text_for("greeting", language, assistant=name)
+    else:
+        answer = text_for(help_text(turn, dependencies), language)
+    return Draft(
+        text=answer, is_system_text=True, uses_memory=False, model=dependencies.chat_model.name
+    )
+
+
+# Answers that are texts of ours: apologies, and what is said instead of an answer.
+
+
+def apology(turn: Turn, error: str) -> Draft:
+    """Return the text for a message that gets no answer, with the error for staff."""
+    draft = say("apology", turn, error=error, outcome=Outcome.FAILED)
+    draft.is_apology = True
+    return draft
+
+
+def say(
+    name: str, turn: Turn, *, error: str = "", outcome: str = Outcome.ANSWERED, **values: str
+) -> Draft:
+    """Return one of our texts as the answer."""
+    text = text_for(name, turn.chat.language, **values)
+    return Draft(text=text, is_system_text=True, error=error, outcome=outcome)
+
+
+def notice_draft(name: str, turn: Turn, dependencies: Dependencies) -> Draft:
+    """Return the system text that answers the message instead of the model."""
+    limits = dependencies.limits
+    words = limits.stop_words if name == "opted_in" else limits.start_words
+    reason = turn.context.get("reason")
+    error = ErrorText(reason) if reason else ""
+    outcome = Outcome.REFUSED if reason else Outcome.ANSWERED
+    word = word_for(turn.chat.language, words)
+    return say(name, turn, error=error, outcome=outcome, word=word)
+
+
+def help_text(turn: Turn, dependencies: Dependencies) -> str:
+    """Return the name of the text that offers only what works at the moment."""
+    if turn.session_id is None:
+        return "help_without_memory"
+    return "help" if dependencies.rules.longterm_enabled else "help_without_longterm"

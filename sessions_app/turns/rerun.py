@@ -23,14 +23,14 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TEMPLATE, Outcome, TurnState
-from sessions_app.turns.pauses import (
+from sessions_app.turns.send import sends_file
+from sessions_app.turns.turn_claims import (
     chat_locked,
     has_words,
     is_command,
     pause_in_force,
     turn_unhold,
 )
-from sessions_app.turns.send import sends_file
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"

@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.conversations.system_texts import TEXTS
+from sessions_app.conversations.phrases import TEXTS
 from sessions_app.models import Turn
 from sessions_app.models.chats import Speaker
 from sessions_app.turns.commands.list_numbers import numbers_in
