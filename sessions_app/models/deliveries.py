@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
@@ -65,7 +65,7 @@ class InboundDelivery(models.Model):
         verbose_name=_("chat"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="deliveries",
     )
     message = models.ForeignKey(
@@ -73,7 +73,7 @@ class InboundDelivery(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="deliveries",
     )
     change = models.JSONField(
@@ -142,7 +142,7 @@ class OutboundPart(models.Model):
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=models.CASCADE, related_name="parts"
+        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="parts"
     )
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"), blank=True)

@@ -43,10 +43,15 @@ from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.commands.dispatch import command_reply
-from sessions_app.turns.documents import document_note
+from sessions_app.turns.message_files import (
+    RECORDINGS,
+    NotHeardError,
+    document_note,
+    pictures_of,
+    recording_heard,
+)
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
 from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
-from sessions_app.turns.pictures import pictures_of
 from sessions_app.turns.reply_store import (
     Draft,
     is_offline,
@@ -58,8 +63,6 @@ from sessions_app.turns.reply_store import (
 from sessions_app.turns.send import recipient_of, reply_send
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies
-from sessions_app.turns.voice import KINDS as RECORDINGS
-from sessions_app.turns.voice import NotHeardError, recording_heard
 
 logger = logging.getLogger(__name__)
 

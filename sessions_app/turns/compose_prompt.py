@@ -36,7 +36,6 @@ from sessions_app.recall.facade import (
 )
 from sessions_app.turns.prompt import (
     SPEAKERS,
-    Earlier,
     Profile,
     Prompt,
     PromptParts,
@@ -117,8 +116,10 @@ def recall_for_prompt(
 ) -> RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
-    ``nearest``: see ``recall``.
+    That is nothing where long-term memory is off. ``nearest``: see ``recall``.
     """
+    if not dependencies.rules.longterm_enabled or not query.strip():
+        return RecallResult([])
     return recall(
         query=query,
         viewer=Viewer(user_role, chat_id),
@@ -183,7 +184,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
         recalled=[recalled_of(hit) for hit in material.recalled.hits],
-        cards=[Earlier(card.content, card.said_on) for card in material.cards],
+        cards=material.cards,
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
         history=history_lines(material),

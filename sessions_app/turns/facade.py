@@ -1,10 +1,14 @@
 """Public face of answering: what other packages may use."""
 
-from sessions_app.turns.answer_review import to_review_ids
+from sessions_app.turns.answer_review import to_review_ids, turn_audit
 from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
-from sessions_app.turns.documents import sent_document_name
+from sessions_app.turns.message_files import (
+    pictures_gone,
+    pictures_named,
+    pictures_of_record,
+    sent_document_name,
+)
 from sessions_app.turns.open_questions import questions_resume
-from sessions_app.turns.pictures import pictures_gone, pictures_named, pictures_of_record
 from sessions_app.turns.prompt import (
     RECALLED_LABELS,
     PromptParts,

@@ -313,7 +313,7 @@ def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:
 def _recall(
     turn: Turn, text: str, history: History | None, dependencies: Dependencies
 ) -> RecallResult:
-    if history is None or not dependencies.rules.longterm_enabled or not text.strip():
+    if history is None:
         return RecallResult([])
     offers_nearest = is_offline(dependencies.chat_model) and asks_in_words(text)
     return recall_for_prompt(

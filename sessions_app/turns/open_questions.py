@@ -30,7 +30,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turn_create, turn_move, turn_move_where, turns_move
+from sessions_app.models.turn_states import turn_create, turn_move, turns_move
 from sessions_app.models.turns import APOLOGY_FOR, DEFERRALS, QUOTES, TurnState
 from sessions_app.turns.reply_store import (
     Draft,
@@ -204,8 +204,8 @@ def _close(turn: Turn, code: str) -> None:
     among = (TurnState.DEFERRED, TurnState.RUNNING)
     ended = {"error": ErrorText(code), "finished_at": timezone.now(), **RELEASED}
     with transaction.atomic():
-        where = {"pk": turn.pk, "lease_token": turn.lease_token}
-        if turn_move_where(where, TurnState.FAILED, among=among, **ended):
+        same = Turn.objects.filter(pk=turn.pk, lease_token=turn.lease_token, state__in=among)
+        if turns_move(same, TurnState.FAILED, **ended):
             _failed(turn)
 
 
@@ -220,9 +220,8 @@ def _resume(turn: Turn, enqueue: Callable[[UUID], object]) -> bool:
     # With a time, it doesn't count as a message that nobody has taken up for long.
     changes: dict[str, Any] = {"attempts": 1, "error": "", "not_before": timezone.now()}
     with transaction.atomic():
-        if not turn_move_where(
-            {"pk": turn.pk}, TurnState.PENDING, among=[TurnState.DEFERRED], **changes
-        ):
+        waiting = Turn.objects.filter(pk=turn.pk, state=TurnState.DEFERRED)
+        if not turns_move(waiting, TurnState.PENDING, **changes):
             return False
         apologies = Turn.objects.filter(chat=turn.chat_id, state=TurnState.REPLIED)
         apologies = apologies.filter(**{f"context__{APOLOGY_FOR}": str(turn.turn_id)})

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
-
 from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import (
     History,
     SessionInChat,
@@ -22,7 +19,6 @@ from sessions_app.conversations.facade import (
 from sessions_app.models import ChatSession, Message, Turn
 from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import Role
-from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Material,
     cards_in_reach,
@@ -34,7 +30,7 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.prompt import Prompt, PromptParts
+from sessions_app.turns.prompt import PromptParts
 from sessions_app.turns.prompt_budget import build_prompt, least_tokens, sendable
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -50,21 +46,6 @@ class BudgetTooSmallError(ValueError):
         self.least = least
 
 
-@dataclass(frozen=True)
-class Context:
-    """A prompt and what it was made of.
-
-    ``messages`` are in the form that models read; ``total_tokens`` is exactly their count.
-    ``memories``: what was recalled, by the names of the replay record; ``left_out``: what the
-    budget left out.
-    """
-
-    messages: list[dict[str, Any]]
-    memories: list[dict[str, Any]]
-    total_tokens: int
-    left_out: dict[str, Any]
-
-
 def context_make(
     *,
     found: SessionInChat,
@@ -73,13 +54,15 @@ def context_make(
     max_tokens: int | None = None,
     as_client: bool = False,
     now: datetime,
-) -> Context:
+) -> dict[str, Any]:
     """Build the prompt for ``query``, as if it were written in the session now.
 
     Without a query, the prompt is for the session's last message. Where the last message is the
     query already, it stands there once. ``as_client``: also in the owner's chat.
 
-    Nothing is stored. Raises BudgetTooSmallError.
+    Nothing is stored. Returns the ``messages`` in the form that models read, and ``total_tokens``,
+    exactly their count; ``memories``: what was recalled, by the names of the replay record;
+    ``left_out``: what the budget left out. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
@@ -95,9 +78,22 @@ def context_make(
     room = (room if max_tokens is None else min(room, max_tokens)) - estimate_tokens(query or "")
     history = None
     if last is not None:
-        history = _history(last, after, walk, turn.user_role, dependencies, room)
+        # It has room beside the last message's answer.
+        history = dependencies.chat_memory.history(
+            last,
+            user_role=turn.user_role,
+            max_messages=dependencies.rules.history_max_messages,
+            max_tokens=max(room - sum(each.tokens for each in after), 1),
+            walk=walk,
+        )
     text = query if query is not None else _last_question(found.session, last)
-    recalled = _recall(turn, text, history, dependencies)
+    recalled = recall_for_prompt(
+        text,
+        chat_id=turn.chat_id,
+        user_role=turn.user_role,
+        history=history,
+        dependencies=dependencies,
+    )
     cards = cards_in_reach(turn, history, dependencies)
     parts = prompt_parts(Material(turn, text, history, recalled, cards), dependencies)
     lines = sendable(_lines(turn, parts, history, after, query))
@@ -108,67 +104,20 @@ def context_make(
         max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
     )
     prompt = build_prompt(replace(parts, max_context_tokens=limit))
-    return _to_context(prompt, history, recalled, cards)
-
-
-def _to_context(
-    prompt: Prompt, history: History | None, recalled: RecallResult, cards: Sequence[CardHit]
-) -> Context:
-    messages = [message.as_dict() for message in prompt.messages]
     memories = recalled_record(recalled, cards, prompt)
-    return Context(
-        messages=messages,
-        memories=[entry for entry in memories if entry["in_prompt"]],
-        total_tokens=prompt.tokens,
-        left_out=left_out_record(history, recalled, prompt, prompt.dropped_history),
-    )
-
-
-def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
-    """Return the messages, the newest first."""
-    return session.messages.filter(revoked_at=None).order_by("-order_num")
-
-
-def _history(
-    last: Message,
-    after: Sequence[Message],
-    walk: Iterator[Message],
-    user_role: str,
-    dependencies: Dependencies,
-    room: int,
-) -> History:
-    """Return the messages up to the last one, which have room beside its answer.
-
-    ``room``: the tokens of both.
-    """
-    return dependencies.chat_memory.history(
-        last,
-        user_role=user_role,
-        max_messages=dependencies.rules.history_max_messages,
-        max_tokens=max(room - sum(each.tokens for each in after), 1),
-        walk=walk,
-    )
+    return {
+        "messages": [message.as_dict() for message in prompt.messages],
+        "memories": [entry for entry in memories if entry["in_prompt"]],
+        "total_tokens": prompt.tokens,
+        "left_out": left_out_record(history, recalled, prompt, prompt.dropped_history),
+    }
 
 
 def _last_question(session: ChatSession, last: Message | None) -> str:
     if last is None or last.role == Role.USER:
         return last.content if last else ""
-    questions = _messages_newest_first(session).filter(role=Role.USER)
+    questions = session.messages.filter(revoked_at=None, role=Role.USER).order_by("-order_num")
     return questions.values_list("content", flat=True).first() or ""
-
-
-def _recall(
-    turn: Turn, text: str, history: History | None, dependencies: Dependencies
-) -> RecallResult:
-    if not dependencies.rules.longterm_enabled or not text.strip():
-        return RecallResult([])
-    return recall_for_prompt(
-        text,
-        chat_id=turn.chat_id,
-        user_role=turn.user_role,
-        history=history,
-        dependencies=dependencies,
-    )
 
 
 def _lines(

@@ -33,8 +33,8 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.answer import turn_run
+from sessions_app.turns.message_files import PICTURE
 from sessions_app.turns.open_questions import turn_followed_up
-from sessions_app.turns.pictures import KIND as PICTURE
 from sessions_app.turns.statuses import send_followed_up
 from sessions_app.turns.turn_claims import (
     TurnLease,

@@ -32,7 +32,7 @@ from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.turn_states import turn_move, turn_move_where
+from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
 from sessions_app.turns.sent_files import file_send
 from sessions_app.turns.statuses import (
@@ -235,7 +235,8 @@ def _commit(
     LeaseLostError, also where the answer was cancelled.
     """
     with transaction.atomic():
-        if not turn_move_where({**lease.where, **only}, turn_state, lease_until=lease.until()):
+        held = lease.held().filter(**only)
+        if not turns_move(held, turn_state, lease_until=lease.until()):
             raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
@@ -286,7 +287,7 @@ def _refuse(lease: TurnLease, part: OutboundPart, code: str) -> None:
     reason = ErrorText(code)
     ended = {"error": reason, "finished_at": timezone.now(), **RELEASED}
     with transaction.atomic():
-        if not turn_move_where(lease.where, TurnState.REFUSED, **ended):
+        if not turns_move(lease.held(), TurnState.REFUSED, **ended):
             raise lease.lost()
         part, _parts = parts_locked(part)
         waiting = OutboundPart.objects.filter(turn=part.turn, state=PartState.WAITING)

@@ -23,7 +23,7 @@ from sessions_app.conversations.facade import SENDING, parse_command, turn_faile
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
-from sessions_app.models.turn_states import TransitionError, turn_move, turn_move_where, turns_move
+from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
 from sessions_app.models.turns import WAITING_STATES, TurnState
 
 
@@ -61,9 +61,10 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
 
 def _finish(turn: Turn, state: str, **noted: Any) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
+    this_turn = Turn.objects.filter(pk=turn.pk, state__in=open_states)
     changes = {"finished_at": timezone.now(), **RELEASED, **noted}
     with transaction.atomic(savepoint=False):
-        if not turn_move_where({"pk": turn.pk}, state, among=open_states, **changes):
+        if not turns_move(this_turn, state, **changes):
             return
         turn.lease_token = None
         if state == TurnState.FAILED:
@@ -104,13 +105,15 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     if oldest.not_before and oldest.not_before > now:
         return None
     token = uuid.uuid4()
-    unchanged = {"pk": oldest.pk, "state": oldest.state, "lease_token": oldest.lease_token}
+    unchanged = Turn.objects.filter(
+        pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
+    )
     taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
     try:
         if oldest.state == TurnState.PENDING:
-            claimed = turn_move_where(unchanged, TurnState.RUNNING, **taken)
+            claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
         else:
-            claimed = bool(Turn.objects.filter(**unchanged).update(**taken))
+            claimed = unchanged.update(**taken)
     except IntegrityError:
         # A merge has just moved the turn into a chat in which another turn is being answered. The
         # worker of that chat continues with this turn.

@@ -22,13 +22,13 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
-from sessions_app.turns.commands.export import export_reply
 from sessions_app.turns.commands.forget import forget_reply
-from sessions_app.turns.commands.list_numbers import memories_reply
 from sessions_app.turns.commands.replies import (
     MAX_LENGTH,
+    export_reply,
     failed,
     is_owners,
+    memories_reply,
     numbered,
     person,
     say,
