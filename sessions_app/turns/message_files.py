@@ -43,8 +43,7 @@ from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role
 from sessions_app.models.stored_media import MediaState
 from sessions_app.turns.send import recipient_of
-from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies
+from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies, TurnWork
 
 # Fetch the file of a message from the provider that delivered it.
 
@@ -56,18 +55,17 @@ def media_of(turn: Turn) -> Media:
 
 
 @contextmanager
-def fetched(
-    *, turn: Turn, lease: TurnLease, dependencies: Dependencies, folder: Path, max_bytes: int
-) -> Iterator[IncomingFile]:
+def fetched(work: TurnWork, *, folder: Path, max_bytes: int) -> Iterator[IncomingFile]:
     """Fetch the file of the turn's message and keep it while the ``with`` block lasts.
 
     Retries after 1, 2 and 4 seconds. Raises MediaError, DocumentError, OSError, LeaseLostError.
     """
-    provider = dependencies.providers[turn.provider]
+    turn = work.turn
+    provider = work.dependencies.providers[turn.provider]
     if not isinstance(provider, MediaProvider):
         raise MediaError("the provider hands out no files", code="gone", permanent=True)
     for delay in (*DELAYS, None):
-        lease.renew()
+        work.lease.renew()
         # A new one for each attempt: a failed attempt may have written a part.
         with IncomingFile(folder, max_bytes=max_bytes) as file:
             try:
@@ -86,7 +84,7 @@ def fetched(
             else:
                 yield file
                 return
-        dependencies.sleep(wait)
+        work.dependencies.sleep(wait)
 
 
 logger = logging.getLogger(__name__)
@@ -99,14 +97,15 @@ MAX_PICTURES = 3
 MAX_PICTURE = 5 * 1024 * 1024
 
 
-def pictures_of(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> list[Picture]:
+def pictures_of(work: TurnWork) -> list[Picture]:
     """Return the newest pictures that came since the last answer, oldest first.
 
     A picture that can't be had, is too large or is none is left out. Raises LeaseLostError.
     """
+    turn, dependencies = work.turn, work.dependencies
     found: list[Picture] = []
     if turn.context.get("kind") == PICTURE:
-        own = _kept(turn.message_id, dependencies) or _fetched(turn, lease, dependencies)
+        own = _kept(turn.message_id, dependencies) or _fetched(work)
         found += [own] if own else []
     for message in _unanswered(turn):
         if len(found) == MAX_PICTURES:
@@ -173,18 +172,13 @@ def _kept(message_id: UUID | None, dependencies: Dependencies) -> Picture | None
     return Picture(row.content_type, content, str(message_id))
 
 
-def _fetched(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Picture | None:
+def _fetched(work: TurnWork) -> Picture | None:
     """Fetch the picture of the turn's own message: the worker that keeps files may come later."""
-    if dependencies.files is None:
+    turn, files = work.turn, work.dependencies.files
+    if files is None:
         return None
     try:
-        with fetched(
-            turn=turn,
-            lease=lease,
-            dependencies=dependencies,
-            folder=dependencies.files.folder,
-            max_bytes=MAX_PICTURE,
-        ) as file:
+        with fetched(work, folder=files.folder, max_bytes=MAX_PICTURE) as file:
             return _picture(turn, file)
     except (MediaError, DocumentError, OSError) as error:
         logger.warning("The model doesn't see the picture of turn %s: %s", turn.turn_id, error)
@@ -206,20 +200,21 @@ MEGABYTE = 1024 * 1024
 MAX_NAME_LENGTH = 100
 
 
-def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
+def document_note(work: TurnWork) -> str:
     """Store the document of the turn's message as memories; return the note for the answer.
 
     A second run for the same turn has no second effect.
 
     Raises LeaseLostError, DocumentBusyError and DatabaseError.
     """
+    turn, dependencies = work.turn, work.dependencies
     files = dependencies.files
     if files is None:
         return received_text("document", turn.chat.language)
     if turn.message is None or not dependencies.rules.longterm_enabled:
         return _say("document_not_kept", turn, files)
     try:
-        document, known = _document_of(turn, lease, dependencies, files)
+        document, known = _document_of(work, files)
         if not known:
             document = document_store(
                 document_id=document.document_id,
@@ -227,7 +222,7 @@ def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -
                 extractor=files.extractor,
                 embedder=dependencies.embedder,
                 actor=_person(turn),
-                before_step=lease.renew,
+                before_step=work.lease.renew,
             )
     except MediaError as error:
         logger.warning("The document of turn %s could not be fetched: %s", turn.turn_id, error)
@@ -241,14 +236,13 @@ def document_note(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -
     return _report(document, turn, files, known=known)
 
 
-def _document_of(
-    turn: Turn, lease: TurnLease, dependencies: Dependencies, files: FileDependencies
-) -> tuple[SourceDocument, bool]:
+def _document_of(work: TurnWork, files: FileDependencies) -> tuple[SourceDocument, bool]:
     """Return the document, and whether it was known before this message.
 
     A document that a killed worker left is found again. Its file is fetched again only where it is
     gone.
     """
+    turn = work.turn
     earlier = SourceDocument.objects.filter(source_message_id=turn.message_id).first()
     if earlier is not None:
         waits = document_file(files.folder, earlier.document_id).exists()
@@ -256,13 +250,7 @@ def _document_of(
             return earlier, False
     owner = turn.user_role == GODFATHER
     with (
-        fetched(
-            turn=turn,
-            lease=lease,
-            dependencies=dependencies,
-            folder=files.folder,
-            max_bytes=files.limits.size,
-        ) as file,
+        fetched(work, folder=files.folder, max_bytes=files.limits.size) as file,
         transaction.atomic(),
     ):
         chats_keep([turn.chat_id])
@@ -337,35 +325,28 @@ class NotHeardError(Exception):
         self.why = why
 
 
-def recording_heard(*, turn: Turn, lease: TurnLease, dependencies: Dependencies) -> str:
+def recording_heard(work: TurnWork) -> str:
     """Return the words of the turn's recording, stored as its message's text.
 
     The recording itself is not kept. Raises NotHeardError, LeaseLostError, DatabaseError.
     """
-    files = dependencies.files
+    files = work.dependencies.files
     if files is None or files.transcriber is None:
         raise NotHeardError("received_audio")
-    transcript = _transcript(turn, lease, dependencies, files.folder, files.transcriber)
+    transcript = _transcript(work, files.folder, files.transcriber)
     text = transcript.text.strip()
     if not text:
         raise NotHeardError("audio_silent")
-    _transcript_store(turn, lease, dependencies, text, transcript.model)
+    _transcript_store(work, text, transcript.model)
     return text
 
 
-def _transcript(
-    turn: Turn, lease: TurnLease, dependencies: Dependencies, folder: Path, transcriber: Transcriber
-) -> Transcript:
+def _transcript(work: TurnWork, folder: Path, transcriber: Transcriber) -> Transcript:
+    turn = work.turn
     try:
-        with fetched(
-            turn=turn,
-            lease=lease,
-            dependencies=dependencies,
-            folder=folder,
-            max_bytes=MAX_RECORDING,
-        ) as file:
+        with fetched(work, folder=folder, max_bytes=MAX_RECORDING) as file:
             return transcriber.transcribe(
-                file.read(), mime_type=media_of(turn).mime_type, before_attempt=lease.renew
+                file.read(), mime_type=media_of(turn).mime_type, before_attempt=work.lease.renew
             )
     except (MediaError, DocumentError, TranscriptionError) as error:
         logger.warning("The recording of turn %s was not heard: %s", turn.turn_id, error)
@@ -375,20 +356,19 @@ def _transcript(
         raise NotHeardError("audio_failed", error_text(error), is_outside=is_outside) from error
 
 
-def _transcript_store(
-    turn: Turn, lease: TurnLease, dependencies: Dependencies, text: str, model: str
-) -> None:
+def _transcript_store(work: TurnWork, text: str, model: str) -> None:
+    turn = work.turn
     with transaction.atomic():
         if turn.message_id is None:
-            held = lease.lock()
+            held = work.lease.lock()
             held.unstored_text = text
             held.save(update_fields=["unstored_text"])
         else:
             # Session, message, turn: the order in which all code locks.
             ChatSession.objects.select_for_update(no_key=True).get(pk=turn.session_id)
             message = Message.objects.select_for_update(no_key=True).get(pk=turn.message_id)
-            lease.lock()
-            dependencies.chat_memory.retext(message=message, content=text)
+            work.lease.lock()
+            work.dependencies.chat_memory.retext(message=message, content=text)
             message.metadata = {**message.metadata, "transcript": {"model": model}}
             if command := parse_command(text, in_group=turn.chat.is_group):
                 message.metadata["command"] = command.name

@@ -41,8 +41,7 @@ from sessions_app.turns.reply_store import (
     replay_store,
     session_locked,
 )
-from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 logger = logging.getLogger(__name__)
 
@@ -78,13 +77,7 @@ def _fault_kind(error: object) -> object:
     return params.get("kind") or (_fault_kind(params["why"]) if "why" in params else None)
 
 
-def question_unanswered(
-    lease: TurnLease,
-    begun: Turn,
-    draft: Draft,
-    dependencies: Dependencies,
-    epoch: EpochSnapshot | None,
-) -> Turn | None:
+def question_unanswered(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None) -> Turn | None:
     """Store that a question has no answer; return the turn of the apology, if one is due.
 
     The apology's turn has the lease. Where the cause is outside, the question is kept open, else
@@ -97,9 +90,9 @@ def question_unanswered(
         if epoch is not None:
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
-        session = session_locked(lease.row.session_id)
-        turn = lease.lock()
-        turn.chat = begun.chat
+        session = session_locked(work.lease.row.session_id)
+        turn = work.lease.lock()
+        turn.chat = work.turn.chat
         held = {name: getattr(turn, name) for name in RELEASED}
         is_sick = _is_sick(timezone.now())
         failures = turn.context.get(DEFERRALS, 0) + (not is_sick)
@@ -120,7 +113,7 @@ def question_unanswered(
         logger.warning("Turn %s has no answer: %s.", turn.turn_id, turn.state)
         if is_told:
             return None
-        return _apology_store(turn, session, draft, dependencies, held)
+        return _apology_store(turn, session, draft, work.dependencies, held)
 
 
 def _apology_store(

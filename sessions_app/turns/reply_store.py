@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -32,27 +32,20 @@ from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnRe
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 
 def reply_store(
-    *,
-    lease: TurnLease,
-    begun: Turn,
-    draft: Draft,
-    provider: WhatsAppProvider,
-    chat_memory: ChatMemoryService,
-    epoch: EpochSnapshot | None = None,
-    learn: Callable[[UUID], None] | None = None,
+    work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None, *, may_learn: bool = False
 ) -> Turn:
     """Store the answer of a turn and return the turn; from then on it only has to be sent.
 
-    ``begun``: the turn when the answer was begun. ``epoch``: what had been forgotten then,
-    None where the answer uses no memory. ``learn`` hands the chat to a worker that learns from it.
-
-    Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
+    ``epoch``: what had been forgotten when the answer was begun, None where it uses no memory.
+    ``may_learn``: a worker may learn from the turn. Raises LeaseLostError and
+    ForgottenMeanwhileError, and then nothing is stored.
     """
+    begun, lease, dependencies = work.turn, work.lease, work.dependencies
+    learn = dependencies.learn if may_learn else None
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
@@ -66,12 +59,14 @@ def reply_store(
             turn.message = begun.message
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
-            reply = message_store(turn, session, draft, chat_memory, answers=turn.message)
+            reply = message_store(
+                turn, session, draft, dependencies.chat_memory, answers=turn.message
+            )
             stored = {"reply": reply}
         if draft.listed:
             listed = {str(number): key and str(key) for number, key in draft.listed.items()}
             stored["context"] = {**turn.context, LISTED: listed}
-        parts_store(turn, parts_of(draft, provider))
+        parts_store(turn, parts_of(draft, dependencies.providers[begun.provider]))
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
         turn_move(turn, TurnState.REPLIED, **stored)

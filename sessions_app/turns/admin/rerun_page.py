@@ -79,7 +79,7 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
         return _run(request, turn)
     offer = rerun_offer(request, turn)
     if offer is None:
-        messages.warning(request, str(Refusal.NOT_IN_TROUBLE.label))
+        messages.warning(request, RerunRefusedError(Refusal.NOT_IN_TROUBLE).text)
         return redirect("admin:sessions_app_turn_change", turn.pk)
     staff_read_record(request, "turn", turn.pk, chat_id=turn.chat_id, rerun=True)
     sends = offer.get("what") == SEND
