@@ -156,9 +156,10 @@ def cards_in_reach(
 
     There are none where memory is off, or where long-term memory is off.
     """
-    if history is None or not dependencies.rules.longterm_enabled:
+    rules = dependencies.rules
+    if history is None or not rules.longterm_enabled or not rules.cards_in_prompt:
         return []
-    return cards_recall(turn=turn, most=dependencies.rules.cards_in_prompt)
+    return cards_recall(turn=turn, most=rules.cards_in_prompt)
 
 
 def known_context_tokens(dependencies: Dependencies) -> int | None:

@@ -174,12 +174,8 @@ def questions_resume(
     return resumed
 
 
-def turn_followed_up(
-    *, turn: Turn, enqueue: Callable[[UUID], object] | None, max_age: timedelta
-) -> None:
-    """Let the next questions follow one that was answered after all. ``turn``: as it was begun."""
-    if enqueue is None or DEFERRALS not in turn.context:
-        return
+def turn_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object], max_age: timedelta) -> None:
+    """Let the next questions follow one that was open and is answered after all."""
     if Turn.objects.filter(pk=turn.pk, state__in=MADE).exists():
         questions_resume(enqueue=enqueue, max_age=max_age, now=timezone.now())
 

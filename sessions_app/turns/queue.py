@@ -31,7 +31,7 @@ from sessions_app.limits.facade import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.turns.answer import turn_run
 from sessions_app.turns.message_files import PICTURE
 from sessions_app.turns.open_questions import turn_followed_up
@@ -128,7 +128,8 @@ def chat_answer(
         with log_context(chat=chat_id, turn=turn.turn_id), span("turn", Kind.JOB, parent=parent):
             turn_run(lease=lease, dependencies=dependencies)
         send_followed_up(turn=turn, enqueue=enqueue)
-        turn_followed_up(turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age)
+        if DEFERRALS in turn.context and enqueue is not None:
+            turn_followed_up(turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age)
         sessions.add(turn.session_id)
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
