@@ -30,7 +30,7 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
-from sessions_app.turns.prompt import PromptParts
+from sessions_app.turns.prompt import Prompt, PromptParts
 from sessions_app.turns.prompt_budget import build_prompt, least_tokens, sendable
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -67,13 +67,9 @@ def context_make(
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
     role = dependencies.chat_memory.role_in(found.session.chat, addresses=found.addresses)
+    role = CLIENT if as_client else role
     # It is never saved.
-    turn = Turn(
-        chat=found.session.chat,
-        session=found.session,
-        user_role=CLIENT if as_client else role,
-        asked_at=now,
-    )
+    turn = Turn(chat=found.session.chat, session=found.session, user_role=role, asked_at=now)
     room = dependencies.chat_memory.limits.tokens_for(turn.user_role)
     room = (room if max_tokens is None else min(room, max_tokens)) - estimate_tokens(query or "")
     history = None
@@ -87,6 +83,23 @@ def context_make(
             walk=walk,
         )
     text = query if query is not None else _last_question(found.session, last)
+    material = _material(turn, text, history, dependencies)
+    parts = prompt_parts(material, dependencies)
+    lines = sendable(_lines(turn, parts, history, after, query))
+    parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
+    prompt = _within(parts, max_tokens, dependencies)
+    memories = recalled_record(material.recalled, material.cards, prompt)
+    return {
+        "messages": [message.as_dict() for message in prompt.messages],
+        "memories": [entry for entry in memories if entry["in_prompt"]],
+        "total_tokens": prompt.tokens,
+        "left_out": left_out_record(history, material.recalled, prompt, prompt.dropped_history),
+    }
+
+
+def _material(
+    turn: Turn, text: str, history: History | None, dependencies: Dependencies
+) -> Material:
     recalled = recall_for_prompt(
         text,
         chat_id=turn.chat_id,
@@ -94,23 +107,17 @@ def context_make(
         history=history,
         dependencies=dependencies,
     )
-    cards = cards_in_reach(turn, history, dependencies)
-    parts = prompt_parts(Material(turn, text, history, recalled, cards), dependencies)
-    lines = sendable(_lines(turn, parts, history, after, query))
-    parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
+    return Material(turn, text, history, recalled, cards_in_reach(turn, history, dependencies))
+
+
+def _within(parts: PromptParts, max_tokens: int | None, dependencies: Dependencies) -> Prompt:
+    """Build the prompt within all limits. Raises BudgetTooSmallError."""
     if max_tokens is not None and least_tokens(parts) > max_tokens:
         raise BudgetTooSmallError(least_tokens(parts))
     limit = lowest_limit(
         max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
     )
-    prompt = build_prompt(replace(parts, max_context_tokens=limit))
-    memories = recalled_record(recalled, cards, prompt)
-    return {
-        "messages": [message.as_dict() for message in prompt.messages],
-        "memories": [entry for entry in memories if entry["in_prompt"]],
-        "total_tokens": prompt.tokens,
-        "left_out": left_out_record(history, recalled, prompt, prompt.dropped_history),
-    }
+    return build_prompt(replace(parts, max_context_tokens=limit))
 
 
 def _last_question(session: ChatSession, last: Message | None) -> str:
