@@ -18,13 +18,5 @@ from sessions_app.media.media_store import (
     media_name,
     media_row_create,
     ordered_files_remove,
-    strays_remove,
 )
-from sessions_app.media.outgoing_types import (
-    EXTENSIONS,
-    HEAD,
-    OutgoingType,
-    outgoing_type,
-    sent_name,
-    type_of,
-)
+from sessions_app.media.outgoing_types import EXTENSIONS, HEAD, outgoing_type, sent_name, type_of

@@ -95,7 +95,16 @@ def chat_reply(
             chat=chat,
             by=by,
             key=reply.key,
-            written=_written(text, parts, attachment, quoted=quoted, asked_at=asked_at),
+            written=Written(
+                text=text,
+                parts=parts,
+                asked_at=asked_at,
+                kind=attachment.kind if attachment else "text",
+                context={QUOTES: quoted} if quoted else {},
+                metadata={"reply_to_id": quoted} if quoted else {},
+                details={"file": attachment.kind} if attachment else {},
+                attachment=attachment,
+            ),
             writer=writer,
         )
 
@@ -107,26 +116,6 @@ def _checked(text: str, *, has_file: bool) -> str:
     if len(text) > MAX_LENGTH:
         raise ReplyRefusedError(Refusal.TOO_LONG, most=MAX_LENGTH)
     return text if text.strip() else ""
-
-
-def _written(
-    text: str,
-    parts: Sequence[str],
-    attachment: Attachment | None,
-    *,
-    quoted: str,
-    asked_at: datetime,
-) -> Written:
-    return Written(
-        text=text,
-        parts=parts,
-        asked_at=asked_at,
-        kind=attachment.kind if attachment else "text",
-        context={QUOTES: quoted} if quoted else {},
-        metadata={"reply_to_id": quoted} if quoted else {},
-        details={"file": attachment.kind} if attachment else {},
-        attachment=attachment,
-    )
 
 
 def _asked_at(chat: Chat, by: OwnNumber, rules: IntakeRules, now: datetime) -> datetime:

@@ -30,7 +30,6 @@ from sessions_app.turns.queue import (
 from sessions_app.turns.reply_store import parts_store, recital
 from sessions_app.turns.statuses import (
     accounts_refused,
-    held_send_now,
     own_send_confirm,
     sends_resume,
     status_apply,
@@ -44,7 +43,6 @@ from sessions_app.turns.turn_claims import (
     pause_in_force,
     pauses_end,
     pauses_merge,
-    sends_resolve,
     turn_update_state,
     turns_sweep,
 )
