@@ -11,7 +11,6 @@ from sessions_app.media.fetch import (
 )
 from sessions_app.media.media_store import (
     attachment_of,
-    attachment_store,
     attachment_undo,
     media_detach,
     media_drop,

@@ -6,9 +6,10 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, cast
 from uuid import UUID, uuid4
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import models
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext_lazy as _
@@ -19,28 +20,14 @@ from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import FileProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
-from sessions_app.media.facade import (
-    attachment_store,
-    attachment_undo,
-    media_name,
-    outgoing_type,
-    sent_name,
-)
-from sessions_app.models import Message, Turn
+from sessions_app.media.facade import attachment_undo, media_name, outgoing_type, sent_name
+from sessions_app.models import MediaFile, Message, Turn
+from sessions_app.models.stored_media import MediaState
 
 logger = logging.getLogger(__name__)
 
 BLOCK = 256 * 1024
 MAX_LENGTH = 20_000
-
-
-@dataclass(frozen=True)
-class Posted:
-    """A file as somebody chose it; ``name`` and ``size`` are what the browser sent."""
-
-    file: BinaryIO
-    name: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -63,12 +50,19 @@ class Attachment:
 
     def keep(self, **owner: Message | Turn) -> None:
         """Keep the file with its message or its turn, in the transaction that stores them."""
-        attachment_store(self.media_id, self.file, content_type=self.content_type, **owner)
+        MediaFile.objects.create(
+            **owner,
+            media_id=self.media_id,
+            state=MediaState.STORED,
+            content_type=self.content_type,
+            size=self.file.size,
+            sha256=self.file.sha256,
+        )
 
 
 @contextmanager
 def attached(
-    posted: Posted | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
+    posted: UploadedFile | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
 ) -> Iterator[Attachment | None]:
     """Check a file and put it; one that isn't kept meanwhile is removed at the end.
 
@@ -79,7 +73,8 @@ def attached(
         return
     if not posted.size:
         raise ReplyRefusedError(Refusal.FILE_EMPTY)
-    found = outgoing_type(posted.file, posted.name)
+    content, given_name = cast(BinaryIO, posted.file), posted.name or ""
+    found = outgoing_type(content, given_name)
     if found is None or not isinstance(provider, FileProvider):
         raise ReplyRefusedError(Refusal.FILE_TYPE)
     most = provider.file_limits[found.kind]
@@ -88,10 +83,10 @@ def attached(
     if storage is None:
         raise ReplyRefusedError(Refusal.FILE_NOT_KEPT)
     with IncomingFile(storage.incoming, max_bytes=most) as file:
-        posted.file.seek(0)
-        while block := posted.file.read(BLOCK):
+        content.seek(0)
+        while block := content.read(BLOCK):
             file.write(block)
-        name = sent_name(posted.name, found.content_type)
+        name = sent_name(given_name, found.content_type)
         media_id = uuid4()
         try:
             storage.put(media_name(media_id), file.finished())

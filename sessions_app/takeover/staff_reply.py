@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
@@ -31,7 +32,6 @@ from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, Outcome, Tur
 from sessions_app.takeover.attachment import (
     MAX_LENGTH,
     Attachment,
-    Posted,
     Refusal,
     ReplyRefusedError,
     attached,
@@ -57,7 +57,7 @@ class StaffReply:
     text: str
     key: UUID
     quote: str = ""
-    file: Posted | None = None
+    file: UploadedFile | None = None
 
 
 def chat_reply(

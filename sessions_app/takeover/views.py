@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import BinaryIO, cast
 from uuid import UUID
 
 from django import forms
@@ -27,7 +26,7 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 from sessions_app.presentation.links import conversation_address
-from sessions_app.takeover.attachment import Posted, Refusal, ReplyRefusedError
+from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.presentation import (
     TEMPLATE_FIELDS,
@@ -174,7 +173,7 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
         text=text,
         key=_key_posted(request, text),
         quote=request.POST.get("quote", ""),
-        file=_file_posted(request),
+        file=request.FILES.get("file"),
     )
     return chat_reply(
         chat_id=chat.pk,
@@ -194,14 +193,6 @@ def _writer(request: HttpRequest) -> Writer:
         enqueue=answer_soon,
         now=timezone.now(),
     )
-
-
-def _file_posted(request: HttpRequest) -> Posted | None:
-    """Return the file of the form. Browsers post an empty field where none was chosen."""
-    file = request.FILES.get("file")
-    if file is None or file.file is None:
-        return None
-    return Posted(cast(BinaryIO, file.file), file.name or "", file.size or 0)
 
 
 def template_typed(request: HttpRequest) -> dict[str, str]:

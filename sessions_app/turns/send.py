@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Any, BinaryIO, cast
 from uuid import UUID
@@ -299,7 +299,7 @@ def _part_failed(
         part.error = error_text(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
-        elif is_final or _too_old(turn, now, max_age) or wait > MAX_WAIT:
+        elif is_final or now - turn.asked_at > max_age or wait > MAX_WAIT:
             part.state = PartState.FAILED
             part.delivery_status = DeliveryStatus.FAILED
         else:
@@ -311,10 +311,6 @@ def _part_failed(
         turn.save(update_fields=["error"])
         turn_update_state(turn=turn)
         reply_refresh(part=part, parts=turn.parts.all())
-
-
-def _too_old(turn: Turn, now: datetime, max_age: timedelta) -> bool:
-    return now - turn.asked_at > max_age
 
 
 # Send the file of a reply by staff.
