@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -321,6 +322,7 @@ logger = logging.getLogger(__name__)
 EVERY_SECONDS = 15 * 60
 
 
+@dataclass(frozen=True)
 class StorageNotices:
     """Notify each chat at most once in fifteen minutes.
 
@@ -330,18 +332,10 @@ class StorageNotices:
     stores when each chat was notified.
     """
 
-    def __init__(
-        self,
-        providers: Mapping[str, WhatsAppProvider],
-        executor: Executor,
-        notified: SharedTimes,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._providers = providers
-        self._executor = executor
-        self._notified = notified
-        self._clock = clock
+    providers: Mapping[str, WhatsAppProvider]
+    executor: Executor
+    notified: SharedTimes
+    clock: Callable[[], float] = time.time
 
     def notify_sender(self, event: Event) -> None:
         """Notify the sender of a message; other events need no notice."""
@@ -354,12 +348,12 @@ class StorageNotices:
 
     def notify(self, *, provider: str, to: Recipient, language: str) -> None:
         """Send the notice, unless this chat was notified a short while ago."""
-        sender = self._providers.get(provider)
+        sender = self.providers.get(provider)
         if sender is None:
             return
         chat = f"{provider}:{to.whatsapp_chat}"
-        if self._notified.claim(chat, now=self._clock(), every=EVERY_SECONDS):
-            self._executor.submit(self._send, sender, to, text_for("storage_full", language))
+        if self.notified.claim(chat, now=self.clock(), every=EVERY_SECONDS):
+            self.executor.submit(self._send, sender, to, text_for("storage_full", language))
 
     def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
         try:
