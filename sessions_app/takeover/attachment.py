@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 from uuid import UUID, uuid4
 
 from django.core.files.uploadedfile import UploadedFile
@@ -62,7 +62,7 @@ class Attachment:
 
 @contextmanager
 def attached(
-    posted: UploadedFile | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
+    posted: UploadedFile[Any] | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
 ) -> Iterator[Attachment | None]:
     """Check a file and put it; one that isn't kept meanwhile is removed at the end.
 

@@ -57,7 +57,7 @@ class StaffReply:
     text: str
     key: UUID
     quote: str = ""
-    file: UploadedFile | None = None
+    file: UploadedFile[Any] | None = None
 
 
 def chat_reply(
