@@ -78,6 +78,8 @@ from sessions_app.conversations.message_store import (
 from sessions_app.conversations.message_text import (
     NOTICE,
     Command,
+    HistoryMessage,
+    StoredText,
     as_chat_line,
     asks_in_words,
     indexed_of,

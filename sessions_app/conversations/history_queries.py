@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, Subquery
@@ -13,7 +14,13 @@ from django.db.models import Q, Subquery
 from cards_app.rules.session_data import Line
 from cards_app.rules.speakers import MIN_PASSAGE_LENGTH, shortened_lines
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
-from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_of
+from sessions_app.conversations.message_text import (
+    HistoryMessage,
+    StoredText,
+    is_knowledge,
+    speaker_of,
+    text_of,
+)
 from sessions_app.models import AssistantProfile, ChatSession, Message
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.recall.facade import LeftOut
@@ -36,6 +43,29 @@ MAX_SUMMARIES_GIVEN = 10
 NOT_SAID = (Role.SUMMARY, Role.SYSTEM)
 # Before this number are all messages of a session.
 _LAST = 2**31 - 1
+# Those of HistoryMessage but for its place, and whether it was revoked.
+_COLUMNS = (
+    "message_id",
+    "session_id",
+    "order_num",
+    "role",
+    "kind",
+    "content",
+    "tokens",
+    "answers_id",
+    "metadata",
+    "revoked_at",
+)
+_OF_ANSWER = tuple(f"answer__{name}" for name in _COLUMNS)
+_WIDTH = len(_COLUMNS)
+
+
+@dataclass(frozen=True)
+class SummaryMessage:
+    """A summary of ours. ``last_order``: the last message that it covers."""
+
+    message: HistoryMessage
+    last_order: int
 
 
 @dataclass(frozen=True)
@@ -43,22 +73,21 @@ class History:
     """The part of a conversation that a prompt holds.
 
     ``messages``: the newest, oldest first; ``tokens`` is their sum. ``left_out_until``: the
-    last place (an order_num, 0 for none) that is not among them. ``summary``: the message of the
-    latest one made before the turn's message. ``given``: summaries that were stored from outside
-    before it,
+    last place (an order_num, 0 for none) that is not among them. ``summary``: the latest one
+    made before the turn's message. ``given``: summaries that were stored from outside before it,
     oldest first. ``passage``: the messages in neither, shortened.
     """
 
-    messages: list[Message]
+    messages: list[HistoryMessage]
     tokens: int
     left_out_until: int = 0
-    summary: Message | None = None
+    summary: SummaryMessage | None = None
     passage: str = ""
-    given: Sequence[Message] = ()
+    given: Sequence[HistoryMessage] = ()
 
     @property
     def summary_text(self) -> str:
-        own = [self.summary] if self.summary else []
+        own = [self.summary.message] if self.summary else []
         return "\n".join(message.content for message in [*self.given, *own])
 
 
@@ -80,7 +109,9 @@ def messages_before(
     return list(messages if limit is None else messages[:limit])[::-1]
 
 
-def summaries_before(*, message: Message) -> tuple[Message | None, list[Message]]:
+def summaries_before(
+    *, message: HistoryMessage
+) -> tuple[SummaryMessage | None, list[HistoryMessage]]:
     """Return the latest summary that covers only messages before this one in its session.
 
     Beside it the summaries that were stored from outside before the message, oldest first: no
@@ -88,26 +119,27 @@ def summaries_before(*, message: Message) -> tuple[Message | None, list[Message]
     """
     earlier = Q(summarization__last_order__lt=message.order_num)
     given = Q(summarization=None, order_num__lt=message.order_num)
-    summaries = Message.objects.filter(session=message.session_id, role=Role.SUMMARY)
-    rows = summaries.filter(earlier | given).select_related("summarization").defer("terms")
-    found = list(rows.order_by("-order_num")[: MAX_SUMMARIES_GIVEN + 1])
-    own = next((each for each in found if hasattr(each, "summarization")), None)
-    others = [
-        each
-        for each in reversed(found)
-        if not hasattr(each, "summarization") and not each.revoked_at and each.content.strip()
-    ]
+    summaries = Message.objects.filter(session_id=message.session_id, role=Role.SUMMARY)
+    rows = summaries.filter(earlier | given).values_list(*_COLUMNS, "summarization__last_order")
+    own = None
+    others: list[HistoryMessage] = []
+    for *columns, last_order in rows.order_by("-order_num")[: MAX_SUMMARIES_GIVEN + 1]:
+        stored, is_revoked = _from_row(columns)
+        if last_order is None and not is_revoked and stored.content.strip():
+            others.insert(0, stored)
+        if last_order is not None and own is None:
+            own = SummaryMessage(stored, last_order)
     return own, others[-MAX_SUMMARIES_GIVEN:]
 
 
 def history_until(
-    last: Message,
+    message: StoredText,
     *,
     user_role: str,
     max_tokens: int,
     max_messages: int | None = None,
     passage_tokens: int = 0,
-    walk: Iterator[Message] | None = None,
+    walk: Iterator[HistoryMessage] | None = None,
 ) -> History:
     """Return the history before a message, and that message, by turns.
 
@@ -120,14 +152,15 @@ def history_until(
     user_role: how the passage names the person. walk: one that has arrived at the message, to go
     on with.
     """
+    last = HistoryMessage.of(message)
     summary, given = summaries_before(message=last)
-    summarized = summary.summarization.last_order if summary else 0
-    summaries = [*given, summary] if summary else given
+    summarized = summary.last_order if summary else 0
+    summaries = [*given, summary.message] if summary else given
     # Given ones may have any length: half of the room stays for what was said.
     room = max_tokens - min(_tokens(summaries), max_tokens // 2)
     walk = conversation_walk(last.session_id, last.order_num) if walk is None else walk
     taken, left_out = _newest(last, walk, room, max_messages)
-    gap: list[Message] = []
+    gap: list[HistoryMessage] = []
     if left_out and passage_tokens:
         gap = _unsummarized(chain(left_out, walk), summarized)
     while gap and not _is_least(taken) and _tokens(taken) > room - passage_tokens:
@@ -138,7 +171,7 @@ def history_until(
     return History(
         messages=taken[::-1],
         tokens=_tokens(taken),
-        left_out_until=_place(left_out[0]) if left_out else 0,
+        left_out_until=left_out[0].place if left_out else 0,
         summary=summary,
         passage=_passage(gap[:PASSAGE_MESSAGES][::-1], user_role, passage_tokens),
         given=given,
@@ -146,8 +179,8 @@ def history_until(
 
 
 def _newest(
-    last: Message, walk: Iterator[Message], max_tokens: int, max_messages: int | None
-) -> tuple[list[Message], list[Message]]:
+    last: HistoryMessage, walk: Iterator[HistoryMessage], max_tokens: int, max_messages: int | None
+) -> tuple[list[HistoryMessage], list[HistoryMessage]]:
     """Return the newest turns that fit, and those that were read and don't fit, newest first."""
     taken = [last]
     tokens = last.tokens
@@ -168,7 +201,7 @@ def _newest(
     return taken, []
 
 
-def _belongs(message: Message, taken: Sequence[Message]) -> bool:
+def _belongs(message: HistoryMessage, taken: Sequence[HistoryMessage]) -> bool:
     """Return whether the last messages make no sense without this one.
 
     That is the question to the answer before the last message, and what leads to the last message
@@ -180,13 +213,13 @@ def _belongs(message: Message, taken: Sequence[Message]) -> bool:
     return is_answered and len(taken) == KEEP_LAST
 
 
-def _is_least(taken: Sequence[Message]) -> bool:
+def _is_least(taken: Sequence[HistoryMessage]) -> bool:
     """Return whether only the last message and the turn before it are left."""
     return len(taken) <= KEEP_LAST or all(each.role != Role.USER for each in taken[1:-1])
 
 
 def _leave_answers_out(
-    taken: list[Message], before: Sequence[Message], left_out: list[Message]
+    taken: list[HistoryMessage], before: Sequence[HistoryMessage], left_out: list[HistoryMessage]
 ) -> None:
     """Move the oldest messages to those left out, up to a user's, if their question isn't there.
 
@@ -197,26 +230,26 @@ def _leave_answers_out(
             left_out.insert(0, taken.pop())
 
 
-def _unsummarized(walk: Iterator[Message], summarized: int) -> list[Message]:
+def _unsummarized(walk: Iterator[HistoryMessage], summarized: int) -> list[HistoryMessage]:
     """Return the left-out messages that no summary covers, newest first.
 
     Returns no more than a passage shows. An answer may have a higher number than the summary
     covers although the summary includes its question, so the walk goes a little further.
     """
-    gap: list[Message] = []
+    gap: list[HistoryMessage] = []
     for message in walk:
-        if _place(message) <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
+        if message.place <= summarized - MAX_BURST or len(gap) >= PASSAGE_MESSAGES:
             break
         if message.order_num > summarized:
             gap.append(message)
     return gap
 
 
-def _tokens(messages: Sequence[Message]) -> int:
+def _tokens(messages: Sequence[HistoryMessage]) -> int:
     return sum(message.tokens for message in messages)
 
 
-def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[Message]:
+def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[HistoryMessage]:
     """Yield the messages of a session, newest first, each question right after its answer.
 
     An apology for a missing answer is none.
@@ -224,38 +257,41 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[Message
     ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
     they are made, so an answer may have a higher order_num.
     """
-    stored = Message.objects.filter(session=session_id, answers=None).exclude(role__in=NOT_SAID)
-    rows = stored.select_related("answer").defer("terms", "answer__terms").order_by("-order_num")
+    stored = Message.objects.filter(session_id=session_id, answers__isnull=True)
+    rows = stored.exclude(role__in=NOT_SAID).values_list(*_COLUMNS, *_OF_ANSWER)
     size = FIRST_BATCH
     while True:
-        batch = list(rows.filter(order_num__lt=before)[:size])
-        for message in batch:
-            answer = getattr(message, "answer", None)
-            yield from (each for each in (answer, message) if each and _is_said(each))
+        batch = list(rows.filter(order_num__lt=before).order_by("-order_num")[:size])
+        for row in batch:
+            message, is_revoked = _from_row(row[:_WIDTH])
+            if row[_WIDTH] is not None:
+                answer, is_answer_revoked = _from_row(row[_WIDTH:])
+                if not is_answer_revoked and APOLOGY not in answer.metadata:
+                    yield answer._replace(place=message.order_num)
+            if not is_revoked and APOLOGY not in message.metadata:
+                yield message
         if len(batch) < size:
             return
         before = message.order_num
         size = min(size * 2, MAX_BATCH)
 
 
-def _is_said(message: Message) -> bool:
-    return message.revoked_at is None and APOLOGY not in message.metadata
-
-
-def _place(message: Message) -> int:
-    """Return where a message of a walk stands in the conversation: an answer, with its question."""
-    return message.answers.order_num if message.answers else message.order_num
+def _from_row(row: Sequence[Any]) -> tuple[HistoryMessage, bool]:
+    """Return a message in its own place, and whether it was revoked."""
+    *columns, revoked_at = row
+    place = columns[_COLUMNS.index("order_num")]
+    return HistoryMessage._make((*columns, place)), revoked_at is not None
 
 
 def last_messages(
-    session_id: UUID, walk: Iterator[Message]
-) -> tuple[Message | None, list[Message]]:
+    session_id: UUID, walk: Iterator[HistoryMessage]
+) -> tuple[HistoryMessage | None, list[HistoryMessage]]:
     """Return the last message, and its answer if it has one already.
 
     An answer counts as part of its question, so that the last message is never an answer.
     ``walk`` has arrived at the last message then.
     """
-    answers: list[Message] = []
+    answers: list[HistoryMessage] = []
     for message in walk:
         if message.answers_id is None:
             here = (each for each in answers if each.session_id == session_id)
@@ -264,7 +300,7 @@ def last_messages(
     return None, []
 
 
-def _passage(gap: list[Message], user_role: str, longest: int) -> str:
+def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
     """Return the gap's messages, each shortened; nothing if there is no room for any."""
     if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
         return ""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
@@ -35,6 +35,45 @@ from sessions_app.conversations.phrases import (
 from sessions_app.models import Message
 from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import ASKING, Role, has_token_of
+
+
+class HistoryMessage(NamedTuple):
+    """A message for a prompt: histories are long, and model instances take long to build.
+
+    ``place``: where it stands in the conversation, an answer with its question.
+    """
+
+    message_id: UUID
+    session_id: UUID
+    order_num: int
+    role: str
+    kind: str
+    content: str
+    tokens: int
+    answers_id: UUID | None
+    metadata: Mapping[str, Any]
+    place: int
+
+    @classmethod
+    def of(cls, message: Message | HistoryMessage) -> HistoryMessage:
+        """Return a message that was stored just now, or one that is answered: no answer itself."""
+        if isinstance(message, HistoryMessage):
+            return message
+        return cls(
+            message.message_id,
+            message.session_id,
+            message.order_num,
+            message.role,
+            message.kind,
+            message.content,
+            message.tokens,
+            message.answers_id,
+            message.metadata,
+            message.order_num,
+        )
+
+
+StoredText: TypeAlias = Message | HistoryMessage
 
 NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 
@@ -100,7 +139,7 @@ def without_notice(text: str) -> str:
     return answer if is_notice else text
 
 
-def text_of(message: Message) -> str:
+def text_of(message: StoredText) -> str:
     """Return the message's content; a label if it isn't text.
 
     The notice below an answer isn't part of it.
@@ -110,7 +149,7 @@ def text_of(message: Message) -> str:
     return f"[{message.kind}] {message.content}".strip()
 
 
-def as_chat_line(message: Message, *, is_group: bool) -> tuple[str, str]:
+def as_chat_line(message: StoredText, *, is_group: bool) -> tuple[str, str]:
     """Return a stored message as a chat model takes it: its role and its text.
 
     Content that isn't text is named as such, and in a group each message names its author.
@@ -122,7 +161,7 @@ def as_chat_line(message: Message, *, is_group: bool) -> tuple[str, str]:
     return str(message.role), content
 
 
-def speaker_of(message: Message, *, user_role: str = CLIENT) -> str:
+def speaker_of(message: StoredText, *, user_role: str = CLIENT) -> str:
     """Return the speaker; in a group, by name."""
     if message.role != Role.USER:
         return str(message.role)
@@ -142,7 +181,7 @@ def indexed_of(content: str, metadata: Mapping[str, Any]) -> IndexedText:
     return replace(indexed, terms=[*indexed.terms, ASKING])
 
 
-def is_knowledge(message: Message) -> bool:
+def is_knowledge(message: StoredText) -> bool:
     """Return whether the message holds knowledge: commands and system texts don't."""
     return bool(message.content.strip()) and not (
         {"command", "system_text"} & message.metadata.keys()

@@ -20,8 +20,10 @@ from sessions_app.conversations.facade import (
     DataValidationError,
     GenericMemoryError,
     History,
+    HistoryMessage,
     NewMessage,
     SessionInChat,
+    StoredText,
     as_chat_line,
     checked_message,
     conversation_walk,
@@ -179,12 +181,12 @@ class ChatMemoryService:
 
     def history(
         self,
-        message: Message,
+        message: StoredText,
         *,
         user_role: str,
         max_messages: int | None = None,
         max_tokens: int | None = None,
-        walk: Iterator[Message] | None = None,
+        walk: Iterator[HistoryMessage] | None = None,
     ) -> History:
         """Return the part of the conversation that the model reads to answer a message.
 

@@ -14,6 +14,7 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
     History,
+    HistoryMessage,
     as_chat_line,
     chat_form,
     messages_left_out,
@@ -208,7 +209,7 @@ def history_lines(material: Material) -> list[ChatMessage]:
     return sendable(lines, keeps_last=True) or [alone]
 
 
-def line_of(message: Message, turn: Turn, pictures: Sequence[Picture] = ()) -> ChatMessage:
+def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> ChatMessage:
     """Return a stored message in the form that the model reads, with those pictures of its own."""
     role, content = as_chat_line(message, is_group=turn.chat.is_group)
     form = chat_form(message.metadata)
@@ -302,5 +303,5 @@ def left_out_record(
         "profile_cut": prompt.cut_profile,
         "recall_degraded": recalled.degraded,
         "passage": history.passage if history else "",
-        "summarized_until": summary.summarization.last_order if summary else 0,
+        "summarized_until": summary.last_order if summary else 0,
     }

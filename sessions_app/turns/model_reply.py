@@ -327,7 +327,7 @@ def _record(draft: Draft, material: Material, composed: Composed, *, refused: in
     draft.recalled = recalled_record(material.recalled, material.cards, prompt)
     draft.left_out = left_out_record(history, material.recalled, prompt, composed.dropped)
     draft.left_out["refused_prompts"] = refused
-    draft.summary_id = history.summary.pk if history and history.summary else None
+    draft.summary_id = history.summary.message.message_id if history and history.summary else None
 
 
 def _timed(draft: Draft, name: str, work: Callable[[], Any]) -> Any:

@@ -12,11 +12,12 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import (
     History,
+    HistoryMessage,
     SessionInChat,
     conversation_walk,
     last_messages,
 )
-from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models import ChatSession, Turn
 from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import Role
 from sessions_app.turns.compose_prompt import (
@@ -120,7 +121,7 @@ def _within(parts: PromptParts, max_tokens: int | None, dependencies: Dependenci
     return build_prompt(replace(parts, max_context_tokens=limit))
 
 
-def _last_question(session: ChatSession, last: Message | None) -> str:
+def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
     if last is None or last.role == Role.USER:
         return last.content if last else ""
     questions = session.messages.filter(revoked_at=None, role=Role.USER).order_by("-order_num")
@@ -131,7 +132,7 @@ def _lines(
     turn: Turn,
     parts: PromptParts,
     history: History | None,
-    after: Sequence[Message],
+    after: Sequence[HistoryMessage],
     query: str | None,
 ) -> list[ChatMessage]:
     lines = list(parts.history) if history else []
