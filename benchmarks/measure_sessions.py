@@ -23,7 +23,7 @@ from own_database import machine, own_database
 from django.db import connection, transaction
 from django.utils import timezone
 
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.clear_session import sessions_archive, sessions_expire
 from sessions_app.history.strategies import SummarizationStrategy
@@ -85,8 +85,8 @@ def measure_session(count: int, rounds: int) -> None:
         cursor.execute("ANALYZE sessions_app_message")
     service = ChatMemoryService(strategy=SummarizationStrategy())
 
-    def said(length: int = 160) -> list[ConversationMessage]:
-        return [ConversationMessage("user", "x" * length, timezone.now())]
+    def said(length: int = 160) -> list[NewMessage]:
+        return [NewMessage("user", "x" * length, timezone.now())]
 
     def compose() -> None:
         newest = session.messages.latest("order_num")

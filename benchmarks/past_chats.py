@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
-from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.facade import party_of
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_start
 from sessions_app.embedding.message_vectors import sessions_embed
 from sessions_app.history.chat_memory import ChatMemoryService
@@ -67,8 +67,7 @@ def conversation_store(
         turns = [turn for turn in conversation.turns if turn.session == number]
         session = session_start(chat=chat, now=turns[0].said_at)
         messages = [
-            ConversationMessage(role=turn.role, content=turn.text, timestamp=turn.said_at)
-            for turn in turns
+            NewMessage(role=turn.role, content=turn.text, timestamp=turn.said_at) for turn in turns
         ]
         stored = memory.add_messages(conversation_id=session.pk, messages=messages)
         ids += [message.message_id for message in stored if message.message_id]

@@ -26,10 +26,10 @@ from sessions_app.conversation_views.session_actions import MemoryDisabledError
 from sessions_app.conversation_views.session_api import memory_disabled, session_document
 from sessions_app.conversations.facade import (
     MAX_MESSAGES,
-    ConversationMessage,
     ConversationNotFoundError,
     DataValidationError,
     GenericMemoryError,
+    NewMessage,
     SessionArchivedError,
 )
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
@@ -197,5 +197,5 @@ class OneMessageView(ApiView):
         )
 
 
-def _new_message(each: dict[str, Any], now: Any) -> ConversationMessage:
-    return ConversationMessage(**{"timestamp": now, **stored_form(each)})
+def _new_message(each: dict[str, Any], now: Any) -> NewMessage:
+    return NewMessage(**{"timestamp": now, **stored_form(each)})

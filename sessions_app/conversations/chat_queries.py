@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import Role
 
@@ -46,7 +46,7 @@ def chat_at(whatsapp_chat: str) -> Chat | None:
 
     Older chats may have names that no chat can get any more: they are found by the exact name.
     """
-    return next(filter(None, map(_chat_stored_at, stored_names(whatsapp_chat))), None)
+    return next(filter(None, map(chat_find, stored_names(whatsapp_chat))), None)
 
 
 def contacts_named(text: str) -> list[Chat]:
@@ -180,15 +180,6 @@ def _of_whole_number(text: str) -> list[UUID]:
     backwards = ChatAddress.objects.annotate(backwards=Reverse("address"))
     found = backwards.filter(backwards__startswith=f"{number}{_PERSON}"[::-1])
     return list(found.values_list("chat", flat=True)[:MAX_WITH_ENDING])
-
-
-def _chat_stored_at(whatsapp_chat: str) -> Chat | None:
-    chat = Chat.objects.filter(whatsapp_chat=whatsapp_chat).first()
-    if chat is not None:
-        return chat
-    addresses = ChatAddress.objects.filter(address=whatsapp_chat, left_at__isnull=True)
-    address = addresses.select_related("chat").first()
-    return None if address is None else address.chat
 
 
 def chat_name(chat_id: UUID) -> str | None:

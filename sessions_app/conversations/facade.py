@@ -26,12 +26,6 @@ from sessions_app.conversations.chat_queries import (
     with_address,
     with_name,
 )
-from sessions_app.conversations.conversation_message import (
-    MAX_MESSAGES,
-    ConversationMessage,
-    as_conversation_message,
-    checked_message,
-)
 from sessions_app.conversations.epochs import (
     ChatGoneError,
     EpochSnapshot,
@@ -63,6 +57,7 @@ from sessions_app.conversations.history_queries import (
 )
 from sessions_app.conversations.message_store import (
     FORM,
+    MAX_MESSAGES,
     ChatForm,
     ConversationNotFoundError,
     DataValidationError,
@@ -70,6 +65,7 @@ from sessions_app.conversations.message_store import (
     NewMessage,
     SessionArchivedError,
     chat_form,
+    checked_message,
     form_size,
     has_text,
     message_retext,
@@ -85,18 +81,26 @@ from sessions_app.conversations.message_text import (
     HistoryMessage,
     StoredText,
     as_chat_line,
+    asks_in_words,
     indexed_of,
     is_knowledge,
     parse_command,
     row_by_token,
     row_of,
+    small_talk,
     speaker_of,
     text_of,
     without_mention,
     without_notice,
 )
-from sessions_app.conversations.phrases import is_common, language_of
-from sessions_app.conversations.plain_words import asks_in_words, small_talk
+from sessions_app.conversations.phrases import (
+    counted,
+    document_failure,
+    is_common,
+    language_of,
+    received_text,
+    text_for,
+)
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
     Change,
@@ -131,12 +135,6 @@ from sessions_app.conversations.session_lifecycle import (
     sessions_end,
     sessions_record,
     turn_failed,
-)
-from sessions_app.conversations.system_texts import (
-    counted,
-    document_failure,
-    received_text,
-    text_for,
 )
 from sessions_app.conversations.timeline import (
     BEGINNING,

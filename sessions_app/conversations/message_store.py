@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db.models import Subquery
+from django.db.models.functions import Coalesce
 
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.llm.base import message_tokens
@@ -31,6 +33,8 @@ logger = logging.getLogger(__name__)
 KEEP_LAST = 2
 
 WINDOW_BATCH = 200
+# Mostly one or two leave the window; after that, ten times as many are read.
+FIRST_LEAVING = 20
 
 CHANGED_BY_MESSAGES = (
     "message_counter",
@@ -40,56 +44,26 @@ CHANGED_BY_MESSAGES = (
     "vectors_requested_at",
 )
 
-MESSAGES = Message._meta.db_table
-
-
-# "enough" stops at the first row, and so the sums before it do, too.
-_LEAVING = f"""
-WITH kept AS MATERIALIZED (
-    SELECT coalesce(min(order_num), 1) AS first FROM (
-        SELECT order_num FROM {MESSAGES} WHERE session_id = %(session)s AND role <> %(summary)s
-        ORDER BY order_num DESC LIMIT {KEEP_LAST}
-    ) AS last
-),
-enough AS MATERIALIZED (
-    SELECT order_num, gone FROM (
-        SELECT order_num, sum(tokens) OVER (ORDER BY order_num ROWS UNBOUNDED PRECEDING) AS gone
-        FROM {MESSAGES} WHERE session_id = %(session)s AND order_num >= %(start)s
-        AND order_num < (SELECT first FROM kept)
-    ) AS leaving
-    WHERE gone >= %(excess)s ORDER BY order_num LIMIT 1
-)
-SELECT order_num, gone FROM enough
-UNION ALL
-SELECT (SELECT first FROM kept) - 1, (
-    SELECT coalesce(sum(tokens), 0) FROM {MESSAGES} WHERE session_id = %(session)s
-    AND order_num >= %(start)s AND order_num < (SELECT first FROM kept)
-) WHERE NOT EXISTS (SELECT FROM enough)
-"""  # noqa: S608 constants only
-
 
 def window_prune(*, session: ChatSession, token_limit: int) -> None:
     """Move the window's start forward until it holds at most ``token_limit`` tokens, or only
-    the last messages. Reads the messages that leave the window, not those before or after,
-    in one query. The rows stay; ``session`` is changed, not saved.
+    the last messages. Reads the messages that leave the window, not those before or long after.
+    The rows stay; ``session`` is changed, not saved.
     """
-    if session.total_tokens <= token_limit:
-        return
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _LEAVING,
-            {
-                "session": session.pk,
-                "summary": Role.SUMMARY,
-                "start": session.window_start,
-                "excess": session.total_tokens - token_limit,
-            },
-        )
-        # All but the last messages leave where nothing else is enough.
-        order_num, tokens = cursor.fetchone()
-    session.window_start = max(session.window_start, order_num + 1)
-    session.total_tokens -= int(tokens)
-    logger.debug("The messages up to %d left the window of %s.", order_num, session.session_id)
+    newest = session.messages.exclude(role=Role.SUMMARY).order_by("-order_num").values("order_num")
+    last, only = (Subquery(newest[place : place + 1]) for place in (KEEP_LAST - 1, 0))
+    leaving = session.messages.filter(order_num__lt=Coalesce(last, only, 1)).order_by("order_num")
+    rows, size = leaving.values_list("order_num", "tokens"), FIRST_LEAVING
+    while session.total_tokens > token_limit:
+        batch = list(rows.filter(order_num__gte=session.window_start)[:size])
+        for order_num, tokens in batch:
+            session.window_start = order_num + 1
+            session.total_tokens -= tokens
+            if session.total_tokens <= token_limit:
+                break
+        if len(batch) < size:
+            break
+        size *= 10
 
 
 def window_recompute(*, session: ChatSession, token_limit: int) -> None:
@@ -276,6 +250,89 @@ class GenericMemoryError(ChatMemoryError):
 
     The cause is its ``__cause__``. The data is unchanged.
     """
+
+
+# Check the messages that callers add to a conversation.
+
+MAX_MESSAGES = 1_000
+MAX_ADDRESS_LENGTH = 255
+MAX_PATH_LENGTH = 1024
+
+
+def checked_message(message: NewMessage, *, place: int, image_root: Path | None) -> NewMessage:
+    """Return a caller's message ready to be stored.
+
+    ``place`` counts from 0 in the caller's list. Raises DataValidationError that names the
+    place and the field. A timestamp without a time zone counts as UTC (ERR-INTEGRATION-004). A
+    message with a missing picture is stored all the same (EDGE-008). Both log a WARNING.
+    """
+    where = f"messages[{place}]"
+    if message.role not in Role.values:
+        raise DataValidationError(
+            f"{where}.role: unknown role {message.role!r}; it is one of {', '.join(Role.values)}."
+        )
+    _check_text(f"{where}.content", message.content)
+    for name in ("sender", "recipient"):
+        _check_text(f"{where}.{name}", getattr(message, name), longest=MAX_ADDRESS_LENGTH)
+    if message.image_path is not None:
+        _check_text(f"{where}.image_path", message.image_path, longest=MAX_PATH_LENGTH)
+        _warn_of_missing_image(message.image_path, image_root)
+    return replace(
+        message,
+        timestamp=_in_utc(f"{where}.timestamp", message.timestamp),
+        metadata=_checked_metadata(f"{where}.metadata", message.metadata),
+    )
+
+
+def _check_text(where: str, text: object, *, longest: int | None = None) -> None:
+    if not isinstance(text, str):
+        raise DataValidationError(f"{where}: must be a text, not {type(text).__name__}.")
+    if "\x00" in text:
+        raise DataValidationError(f"{where}: holds a NUL character, which can't be stored.")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise DataValidationError(f"{where}: holds half of a character (a lone surrogate).")
+    if longest is not None and len(text) > longest:
+        raise DataValidationError(f"{where}: has {len(text)} characters, at most {longest} fit.")
+
+
+def _in_utc(where: str, timestamp: object) -> datetime:
+    if not isinstance(timestamp, datetime):
+        raise DataValidationError(
+            f"{where}: must be a date and time, not {type(timestamp).__name__}."
+        )
+    if timestamp.tzinfo is None:
+        logger.warning("%s has no time zone: it counts as UTC.", where)
+        return timestamp.replace(tzinfo=timezone.utc)
+    try:
+        return timestamp.astimezone(timezone.utc)
+    except OverflowError:
+        raise DataValidationError(f"{where}: is out of range.") from None
+
+
+def _checked_metadata(where: str, metadata: object) -> dict[str, Any]:
+    """Return the metadata; raise DataValidationError for what JSON can't hold.
+
+    The same for values that the database can't hold (ERR-SESSION-003).
+    """
+    if not isinstance(metadata, Mapping):
+        raise DataValidationError(f"{where}: must be an object, not {type(metadata).__name__}.")
+    found = dict(metadata)
+    try:
+        text = json.dumps(found, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        logger.error("%s can't be written as JSON (%s).", where, error)
+        raise DataValidationError(f"{where}: can't be written as JSON: {error}.") from None
+    if "\\u0000" in text:
+        raise DataValidationError(f"{where}: holds a NUL character, which can't be stored.")
+    _check_text(where, text)
+    if not all(isinstance(key, str) for key in found):
+        raise DataValidationError(f"{where}: its keys must be texts.")
+    return found
+
+
+def _warn_of_missing_image(image_path: str, image_root: Path | None) -> None:
+    if image_root is not None and not (image_root / image_path).is_file():
+        logger.warning("There is no picture at %s; its path is stored.", image_path)
 
 
 # The parts of a chat API's message that are stored: tool calls, results, content in parts.

@@ -13,6 +13,7 @@ from uuid import UUID, uuid4
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.dispatch import Signal
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
@@ -59,7 +60,7 @@ def cards_request(*, session_ids: Collection[UUID]) -> None:
     if known.update(token=uuid4(), due_at=now, attempts=0) < len(set(session_ids)):
         fresh = [CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
         CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
-    transaction.on_commit(partial(_send_cards_due, list(session_ids)))
+    transaction.on_commit(partial(_send, cards_due, session_ids=list(session_ids)))
 
 
 def cards_outdate(*, session_ids: Collection[UUID]) -> int:
@@ -112,11 +113,11 @@ def _grown() -> list[UUID]:
     return list(grown.values_list("pk", flat=True)[:MAX_SWEPT])
 
 
-def _send_cards_due(session_ids: list[UUID]) -> None:
-    for receiver, result in cards_due.send_robust(sender=CardWork, session_ids=session_ids):
+def _send(signal: Signal, **about: object) -> None:
+    """Send a signal after the commit. The sweep finds what a receiver fails to do."""
+    for receiver, result in signal.send_robust(sender=ChatSession, **about):
         if isinstance(result, Exception):
-            # The sweep finds them.
-            logger.error("%r failed for %d due cards.", receiver, len(session_ids), exc_info=result)
+            logger.error("%r failed for %s.", receiver, about, exc_info=result)
 
 
 ACTIVITY, CHATS = ChatActivity._meta.db_table, Chat._meta.db_table
@@ -248,9 +249,19 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
-        transaction.on_commit(partial(_send_session_expired, session))
+        transaction.on_commit(partial(_send, session_expired, session_id=session.pk))
     cards_request(session_ids=[session.pk for session, _ in ended])
-    sessions_ended(ended)
+    hooks_raise(
+        [
+            HookEvent(
+                SESSION_EXPIRED,
+                session.pk,
+                {"session_id": str(session.pk), "expired_at": iso_utc(at)},
+                session.chat_id,
+            )
+            for session, at in ended
+        ]
+    )
     sessions_record(action="session.expire", sessions=[one for one, _ in ended], actor=actor)
 
 
@@ -264,37 +275,10 @@ def sessions_record(*, action: str, sessions: Sequence[ChatSession], actor: Acto
     )
 
 
-def _send_session_expired(session: ChatSession) -> None:
-    results = session_expired.send_robust(sender=ChatSession, session_id=session.pk)
-    for receiver, result in results:
-        if isinstance(result, Exception):
-            logger.error(
-                "%r failed for the expired session %s.", receiver, session.pk, exc_info=result
-            )
-
-
 # Send conversation events to integrators: ids and times, never message texts.
 
 
 ANSWERING, SENDING = "answering", "sending"
-
-
-def sessions_ended(ended: Sequence[tuple[ChatSession, datetime]]) -> None:
-    """Report that these sessions ended at these times.
-
-    Call it in the transaction that ends them.
-    """
-    hooks_raise(
-        [
-            HookEvent(
-                SESSION_EXPIRED,
-                session.pk,
-                {"session_id": str(session.pk), "expired_at": iso_utc(at)},
-                session.chat_id,
-            )
-            for session, at in ended
-        ]
-    )
 
 
 def turn_failed(turn: Turn, *, stage: str) -> None:

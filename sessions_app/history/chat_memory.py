@@ -16,7 +16,6 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from sessions_app.conversations.facade import (
     MAX_MESSAGES,
-    ConversationMessage,
     ConversationNotFoundError,
     DataValidationError,
     GenericMemoryError,
@@ -26,7 +25,6 @@ from sessions_app.conversations.facade import (
     SessionInChat,
     StoredText,
     as_chat_line,
-    as_conversation_message,
     checked_message,
     conversation_walk,
     has_text,
@@ -83,7 +81,7 @@ class ChatMemoryService:
         conversation_id: UUID | str,
         limit: int | None = None,
         before: datetime | None = None,
-    ) -> list[ConversationMessage]:
+    ) -> list[Message]:
         """Return the session's messages by order_num, summaries in their place.
 
         limit: only the newest of them (1 or more); before: only those whose timestamp is earlier.
@@ -97,18 +95,17 @@ class ChatMemoryService:
             session = ChatSession.objects.filter(pk=conversation_id).first()
             if session is None:
                 raise ConversationNotFoundError(conversation_id)
-            found = messages_before(session=session, limit=limit, before=before)
-            return [as_conversation_message(message) for message in found]
+            return messages_before(session=session, limit=limit, before=before)
 
     def add_messages(
         self,
         *,
         conversation_id: UUID | str,
-        messages: Sequence[ConversationMessage],
+        messages: Sequence[NewMessage],
         now: datetime | None = None,
         chat_ids: Collection[UUID] | None = None,
         check: Callable[[Chat], None] = _accept,
-    ) -> list[ConversationMessage]:
+    ) -> list[Message]:
         """Store messages at the session's end, in the order given: all or none of them.
 
         At most 1,000 at once. ``chat_ids``: the chats that exist for the caller; None: all.
@@ -140,7 +137,7 @@ class ChatMemoryService:
             stored = self.append(session=session, new=new, role=self._role_in(found), now=now)
             if wants_vectors:
                 transaction.on_commit(lambda: self.embed(session.pk), robust=True)
-        return [as_conversation_message(message) for message in stored]
+        return stored
 
     def clear_messages(self, *, conversation_id: UUID | str, actor: Actor = SYSTEM) -> Cleared:
         """Delete the session's messages and summaries and everything derived from them.
@@ -350,9 +347,9 @@ def check_messages(given: object) -> None:
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         raise DataValidationError(f"messages: must be a list, not {_shown(given)}.")
     for place, message in enumerate(given):
-        if not isinstance(message, ConversationMessage):
+        if not isinstance(message, NewMessage):
             raise DataValidationError(
-                f"messages[{place}]: must be a ConversationMessage, not {type(message).__name__}."
+                f"messages[{place}]: must be a NewMessage, not {type(message).__name__}."
             )
 
 

@@ -7,7 +7,6 @@ and applied when the message is stored.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -40,6 +39,7 @@ from sessions_app.media.dependencies import remove_after_commit
 from sessions_app.media.facade import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.chats import GODFATHER
+from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import Role, has_token_of
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
@@ -59,25 +59,6 @@ MAX_HISTORY_LENGTH = 200_000
 Change = MessageEdited | MessageRevoked | Reaction
 
 
-@dataclass(frozen=True)
-class Changed:
-    """The result of a change, in words.
-
-    ``rest`` is stored with the delivery: the change itself, to be applied when its message arrives,
-    or the texts that a worker has still to redact. ``forget``: nothing of the event is stored.
-    ``message``: the message that was changed.
-    """
-
-    text: str
-    rest: dict[str, Any] | None = None
-    forget: bool = False
-    message: Message | None = None
-
-    @property
-    def has_to_redact(self) -> bool:
-        return self.rest is not None and REDACT in self.rest
-
-
 def change_apply(
     *,
     event: Change,
@@ -86,7 +67,7 @@ def change_apply(
     memory_enabled: bool,
     limits: UsageLimits,
     now: datetime,
-) -> Changed:
+) -> EventResult:
     """Apply a change to its message.
 
     Call it in a transaction. ``chat`` is where the change was made, or None where the address
@@ -102,16 +83,18 @@ def change_apply(
     if chat is not None and not is_ours:
         is_within = _count(chat, chat_memory, limits, now)
         if not is_within and not isinstance(event, MessageRevoked):
-            return Changed(OVER_THE_LIMIT, forget=True)
+            return EventResult(OVER_THE_LIMIT, chat, is_kept=False)
     if found is None:
         return _change_unstored(event, target, chat, memory_enabled=memory_enabled)
     if not (_is_there(found.chat_id, chat) or _is_by_its_people(found, event, chat)):
         logger.warning("A change in chat %s names a message of another chat.", chat and chat.pk)
-        return Changed(ELSEWHERE)
+        return EventResult(ELSEWHERE, chat)
     # Session before message: the order in which all code locks.
     ChatSession.objects.select_for_update(no_key=True).get(pk=found.session_id)
     message = Message.objects.select_for_update(no_key=True).get(pk=found.pk)
-    return _apply(event, message, chat_memory, now)
+    text, rest = _apply(event, message, chat_memory, now)
+    known_as = message.provider_message_id or ""
+    return EventResult(text, message.chat, subject_id=known_as, change=rest)
 
 
 def _count(chat: Chat, chat_memory: ChatMemoryService, limits: UsageLimits, now: datetime) -> bool:
@@ -234,19 +217,17 @@ def message_revoke(
 
 def _apply(
     event: Change, message: Message, chat_memory: ChatMemoryService, now: datetime
-) -> Changed:
+) -> tuple[str, dict[str, Any] | None]:
+    """Apply the change; return what was done, and what a worker has still to redact."""
     if isinstance(event, MessageRevoked):
-        rest = message_revoke(message=message, chat_memory=chat_memory, now=now)
-        return Changed("revoked", rest, message=message)
+        return "revoked", message_revoke(message=message, chat_memory=chat_memory, now=now)
     if isinstance(event, MessageEdited):
         media = event.media.as_dict() if event.media else None
-        rest = message_edit(
+        return "edited", message_edit(
             message=message, content=event.text, chat_memory=chat_memory, now=now, media=media
         )
-        return Changed("edited", rest, message=message)
     _react(message, _who(event), event.emoji)
-    text = "reaction stored" if event.emoji else "reaction taken away"
-    return Changed(text, message=message)
+    return "reaction stored" if event.emoji else "reaction taken away", None
 
 
 def _is_of(
@@ -282,7 +263,7 @@ def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> boo
 
 def _change_unstored(
     event: Change, target: str, chat: Chat | None, *, memory_enabled: bool
-) -> Changed:
+) -> EventResult:
     """Handle a change whose message isn't stored.
 
     The message may be on its way, or memory is off and the message is stored in its turn only.
@@ -295,12 +276,12 @@ def _change_unstored(
         waiting, target, chat_id=chat.pk if chat else None
     )
     if turn is not None and not _is_there(turn.chat_id, chat):
-        return Changed(ELSEWHERE, forget=True)
+        return EventResult(ELSEWHERE, chat, is_kept=False)
     if turn is not None:
         _change_turn(event, turn)
-        return Changed("applied to the turn", forget=True)
+        return EventResult("applied to the turn", chat, is_kept=False)
     if not memory_enabled:
-        return Changed("memory is off: nothing to change", forget=True)
+        return EventResult("memory is off: nothing to change", chat, is_kept=False)
     pending: dict[str, Any]
     if isinstance(event, MessageRevoked):
         pending = {"revoked": "yes"}
@@ -309,7 +290,7 @@ def _change_unstored(
     else:
         pending = {"who": _who(event), "emoji": event.emoji}
     pending["by"] = event.party.addresses()
-    return Changed("its message is not here (yet)", pending)
+    return EventResult("its message is not here (yet)", chat, change=pending)
 
 
 def _change_turn(event: Change, turn: Turn) -> None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import (
@@ -23,22 +25,22 @@ from django.db import (
     transaction,
 )
 from django.utils import timezone
-from psycopg.errors import DeadlockDetected
+from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.types.json import Jsonb
 
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations.facade import (
+    REDACT,
     address_change,
     chat_known,
     damaged_session_end,
     unstored_forget,
 )
 from sessions_app.inbound import message_changes, take_message
-from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate, addresses_of, waited_for_a_lock
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.models import Chat, InboundDelivery, Turn
-from sessions_app.models.deliveries import UNPROCESSED
+from sessions_app.models import InboundDelivery, Turn
+from sessions_app.models.deliveries import UNPROCESSED, EventResult
 from sessions_app.turns.facade import own_send_confirm, status_apply
 
 logger = logging.getLogger(__name__)
@@ -55,26 +57,65 @@ INSERT INTO {InboundDelivery._meta.db_table}
     (provider, delivery_key, event, subject_id, raw, outcome, attempts, received_at)
 VALUES (%s, %s, %s, %s, %s, '', 0, clock_timestamp())
 ON CONFLICT (provider, delivery_key) DO NOTHING
-RETURNING id, received_at, set_config('lock_timeout', %s, true)
+RETURNING id, set_config('lock_timeout', %s, true)
 """  # noqa: S608 constants only
 
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of an event: words for staff, and the chat in which a turn waits now.
+# Keep a chat in which something is slow from holding the threads that others' webhooks need.
 
-    ``has_to_redact``: a worker has still to redact texts in the chat. ``subject_id``: the id under
-    which the message is stored, if the event names it by another one.
+
+class ChatBusyError(OperationalError):
+    """Events of a chat could not be stored in time: the provider delivers them again."""
+
+
+class ChatGate:
+    """Let one thread of this process at a time store an event of a chat.
+
+    The others wait, since an event takes some milliseconds, but none waits longer than
+    ``patience`` seconds, and none for a thread that has been at it for longer.
     """
 
-    text: str
-    chat: Chat | None = None
-    message_id: UUID | None = None
-    answer_due: bool = False
-    has_to_redact: bool = False
-    subject_id: str = ""
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        self._changed = threading.Condition()
+        self._since: dict[str, float] = {}
+
+    @contextmanager
+    def passed(self, addresses: Collection[str]) -> Iterator[None]:
+        """Hold the gate of these addresses. Raises ChatBusyError."""
+        until = time.monotonic() + self.patience
+        with self._changed:
+            while begun := [self._since[each] for each in addresses if each in self._since]:
+                left = min(until, min(begun) + self.patience) - time.monotonic()
+                if left <= 0:
+                    raise ChatBusyError("Another event of this chat is being stored.")
+                self._changed.wait(left)
+            self._since.update(dict.fromkeys(addresses, time.monotonic()))
+        try:
+            yield
+        finally:
+            with self._changed:
+                for each in addresses:
+                    self._since.pop(each, None)
+                self._changed.notify_all()
+
+
+def addresses_of(event: Event) -> frozenset[str]:
+    """Return the addresses that name the chat of an event; none for an event of no chat."""
+    group_id = getattr(event, "group_id", None)
+    if group_id:
+        return frozenset({group_id})
+    if isinstance(event, events.AddressChanged):
+        return frozenset([*event.old.addresses(), *event.new.addresses()])
+    party = getattr(event, "party", None)
+    return frozenset(party.addresses() if party else [])
+
+
+def waited_for_a_lock(error: OperationalError) -> bool:
+    """Return whether the event waited as long as it may, for a thread or for a lock."""
+    return isinstance(error, ChatBusyError) or isinstance(error.__cause__, LockNotAvailable)
 
 
 def events_receive(
@@ -149,83 +190,66 @@ def _receive_one(
     event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
 ) -> None:
     with transaction.atomic():
-        delivery = _delivery_add(event, longest_wait=gate.patience if gate else 0)
-        if delivery is not None:
-            outcome = process(event, delivery, rules, now)
-            if outcome.answer_due and outcome.chat:
-                enqueue(outcome.chat.pk)
+        delivery_id = _delivery_add(event, longest_wait=gate.patience if gate else 0)
+        if delivery_id is not None:
+            result = process(event, delivery_id, rules, now)
+            if result.answer_due and result.chat:
+                enqueue(result.chat.pk)
 
 
-def _delivery_add(event: Event, *, longest_wait: float) -> InboundDelivery | None:
-    """Store the delivery of the event; return None if there is one already.
+def _delivery_add(event: Event, *, longest_wait: float) -> int | None:
+    """Store the delivery of the event and return its key; None if there is one already.
 
     Of two that come at the same moment, the later one waits here until the first is committed.
     ``longest_wait``: the seconds that the transaction waits for a lock at most; 0: for ever.
     """
-    delivery = InboundDelivery(
-        provider=event.provider,
-        delivery_key=_key(event),
-        event=type(event).__name__,
-        subject_id=_subject(event),
-        raw=event.raw,
-    )
+    about = (event.provider, _key(event), type(event).__name__, _subject(event), Jsonb(event.raw))
     with connection.cursor() as cursor:
-        cursor.execute(
-            ADD,
-            [
-                delivery.provider,
-                delivery.delivery_key,
-                delivery.event,
-                delivery.subject_id,
-                Jsonb(delivery.raw),
-                f"{longest_wait:.3f}s",
-            ],
-        )
+        cursor.execute(ADD, [*about, f"{longest_wait:.3f}s"])
         row = cursor.fetchone()
-    if row is None:
-        return None
-    delivery.pk, delivery.received_at, _ = row
-    delivery._state.adding = False
-    return delivery
+    return row[0] if row else None
 
 
-def process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
-    """Process the event in the current transaction and note the outcome on its delivery.
+def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -> EventResult:
+    """Process the event in the current transaction and note the result on its delivery.
 
     The caller enqueues the chat if an answer is due.
     """
-    outcome = _process(event, delivery, rules, now)
-    delivery.outcome = outcome.text[:255]
-    delivery.chat = outcome.chat
-    delivery.message_id = outcome.message_id
-    delivery.retry_at = now if outcome.has_to_redact else None
-    if outcome.has_to_redact and outcome.chat and rules.redact is not None:
-        rules.redact(outcome.chat.pk)
-    delivery.subject_id = outcome.subject_id or delivery.subject_id
-    delivery.save(update_fields=["outcome", "chat", "message_id", "retry_at", "subject_id"])
-    return outcome
+    result = _process(event, rules, now)
+    has_to_redact = REDACT in (result.change or {})
+    changes: dict[str, Any] = {
+        "outcome": result.text[:255],
+        "chat": result.chat,
+        "message_id": result.message_id,
+        "retry_at": now if has_to_redact else None,
+        "change": result.change,
+        **({"subject_id": result.subject_id} if result.subject_id else {}),
+        **({} if result.is_kept else {"raw": None}),
+    }
+    InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
+    if has_to_redact and result.chat and rules.redact is not None:
+        rules.redact(result.chat.pk)
+    return result
 
 
-def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: datetime) -> Outcome:
+def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage):
-        taken = take_message.message_take(event=event, delivery=delivery, rules=rules, now=now)
-        return Outcome(
-            taken.text, taken.chat, taken.message_id, taken.answer_due, subject_id=taken.known_as
-        )
+        return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):
-        due = status_apply(event=event)
-        return Outcome(
-            due.text, due.chat, answer_due=due.answer_due, subject_id=due.provider_message_id
-        )
+        return status_apply(event=event)
     if isinstance(event, events.OwnSend):
-        due = own_send_confirm(event=event)
-        # Its text belongs to an answer that is stored already, or must not be stored.
-        delivery.raw = None
-        delivery.save(update_fields=["raw"])
-        return Outcome(due.text, due.chat, answer_due=due.answer_due)
+        return own_send_confirm(event=event)
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
-        return _change(event, delivery, rules, now)
+        chat = chat_known(party=event.party, group_id=event.group_id)
+        return message_changes.change_apply(
+            event=event,
+            chat=chat,
+            chat_memory=rules.chat_memory,
+            memory_enabled=rules.remember(chat) if chat else rules.memory_enabled,
+            limits=rules.limits,
+            now=now,
+        )
     if isinstance(event, events.AddressChanged):
         chat = address_change(
             provider=event.provider,
@@ -234,37 +258,12 @@ def _process(event: Event, delivery: InboundDelivery, rules: IntakeRules, now: d
             new=event.new,
             at=event.timestamp,
         )
-        return Outcome("address changed", chat)
+        return EventResult("address changed", chat)
     if isinstance(event, events.Notice):
         logger.log(NOTICE_LEVELS.get(event.level, logging.WARNING), "%s", event.summary)
-        return Outcome(event.summary)
+        return EventResult(event.summary)
     reason = event.reason if isinstance(event, events.Ignored) else "nothing to do"
-    return Outcome(f"ignored: {reason}")
-
-
-def _change(
-    event: message_changes.Change, delivery: InboundDelivery, rules: IntakeRules, now: datetime
-) -> Outcome:
-    chat = chat_known(party=event.party, group_id=event.group_id)
-    override = chat.memory_enabled if chat else None
-    changed = message_changes.change_apply(
-        event=event,
-        chat=chat,
-        chat_memory=rules.chat_memory,
-        memory_enabled=rules.memory_enabled if override is None else override,
-        limits=rules.limits,
-        now=now,
-    )
-    delivery.change = changed.rest
-    delivery.raw = None if changed.forget else delivery.raw
-    delivery.save(update_fields=["change", "raw"])
-    message = changed.message
-    return Outcome(
-        changed.text,
-        message.chat if message else chat,
-        has_to_redact=changed.has_to_redact,
-        subject_id=(message.provider_message_id or "") if message else "",
-    )
+    return EventResult(f"ignored: {reason}")
 
 
 def _subject(event: Event) -> str:

@@ -55,9 +55,9 @@ def delivery_retry(
             if delivery is None:
                 # Another sweep is at it, or was.
                 return False
-            outcome = process(_event_of(delivery), delivery, rules, now)
-            if outcome.answer_due and outcome.chat:
-                transaction.on_commit(partial(enqueue, outcome.chat.pk))
+            result = process(_event_of(delivery), delivery.pk, rules, now)
+            if result.answer_due and result.chat:
+                transaction.on_commit(partial(enqueue, result.chat.pk))
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:

@@ -45,16 +45,9 @@ from sessions_app.limits.facade import (
     entry_decide,
     model_refusal,
 )
-from sessions_app.models import (
-    Chat,
-    ChatAccess,
-    ChatAddress,
-    ChatSession,
-    InboundDelivery,
-    Message,
-    Turn,
-)
+from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatSession, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
+from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import Role
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
@@ -89,26 +82,10 @@ class IntakeRules:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """The result of taking in a message.
-
-    ``known_as``: the id under which the message was stored before.
-    """
-
-    text: str
-    chat: Chat
-    message_id: UUID | None = None
-    answer_due: bool = False
-    turn: Turn | None = None
-    known_as: str = ""
-
-
-@dataclass(frozen=True)
 class _Incoming:
     """One message on its way in, with its chat locked. ``access`` is None for who has no limits."""
 
     event: InboundMessage
-    delivery: InboundDelivery
     chat: Chat
     role: str
     access: ChatAccess | None
@@ -132,12 +109,10 @@ class _Incoming:
         return None if command and command.language and not self.due else command
 
 
-def message_take(
-    *, event: InboundMessage, delivery: InboundDelivery, rules: IntakeRules, now: datetime
-) -> Taken:
+def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) -> EventResult:
     """Store the message and, if it needs an answer, its turn.
 
-    Call it in the delivery's transaction: the chat's row is locked until it ends, which gives
+    Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
@@ -146,17 +121,19 @@ def message_take(
     has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in shown)
     twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
     if twin:
-        return Taken("stored before, under another id", chat, known_as=twin)
+        return EventResult("stored before, under another id", chat, subject_id=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and _is_for_us(event, chat, rules)
-    incoming = _Incoming(event, delivery, chat, role, access, rules, now, due)
+    incoming = _Incoming(event, chat, role, access, rules, now, due)
     _learn_language(incoming)
     entry = _decide(incoming)
     if not entry.is_kept:
-        return _leave_in_delivery(incoming, entry)
+        # It stays in its delivery alone, where no model, embedder or summary reads it. Where
+        # memory is off not even that: nothing is kept then of what isn't answered.
+        return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
-        return _take_without_memory(incoming, entry, due=due)
+        return _take_without_memory(incoming, entry)
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
@@ -168,16 +145,16 @@ def message_take(
     if message.media and rules.fetch_media is not None:
         rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
     if turn is None:
-        return Taken("stored, not to be answered", chat, message.message_id)
+        return EventResult("stored, not to be answered", chat, message.message_id)
     if turn.state != TurnState.PENDING:
-        return Taken(_outcome(turn), chat, message.message_id, turn=turn)
+        return EventResult(_outcome(turn), chat, message.message_id)
     resets = incoming.command is not None and incoming.command.name == "reset"
     if resets and "notice" not in turn.context:
         # The session ends here and not when the answer is made, so that a message which follows at
         # once is part of the new conversation.
         session_end(session=session, at=now, actor=incoming.actor)
         session_start(chat=chat, now=now, actor=incoming.actor)
-    return Taken("stored", chat, message.message_id, answer_due=True, turn=turn)
+    return EventResult("stored", chat, message.message_id, answer_due=True)
 
 
 def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
@@ -206,17 +183,6 @@ def _decide(incoming: _Incoming) -> Entry:
         now=incoming.now,
         actor=incoming.actor,
     )
-
-
-def _leave_in_delivery(incoming: _Incoming, entry: Entry) -> Taken:
-    """Keep the message in its delivery alone, where no model, embedder or summary reads it.
-
-    Where memory is off not even that: nothing is kept then of what isn't answered.
-    """
-    if not incoming.rules.remember(incoming.chat):
-        incoming.delivery.raw = None
-        incoming.delivery.save(update_fields=["raw"])
-    return Taken(_not_answered(entry.reason), incoming.chat)
 
 
 def _not_answered(code: str) -> str:
@@ -326,24 +292,20 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
     return event.mentions_us or event.replies_to_us or named or quotes_our_message(event, chat)
 
 
-def _take_without_memory(incoming: _Incoming, entry: Entry, *, due: bool) -> Taken:
+def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
     """Store the message in the delivery and the turn only, because memory is off.
 
     They keep it until the answer is sent.
     """
-    chat, delivery = incoming.chat, incoming.delivery
-    if not due:
-        delivery.raw = None
-        delivery.save(update_fields=["raw"])
-        return Taken("memory is off, not to be answered", chat)
+    chat = incoming.chat
+    if not incoming.due:
+        return EventResult("memory is off, not to be answered", chat, is_kept=False)
     turn = _turn_open(incoming, entry, unstored_text=incoming.event.text)
     if turn.finished_at is not None:
         unstored_forget(turn)
-        delivery.raw = None
     if turn.state != TurnState.PENDING:
-        return Taken(_outcome(turn), chat, turn=turn)
-    text = "memory is off, answered from the message alone"
-    return Taken(text, chat, answer_due=True, turn=turn)
+        return EventResult(_outcome(turn), chat)
+    return EventResult("memory is off, answered from the message alone", chat, answer_due=True)
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:

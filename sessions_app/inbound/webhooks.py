@@ -21,9 +21,8 @@ from memoryproject.foundation.integrations.whatsapp.events import Event
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
-from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.receive import events_receive
+from sessions_app.inbound.receive import ChatBusyError, ChatGate, events_receive
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.facade import answer_soon
 

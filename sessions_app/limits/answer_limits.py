@@ -29,7 +29,6 @@ from sessions_app.conversations.facade import parse_command, profile_current
 from sessions_app.limits.intake import (
     BLOCKED,
     BUDGET,
-    DAY_CODES,
     HOUR,
     MESSAGES,
     MODEL_CALLS,
@@ -43,6 +42,7 @@ from sessions_app.limits.intake import (
     UsageLimits,
     access_of,
     hour_runs,
+    reached_mark,
 )
 from sessions_app.models import Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
@@ -97,10 +97,7 @@ def day_notice_due(*, turn: Turn, code: str, limits: UsageLimits, now: datetime)
     That is the case once a day and chat, however often the turn is tried; and always where a
     caller in the terminal or at the API waits for an answer.
     """
-    day, _made = UsageDay.objects.get_or_create(chat_id=turn.chat_id, day=limits.day_of(now))
-    this_day = UsageDay.objects.filter(pk=day.pk)
-    if this_day.exclude(reached__in=DAY_CODES).update(reached=code, reached_at=now):
-        logger.warning("Chat %s reached a limit: %s.", turn.chat_id, code)
+    this_day = reached_mark(chat_id=turn.chat_id, code=code, limits=limits, now=now)
     if turn.provider == str(Provider.CONSOLE):
         return True
     untold = this_day.filter(Q(told_turn=None) | Q(told_turn=turn.pk))

@@ -12,7 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from uuid import UUID
 from zoneinfo import ZoneInfo
+
+from django.db.models import QuerySet
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -133,7 +136,7 @@ def entry_count(
         access.hour_told = True
         entry = Entry(code, notice)
         if notice:
-            reached_mark(chat=chat, code=code, limits=limits, now=now)
+            reached_mark(chat_id=chat.pk, code=code, limits=limits, now=now)
     _store(access, ["hour_began_at", "hour_told", "hour_messages", "hour_commands"])
     return entry
 
@@ -161,14 +164,16 @@ def hour_runs(access: ChatAccess, now: datetime) -> bool:
     return access.hour_began_at is not None and now - access.hour_began_at < HOUR
 
 
-def reached_mark(*, chat: Chat, code: str, limits: UsageLimits, now: datetime) -> None:
-    """Record for staff that a chat reached a limit."""
-    day, _made = UsageDay.objects.get_or_create(chat=chat, day=limits.day_of(now))
+def reached_mark(
+    *, chat_id: UUID, code: str, limits: UsageLimits, now: datetime
+) -> QuerySet[UsageDay]:
+    """Record for staff that a chat reached a limit; return its usage of the day."""
+    day, _made = UsageDay.objects.get_or_create(chat_id=chat_id, day=limits.day_of(now))
+    this_day = UsageDay.objects.filter(pk=day.pk)
     # A limit of the day, which lasts longer, stays.
-    UsageDay.objects.filter(pk=day.pk).exclude(reached__in=DAY_CODES).update(
-        reached=code, reached_at=now
-    )
-    logger.warning("Chat %s reached a limit: %s.", chat.pk, code)
+    if this_day.exclude(reached__in=DAY_CODES).update(reached=code, reached_at=now):
+        logger.warning("Chat %s reached a limit: %s.", chat_id, code)
+    return this_day
 
 
 # The limits of clients' chats, the reasons why a message isn't answered, and stop words. Pure.

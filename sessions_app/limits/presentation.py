@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -37,31 +36,13 @@ DONE = {
 REASONS = [choice for choice in StandingReason.choices if choice[0]]
 
 
-@dataclass(frozen=True)
-class AccessPanel:
-    """The values that the panel shows.
+def access_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
+    """Return the context of the panel's template.
 
     ``rows``: what was used, each with its name, today's figure with its limit, and that of 30 days.
     ``reached``: the limit that was reached today, in words. ``left``: the address of the messages
     that stay in their deliveries, where the chat is blocked or the person stopped the assistant.
     """
-
-    chat: Chat
-    access: ChatAccess
-    is_owner: bool
-    allow_list_only: bool
-    may_act: bool
-    rows: list[tuple[str, str, str]]
-    reached: str
-    left: str
-
-    @property
-    def reasons(self) -> list[tuple[str, Any]]:
-        return REASONS
-
-
-def access_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
-    """Return the context of the panel's template."""
     limits, now = build_usage_limits(), timezone.now()
     access = ChatAccess.objects.select_related("decided_by").filter(chat=chat).first()
     access = access or ChatAccess(chat=chat)
@@ -69,20 +50,20 @@ def access_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     day = UsageDay.objects.filter(chat=chat, day=today).first()
     is_left = access.standing == Standing.BLOCKED or access.opted_out_at is not None
     may_see = request.user.has_perm("sessions_app.view_inbounddelivery")
+    left = list_address("sessions_app_inbounddelivery", chat__id__exact=chat.pk)
     hour = access.hour_messages if hour_runs(access, now) else 0
     month = used_by(chat.pk, today=today, days=MONTH)
-    panel = AccessPanel(
-        chat=chat,
-        access=access,
-        is_owner=is_owners(chat),
-        allow_list_only=limits.allow_list_only,
-        may_act=request.user.has_perms(RIGHTS),
-        rows=_rows(hour, used_by(chat.pk, today=today, days=1), month, limits),
-        reached=translate_error(ErrorText(day.reached)) if day and day.reached else "",
-        left=list_address("sessions_app_inbounddelivery", chat__id__exact=chat.pk)
-        if is_left and may_see
-        else "",
-    )
+    panel = {
+        "chat": chat,
+        "access": access,
+        "is_owner": is_owners(chat),
+        "allow_list_only": limits.allow_list_only,
+        "may_act": request.user.has_perms(RIGHTS),
+        "rows": _rows(hour, used_by(chat.pk, today=today, days=1), month, limits),
+        "reached": translate_error(ErrorText(day.reached)) if day and day.reached else "",
+        "left": left if is_left and may_see else "",
+        "reasons": REASONS,
+    }
     return {"access": panel}
 
 

@@ -17,7 +17,7 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.authentication import Caller, caller_with
 from memoryproject.foundation.rest_kit.bodies import refuse_unstorable
-from sessions_app.conversations.system_texts import text_for
+from sessions_app.conversations.phrases import text_for
 from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool, ToolResult
 from sessions_app.presentation.access import names_of_bound

@@ -11,20 +11,11 @@ from sessions_app.media.fetch import (
 )
 from sessions_app.media.media_store import (
     attachment_of,
-    attachment_store,
     attachment_undo,
     media_detach,
     media_drop,
     media_name,
     media_row_create,
     ordered_files_remove,
-    strays_remove,
 )
-from sessions_app.media.outgoing_types import (
-    EXTENSIONS,
-    HEAD,
-    OutgoingType,
-    outgoing_type,
-    sent_name,
-    type_of,
-)
+from sessions_app.media.outgoing_types import EXTENSIONS, HEAD, outgoing_type, sent_name, type_of

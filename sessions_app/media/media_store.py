@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from memories_app.documents.document_store import INCOMING, IncomingFile
+from memories_app.documents.document_store import INCOMING
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.text.uuids import is_canonical_uuid
 from sessions_app.models import MediaFile, Message, Turn
@@ -44,23 +44,6 @@ def media_row_create(message: Message, refused: str = "") -> MediaFile | None:
         message=message,
         state=MediaState.REFUSED if refused else MediaState.PENDING,
         error_code=refused,
-    )
-
-
-def attachment_store(
-    media_id: UUID, file: IncomingFile, *, content_type: str, **owner: Message | Turn
-) -> MediaFile:
-    """Note that a file in the storage is what staff send; ``owner``: its ``message`` or ``turn``.
-
-    Call it in the transaction that stores the owner, with a file that was put before.
-    """
-    return MediaFile.objects.create(
-        **owner,
-        media_id=media_id,
-        state=MediaState.STORED,
-        content_type=content_type,
-        size=file.size,
-        sha256=file.sha256,
     )
 
 

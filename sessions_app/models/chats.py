@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
+from django.db.models import CASCADE
 from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -126,7 +127,7 @@ class ChatAddress(models.Model):
     """
 
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="addresses"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="addresses"
     )
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
     address = models.CharField(_("address"), max_length=255)
@@ -168,11 +169,7 @@ class ChatActivity(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat,
-        verbose_name=_("chat"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="activity",
+        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="activity"
     )
     last_at = models.DateTimeField(_("last at"))
 
@@ -277,9 +274,7 @@ class ContactMerge(models.Model):
     """
 
     merge_id = models.UUIDField(_("merge id"), primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="merges"
-    )
+    chat = models.ForeignKey(Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="merges")
     gone_id = models.UUIDField(_("merged chat"), unique=True)
     merged_at = models.DateTimeField(_("merged at"))
     merged_by = models.CharField(_("merged by"), max_length=150)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from uuid import UUID
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
@@ -17,6 +19,25 @@ from sessions_app.models.turns import Turn
 
 # The outcome of an event that could not be processed begins so.
 UNPROCESSED = "not processed: "
+
+
+@dataclass(frozen=True)
+class EventResult:
+    """What an event led to, as its delivery stores it; ``text`` in words for staff.
+
+    ``answer_due``: a turn waits now in the chat. ``subject_id``: the id under which the message is
+    stored, if the event names it by another one. ``change`` is the event itself, to be applied when
+    its message arrives, or the texts that a worker has still to redact. ``is_kept`` is false where
+    nothing of what the event says may be stored.
+    """
+
+    text: str
+    chat: Chat | None = None
+    message_id: UUID | None = None
+    answer_due: bool = False
+    subject_id: str = ""
+    change: dict[str, Any] | None = None
+    is_kept: bool = True
 
 
 class InboundDelivery(models.Model):
@@ -44,7 +65,7 @@ class InboundDelivery(models.Model):
         verbose_name=_("chat"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="deliveries",
     )
     message = models.ForeignKey(
@@ -52,7 +73,7 @@ class InboundDelivery(models.Model):
         verbose_name=_("message"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="deliveries",
     )
     change = models.JSONField(
@@ -121,7 +142,7 @@ class OutboundPart(models.Model):
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
     turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=models.CASCADE, related_name="parts"
+        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="parts"
     )
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"), blank=True)

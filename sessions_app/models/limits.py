@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
@@ -44,11 +44,7 @@ class ChatAccess(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat,
-        verbose_name=_("chat"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="access",
+        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="access"
     )
     standing = models.CharField(
         _("standing"), max_length=8, choices=Standing.choices, blank=True, default=Standing.NONE
@@ -66,7 +62,7 @@ class ChatAccess(models.Model):
         verbose_name=_("decided by"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
         help_text=_("Removed with the account."),
     )
@@ -112,7 +108,7 @@ class UsageDay(models.Model):
     """
 
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="usage", db_index=False
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="usage", db_index=False
     )  # the constraint's index serves
     day = models.DateField(_("day"))
     is_owner = models.BooleanField(_("by the owner"), default=False)

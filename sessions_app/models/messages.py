@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import F, Func, Q, Value
+from django.db.models import CASCADE, SET_NULL, F, Func, Q, Value
 from django.db.models.lookups import Exact, GreaterThan, IsNull
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -86,10 +86,10 @@ class Message(models.Model):
         _("message id"), primary_key=True, default=uuid.uuid4, editable=False
     )
     session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=models.CASCADE, related_name="messages"
+        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="messages"
     )
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="messages"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="messages"
     )
     order_num = models.PositiveIntegerField(_("number"))
     role = models.CharField(_("role"), max_length=16, choices=Role.choices)
@@ -118,7 +118,7 @@ class Message(models.Model):
         verbose_name=_("in reply to"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="answer",
         help_text=_("The message that this one replies to."),
     )
@@ -189,7 +189,7 @@ class MessageEmbedding(models.Model):
     """
 
     message = models.ForeignKey(
-        Message, verbose_name=_("message"), on_delete=models.CASCADE, related_name="embeddings"
+        Message, verbose_name=_("message"), on_delete=CASCADE, related_name="embeddings"
     )
     model = models.CharField(_("model"), max_length=128)
     vector = VectorField(_("vector"))

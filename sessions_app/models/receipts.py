@@ -9,7 +9,7 @@ from typing import ClassVar
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, Q
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
@@ -262,7 +262,7 @@ class ForgetItem(models.Model):
     """
 
     run = models.ForeignKey(
-        ForgetRun, verbose_name=_("run"), on_delete=models.CASCADE, related_name="items"
+        ForgetRun, verbose_name=_("run"), on_delete=CASCADE, related_name="items"
     )
     number = models.PositiveIntegerField(_("number"))
     kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)

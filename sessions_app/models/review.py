@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, SET_NULL, Q
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
@@ -35,10 +35,10 @@ class ReadMark(UpTo):
     """Read marker: the last message of a chat that a staff member has seen."""
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
     )
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="read_marks"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="read_marks"
     )
 
     class Meta:
@@ -60,17 +60,13 @@ class ReviewedMark(UpTo):
     """
 
     chat = models.OneToOneField(
-        Chat,
-        verbose_name=_("chat"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="reviewed",
+        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="reviewed"
     )
     reviewed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("reviewed by"),
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
     reviewed_at = models.DateTimeField(_("reviewed at"))
@@ -87,17 +83,17 @@ class Bookmark(models.Model):
     """A staff member's bookmark on a chat or on one message of it."""
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
     )
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="bookmarks"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="bookmarks"
     )
     message = models.ForeignKey(
         Message,
         verbose_name=_("message"),
         null=True,
         blank=True,
-        on_delete=models.CASCADE,
+        on_delete=CASCADE,
         related_name="bookmarks",
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
@@ -162,10 +158,10 @@ class ChatLabel(models.Model):
     """The assignment of a label to a chat."""
 
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="chat_labels"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="chat_labels"
     )
     label = models.ForeignKey(
-        Label, verbose_name=_("label"), on_delete=models.CASCADE, related_name="chat_labels"
+        Label, verbose_name=_("label"), on_delete=CASCADE, related_name="chat_labels"
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
@@ -188,22 +184,20 @@ class Note(models.Model):
     """
 
     note_id = models.UUIDField(_("note id"), primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="notes"
-    )
+    chat = models.ForeignKey(Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="notes")
     message = models.ForeignKey(
         Message,
         verbose_name=_("message"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="notes",
     )
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("author"),
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
     author_name = models.CharField(_("author name"), max_length=150)
@@ -225,17 +219,10 @@ class Assignment(models.Model):
     """The staff member responsible for a chat."""
 
     chat = models.OneToOneField(
-        Chat,
-        verbose_name=_("chat"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="assignment",
+        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="assignment"
     )
     assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("assignee"),
-        on_delete=models.CASCADE,
-        related_name="+",
+        settings.AUTH_USER_MODEL, verbose_name=_("assignee"), on_delete=CASCADE, related_name="+"
     )
     assigned_at = models.DateTimeField(_("assigned at"))
 
@@ -256,11 +243,7 @@ class Snooze(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat,
-        verbose_name=_("chat"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="snooze",
+        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="snooze"
     )
     since = models.DateTimeField(_("since"))
     until = models.DateTimeField(_("until"))
@@ -268,7 +251,7 @@ class Snooze(models.Model):
         settings.AUTH_USER_MODEL,
         verbose_name=_("snoozed by"),
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
 
@@ -295,7 +278,7 @@ class SavedFilter(models.Model):
     """
 
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=models.CASCADE, related_name="+"
+        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
     )
     name = models.CharField(_("name"), max_length=MAX_FILTER_NAME)
     query = models.CharField(_("filters"), max_length=MAX_FILTER_QUERY)

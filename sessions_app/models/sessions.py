@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -38,7 +38,7 @@ class ChatSession(models.Model):
         _("session id"), primary_key=True, default=uuid.uuid4, editable=False
     )
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="sessions"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="sessions"
     )
     status = models.CharField(
         _("status"), max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
@@ -135,7 +135,7 @@ class CardWork(models.Model):
         ChatSession,
         verbose_name=_("session"),
         primary_key=True,
-        on_delete=models.CASCADE,
+        on_delete=CASCADE,
         related_name="card_work",
     )
     token = models.UUIDField(_("token"), default=uuid.uuid4)

@@ -6,7 +6,7 @@ import uuid
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import SET_NULL, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -38,18 +38,10 @@ class MediaFile(LeasedWork):
 
     media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)
     message = models.OneToOneField(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        on_delete=models.SET_NULL,
-        related_name="media_file",
+        Message, verbose_name=_("message"), null=True, on_delete=SET_NULL, related_name="media_file"
     )
     turn = models.OneToOneField(
-        Turn,
-        verbose_name=_("answer"),
-        null=True,
-        on_delete=models.SET_NULL,
-        related_name="unstored_file",
+        Turn, verbose_name=_("answer"), null=True, on_delete=SET_NULL, related_name="unstored_file"
     )
     state = models.CharField(
         _("state"), max_length=16, choices=MediaState.choices, default=MediaState.PENDING

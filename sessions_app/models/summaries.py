@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import CASCADE, F, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.errors.stored_errors import ErrorField
@@ -32,17 +32,11 @@ class SummarizationMetadata(models.Model):
         _("summary id"), primary_key=True, default=uuid.uuid4, editable=False
     )
     session = models.ForeignKey(
-        ChatSession,
-        verbose_name=_("session"),
-        on_delete=models.CASCADE,
-        related_name="summarizations",
+        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="summarizations"
     )
     number = models.PositiveIntegerField(_("number"))
     summary_message = models.OneToOneField(
-        Message,
-        verbose_name=_("summary message"),
-        on_delete=models.CASCADE,
-        related_name="summarization",
+        Message, verbose_name=_("summary message"), on_delete=CASCADE, related_name="summarization"
     )
     summarized_message_ids = ArrayField(
         models.UUIDField(), verbose_name=_("summarized message ids")
@@ -103,7 +97,7 @@ class SummaryWork(LeasedWork):
         ChatSession,
         verbose_name=_("session"),
         primary_key=True,
-        on_delete=models.CASCADE,
+        on_delete=CASCADE,
         related_name="summary_work",
     )
     due = models.BooleanField(_("due"), default=False)
@@ -134,13 +128,10 @@ class TranscriptBatch(models.Model):
     """
 
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="transcript_batches"
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="transcript_batches"
     )
     session = models.ForeignKey(
-        ChatSession,
-        verbose_name=_("session"),
-        on_delete=models.CASCADE,
-        related_name="transcript_batches",
+        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="transcript_batches"
     )
     number = models.PositiveIntegerField(_("number"))
     digest = models.CharField(_("digest"), max_length=64)
@@ -181,7 +172,7 @@ class ExtractionWork(LeasedWork):
         Turn,
         verbose_name=_("answer"),
         primary_key=True,
-        on_delete=models.CASCADE,
+        on_delete=CASCADE,
         related_name="extraction",
     )
     due = models.BooleanField(_("due"), default=True)

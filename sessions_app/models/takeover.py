@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.db.models import CASCADE, SET_NULL
 from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -22,11 +23,7 @@ class ChatPause(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat,
-        verbose_name=_("chat"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="pause",
+        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="pause"
     )
     since = models.DateTimeField(_("since"), default=timezone.now)
     until = models.DateTimeField(_("until"), null=True, blank=True)
@@ -35,7 +32,7 @@ class ChatPause(models.Model):
         verbose_name=_("paused by"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
         help_text=_("Removed with the account."),
     )

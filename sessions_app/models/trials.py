@@ -8,7 +8,7 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
@@ -58,11 +58,7 @@ class AnswerTrial(LeasedWork):
 
     trial_id = models.UUIDField(_("trial id"), primary_key=True, default=uuid.uuid4, editable=False)
     turn = models.ForeignKey(
-        Turn,
-        verbose_name=_("answer"),
-        on_delete=models.CASCADE,
-        related_name="trials",
-        db_index=False,
+        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="trials", db_index=False
     )  # "trials_of_answer" serves
     state = models.CharField(
         _("state"), max_length=8, choices=TrialState.choices, default=TrialState.WAITING
@@ -85,7 +81,7 @@ class AnswerTrial(LeasedWork):
         settings.AUTH_USER_MODEL,
         verbose_name=_("user"),
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
     user_name = models.CharField(_("user name"), max_length=150)
@@ -145,13 +141,13 @@ class AnswerRating(models.Model):
     """
 
     turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=models.CASCADE, related_name="ratings"
+        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="ratings"
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("user"),
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
     user_name = models.CharField(_("user name"), max_length=150)
@@ -188,17 +184,13 @@ class AnswerResolved(models.Model):
     """Staff have resolved an answer that was to be reviewed."""
 
     turn = models.OneToOneField(
-        Turn,
-        verbose_name=_("answer"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="resolved",
+        Turn, verbose_name=_("answer"), primary_key=True, on_delete=CASCADE, related_name="resolved"
     )
     resolved_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("resolved by"),
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
     resolved_at = models.DateTimeField(_("resolved at"))

@@ -5,7 +5,7 @@ Only these functions assign ``Turn.state``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
@@ -13,69 +13,47 @@ from django.db.models import QuerySet
 from sessions_app.models import Turn
 from sessions_app.models.turns import Outcome, TurnState
 
-INITIAL_STATES: frozenset[str] = frozenset(
-    {TurnState.PENDING, TurnState.REPLIED, TurnState.HELD, TurnState.MISSED, TurnState.REFUSED}
-)
+# Short, for the tables below.
+S = TurnState
+INITIAL_STATES: frozenset[str] = frozenset({S.PENDING, S.REPLIED, S.HELD, S.MISSED, S.REFUSED})
 
 # docs/reference.md describes when each transition happens.
 TRANSITIONS: Mapping[str, frozenset[str]] = {
-    TurnState.PENDING: frozenset(
-        {TurnState.RUNNING, TurnState.MERGED, TurnState.HELD, TurnState.CANCELLED}
-    ),
-    TurnState.RUNNING: frozenset(
+    S.PENDING: frozenset({S.RUNNING, S.MERGED, S.HELD, S.CANCELLED}),
+    S.RUNNING: frozenset(
         {
-            TurnState.PENDING,
-            TurnState.REPLIED,
-            TurnState.DEFERRED,
-            TurnState.MISSED,
-            TurnState.REFUSED,
-            TurnState.MERGED,
-            TurnState.HELD,
-            TurnState.CANCELLED,
-            TurnState.FAILED,
+            S.PENDING,
+            S.REPLIED,
+            S.DEFERRED,
+            S.MISSED,
+            S.REFUSED,
+            S.MERGED,
+            S.HELD,
+            S.CANCELLED,
+            S.FAILED,
         }
     ),
-    TurnState.REPLIED: frozenset(
-        {
-            TurnState.SENDING,
-            TurnState.SENT,
-            TurnState.UNCONFIRMED,
-            TurnState.REFUSED,
-            TurnState.CANCELLED,
-            TurnState.FAILED,
-        }
-    ),
-    TurnState.SENDING: frozenset(
-        {
-            TurnState.SENDING,
-            TurnState.REPLIED,
-            TurnState.SENT,
-            TurnState.UNCONFIRMED,
-            TurnState.REFUSED,
-            TurnState.FAILED,
-        }
-    ),
-    TurnState.UNCONFIRMED: frozenset({TurnState.REPLIED, TurnState.SENT, TurnState.FAILED}),
-    TurnState.DEFERRED: frozenset(
-        {TurnState.PENDING, TurnState.HELD, TurnState.CANCELLED, TurnState.FAILED}
-    ),
-    TurnState.HELD: frozenset({TurnState.PENDING, TurnState.CANCELLED}),
-    TurnState.FAILED: frozenset({TurnState.PENDING, TurnState.REPLIED}),
+    S.REPLIED: frozenset({S.SENDING, S.SENT, S.UNCONFIRMED, S.REFUSED, S.CANCELLED, S.FAILED}),
+    S.SENDING: frozenset({S.SENDING, S.REPLIED, S.SENT, S.UNCONFIRMED, S.REFUSED, S.FAILED}),
+    S.UNCONFIRMED: frozenset({S.REPLIED, S.SENT, S.FAILED}),
+    S.DEFERRED: frozenset({S.PENDING, S.HELD, S.CANCELLED, S.FAILED}),
+    S.HELD: frozenset({S.PENDING, S.CANCELLED}),
+    S.FAILED: frozenset({S.PENDING, S.REPLIED}),
     # Of a failed answer alone, whose caller asks again.
-    TurnState.SENT: frozenset({TurnState.PENDING}),
-    TurnState.MISSED: frozenset(),
-    TurnState.REFUSED: frozenset(),
-    TurnState.MERGED: frozenset(),
-    TurnState.CANCELLED: frozenset(),
+    S.SENT: frozenset({S.PENDING}),
+    S.MISSED: frozenset(),
+    S.REFUSED: frozenset(),
+    S.MERGED: frozenset(),
+    S.CANCELLED: frozenset(),
 }
 
 
 # With these states the outcome is given; with REPLIED whoever makes the answer says it.
 OUTCOMES: Mapping[str, str] = {
-    TurnState.PENDING: "",
-    TurnState.MISSED: Outcome.REFUSED,
-    TurnState.REFUSED: Outcome.REFUSED,
-    TurnState.FAILED: Outcome.FAILED,
+    S.PENDING: "",
+    S.MISSED: Outcome.REFUSED,
+    S.REFUSED: Outcome.REFUSED,
+    S.FAILED: Outcome.FAILED,
 }
 
 
@@ -116,17 +94,6 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
         raise TransitionError(f"Turn {turn.pk} is no longer {known}.")
     for name, value in changes.items():
         setattr(turn, name, value)
-
-
-def turn_move_where(
-    where: Mapping[str, Any], to: str, *, among: Collection[str] = TurnState.values, **fields: Any
-) -> bool:
-    """Move the turn that fits if it may enter the state, by one conditional UPDATE.
-
-    Returns whether there was one. ``where``: lookups of a filter. ``among``: the states from which
-    it may come here.
-    """
-    return bool(turns_move(Turn.objects.filter(**where, state__in=among), to, **fields))
 
 
 def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:

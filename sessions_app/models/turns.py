@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
@@ -117,14 +117,14 @@ class Turn(LeasedWork):
 
     turn_id = models.UUIDField(_("answer id"), unique=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=models.CASCADE, related_name="turns", db_index=False
+        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="turns", db_index=False
     )  # "turns_of_chat" serves
     session = models.ForeignKey(
         ChatSession,
         verbose_name=_("session"),
         null=True,
         blank=True,
-        on_delete=models.CASCADE,
+        on_delete=CASCADE,
         related_name="turns",
     )
     message = models.OneToOneField(
@@ -132,7 +132,7 @@ class Turn(LeasedWork):
         verbose_name=_("message"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="turn",
     )
     reply = models.OneToOneField(
@@ -140,7 +140,7 @@ class Turn(LeasedWork):
         verbose_name=_("reply"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="replied_turn",
     )
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
@@ -259,11 +259,7 @@ class TurnReplay(models.Model):
     """
 
     turn = models.OneToOneField(
-        Turn,
-        verbose_name=_("answer"),
-        primary_key=True,
-        on_delete=models.CASCADE,
-        related_name="replay",
+        Turn, verbose_name=_("answer"), primary_key=True, on_delete=CASCADE, related_name="replay"
     )
     prompt = models.JSONField(_("prompt"), default=list, blank=True)
     recalled = models.JSONField(_("recalled"), default=list, blank=True)
@@ -274,7 +270,7 @@ class TurnReplay(models.Model):
         verbose_name=_("summary"),
         null=True,
         blank=True,
-        on_delete=models.SET_NULL,
+        on_delete=SET_NULL,
         related_name="+",
     )
     model = models.CharField(_("model"), max_length=128, blank=True)

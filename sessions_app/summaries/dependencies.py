@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from memoryproject.foundation.process.jobs import enqueue
-from sessions_app.summaries.summary_claims import summary_request
+from sessions_app.summaries.summary_store import summary_request
 
 
 def enqueue_summary(session_id: UUID) -> None:

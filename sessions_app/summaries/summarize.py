@@ -18,13 +18,15 @@ from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.facade import is_knowledge, speaker_of, text_of
 from sessions_app.models import Message, SummaryWork
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten, sizes_for
-from sessions_app.summaries.summary_claims import SummaryLease, summary_claim, summary_request
 from sessions_app.summaries.summary_store import (
     Chunk,
     ChunkChangedError,
+    SummaryLease,
     chunk_next,
     chunk_of_excerpts,
     chunk_pass,
+    summary_claim,
+    summary_request,
     summary_store,
 )
 

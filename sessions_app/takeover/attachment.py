@@ -6,34 +6,28 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 from uuid import UUID, uuid4
 
+from django.core.files.uploadedfile import UploadedFile
+from django.db import models
+from django.template.defaultfilters import filesizeformat
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
+
 from memories_app.documents.document_store import IncomingFile
+from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import FileProvider, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
-from sessions_app.media.facade import (
-    attachment_store,
-    attachment_undo,
-    media_name,
-    outgoing_type,
-    sent_name,
-)
-from sessions_app.models import Message, Turn
+from sessions_app.media.facade import attachment_undo, media_name, outgoing_type, sent_name
+from sessions_app.models import MediaFile, Message, Turn
+from sessions_app.models.stored_media import MediaState
 
 logger = logging.getLogger(__name__)
 
 BLOCK = 256 * 1024
-
-
-@dataclass(frozen=True)
-class Posted:
-    """A file as somebody chose it; ``name`` and ``size`` are what the browser sent."""
-
-    file: BinaryIO
-    name: str
-    size: int
+MAX_LENGTH = 20_000
 
 
 @dataclass(frozen=True)
@@ -56,42 +50,49 @@ class Attachment:
 
     def keep(self, **owner: Message | Turn) -> None:
         """Keep the file with its message or its turn, in the transaction that stores them."""
-        attachment_store(self.media_id, self.file, content_type=self.content_type, **owner)
+        MediaFile.objects.create(
+            **owner,
+            media_id=self.media_id,
+            state=MediaState.STORED,
+            content_type=self.content_type,
+            size=self.file.size,
+            sha256=self.file.sha256,
+        )
 
 
 @contextmanager
 def attached(
-    posted: Posted | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
+    posted: UploadedFile[Any] | None, *, provider: WhatsAppProvider, storage: MediaStorage | None
 ) -> Iterator[Attachment | None]:
     """Check a file and put it; one that isn't kept meanwhile is removed at the end.
 
-    Call it outside of the transaction. Raises EmptyFileError, FileTypeError, FileTooLargeError,
-    FileNotKeptError and OSError.
+    Call it outside of the transaction. Raises ReplyRefusedError and OSError.
     """
     if posted is None:
         yield None
         return
     if not posted.size:
-        raise EmptyFileError
-    found = outgoing_type(posted.file, posted.name)
+        raise ReplyRefusedError(Refusal.FILE_EMPTY)
+    content, given_name = cast(BinaryIO, posted.file), posted.name or ""
+    found = outgoing_type(content, given_name)
     if found is None or not isinstance(provider, FileProvider):
-        raise FileTypeError
+        raise ReplyRefusedError(Refusal.FILE_TYPE)
     most = provider.file_limits[found.kind]
     if posted.size > most:
-        raise FileTooLargeError(found.kind, most)
+        raise ReplyRefusedError(Refusal.FILE_TOO_LARGE, most=filesizeformat(most))
     if storage is None:
-        raise FileNotKeptError
+        raise ReplyRefusedError(Refusal.FILE_NOT_KEPT)
     with IncomingFile(storage.incoming, max_bytes=most) as file:
-        posted.file.seek(0)
-        while block := posted.file.read(BLOCK):
+        content.seek(0)
+        while block := content.read(BLOCK):
             file.write(block)
-        name = sent_name(posted.name, found.content_type)
+        name = sent_name(given_name, found.content_type)
         media_id = uuid4()
         try:
             storage.put(media_name(media_id), file.finished())
         except MediaStorageError as error:
             logger.warning("A file of a reply was not kept: %s", error)
-            raise FileNotKeptError from None
+            raise ReplyRefusedError(Refusal.FILE_NOT_KEPT) from None
         try:
             yield Attachment(found.kind, found.content_type, name, file, media_id)
         finally:
@@ -114,58 +115,68 @@ def parts_of(text: str, attachment: Attachment | None, provider: WhatsAppProvide
 # The reasons for which a reply by staff is refused.
 
 
+class Refusal(models.TextChoices):
+    """Each with its text for the person who wrote the reply."""
+
+    EMPTY = labelled("empty", _("The reply is empty."))
+    TOO_LONG = labelled(
+        "too_long",
+        ngettext_lazy(
+            "The reply is too long: at most %(most)s character is sent.",
+            "The reply is too long: at most %(most)s characters are sent.",
+            MAX_LENGTH,
+        ),
+    )
+    WINDOW_CLOSED = labelled(
+        "window_closed",
+        _("It wasn't sent: WhatsApp's window is closed until the person writes again."),
+    )
+    QUOTE_GONE = labelled(
+        "quote_gone", _("It wasn't sent: the message that you quote isn't there any more.")
+    )
+    KEY_USED = labelled(
+        "key_used",
+        _("This form has sent another reply already. Send this one, too, if you mean it."),
+    )
+    BROKEN_FORM = labelled("broken_form", _("The form was broken. Here is your text in a new one."))
+    FILE_EMPTY = labelled("file_empty", _("It wasn't sent: the file is empty. Your text is kept."))
+    FILE_NOT_KEPT = labelled(
+        "file_not_kept",
+        _("It wasn't sent: the storage of files doesn't answer. Your text is kept."),
+    )
+    FILE_TYPE = labelled(
+        "file_type",
+        _(
+            "It wasn't sent: WhatsApp takes pictures (JPEG, PNG), videos (MP4, 3GP), audio (MP3, "
+            "M4A, AAC, AMR, Ogg with Opus), PDF, text and office files. Your text is kept."
+        ),
+    )
+    FILE_TOO_LARGE = labelled(
+        "file_too_large",
+        _("It wasn't sent: WhatsApp takes files of this kind up to %(most)s. Your text is kept."),
+    )
+    NO_TEMPLATES = labelled("no_templates", _("It wasn't sent: only the Cloud API has templates."))
+    TEMPLATE_NAME = labelled(
+        "template_name", _("A template's name has small letters, digits and _ only.")
+    )
+    TEMPLATE_LANGUAGE = labelled(
+        "template_language", _("Write the language as Meta does, such as en, en_US or he.")
+    )
+    TEMPLATE_PARAMETERS = labelled(
+        "template_parameters",
+        _("Write each value on a line of its own: at most 20, of at most 1,024 characters."),
+    )
+
+
 class ReplyRefusedError(Exception):
-    """The reply was refused; nothing was stored."""
+    """The reply was refused; nothing was stored. ``why`` is one of Refusal."""
 
+    def __init__(self, why: str, **values: object) -> None:
+        super().__init__(why)
+        self.why = why
+        self.values = values
 
-class EmptyReplyError(ReplyRefusedError):
-    """There are no words in the reply, and no file."""
-
-
-class TooLongError(ReplyRefusedError):
-    """The reply has more than MAX_LENGTH characters."""
-
-
-class WindowClosedError(ReplyRefusedError):
-    """The person wrote too long ago, or never."""
-
-
-class QuoteGoneError(ReplyRefusedError):
-    """The message to quote isn't there any more, or our number's provider doesn't know it."""
-
-
-class KeyUsedError(ReplyRefusedError):
-    """Another text was sent with this key."""
-
-
-class EmptyFileError(ReplyRefusedError):
-    """There is nothing in the file."""
-
-
-class FileNotKeptError(ReplyRefusedError):
-    """The storage of files doesn't answer."""
-
-
-class FileTypeError(ReplyRefusedError):
-    """The file is none that WhatsApp takes."""
-
-
-class FileTooLargeError(ReplyRefusedError):
-    """The provider takes files of this ``kind`` up to ``most`` bytes."""
-
-    def __init__(self, kind: str, most: int) -> None:
-        super().__init__(kind)
-        self.kind = kind
-        self.most = most
-
-
-class NoTemplatesError(ReplyRefusedError):
-    """The provider that sends this chat's replies has no templates."""
-
-
-class BadTemplateError(ReplyRefusedError):
-    """The template's ``field`` (name, language or parameters) is none that Meta takes."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__(field)
-        self.field = field
+    @property
+    def text(self) -> str:
+        """Return the reason for the person who wrote the reply."""
+        return str(Refusal(self.why).label) % self.values

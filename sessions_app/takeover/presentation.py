@@ -26,8 +26,7 @@ from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
-from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
-from sessions_app.takeover.staff_template import takes_templates
+from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable, takes_templates
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import last_held
 
@@ -45,53 +44,7 @@ RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.t
 MAX_COUNTED = 100
 
 
-@dataclass(frozen=True)
-class TemplateTyped:
-    """The template form as it was typed; ``parameters`` has one value a line."""
-
-    name: str = ""
-    language: str = ""
-    parameters: str = ""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The values that the panel shows.
-
-    ``closes``: until when staff may write to the chat. ``held``: how many messages came in
-    meanwhile and got no answer; ``waits``: whether the last of them can still be answered.
-    ``reply_provider``: the provider that sends a reply to a chat that came by no provider, empty
-    where a reply goes nowhere; None for all other chats. ``text`` and ``problem``: the refused
-    text, and the reason. ``quote``: the message that the reply quotes. ``template``: the refused
-    template. ``file_limits``: the largest size in bytes of each kind of file; empty where the
-    provider takes none.
-    """
-
-    chat: Chat
-    pause: ChatPause | None
-    closes: datetime | None
-    is_open: bool
-    held: int
-    waits: bool
-    key: UUID
-    may_act: bool
-    morning: datetime
-    reply_provider: str | None = None
-    text: str = ""
-    problem: str = ""
-    quote: Message | None = None
-    takes_templates: bool = False
-    template: TemplateTyped = TemplateTyped()
-    file_limits: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def file_types(self) -> str:
-        """Return what the field for a file offers, as its attribute ``accept``."""
-        return ",".join(f".{each}" for extensions in EXTENSIONS.values() for each in extensions)
-
-    @property
-    def most_counted(self) -> bool:
-        return self.held >= MAX_COUNTED
+TEMPLATE_FIELDS = ("name", "language", "parameters")
 
 
 def takeover_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
@@ -101,7 +54,7 @@ def takeover_context(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     message to quote.
     """
     panel = panel_of(request, chat, quote=request.GET.get("quote", ""))
-    return {"takeover": panel if panel.may_act or panel.pause else None}
+    return {"takeover": panel if panel["may_act"] or panel["pause"] else None}
 
 
 def reply_number(request: HttpRequest, chat: Chat) -> OwnNumber | None:
@@ -109,8 +62,15 @@ def reply_number(request: HttpRequest, chat: Chat) -> OwnNumber | None:
     return number_of(chat, default_number()) if request.user.has_perms(RIGHTS) else None
 
 
-def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
-    """Return the panel of a chat; ``quote`` names a message, an unknown one counts as none."""
+def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, Any]:
+    """Return the values that the panel of a chat shows.
+
+    ``quote`` names the message that the reply quotes; an unknown one counts as none. ``closes``:
+    until when staff may write to the chat. ``held``: how many messages came in meanwhile and got no
+    answer; ``waits``: whether the last of them can still be answered. ``text``, ``template`` and
+    ``problem``: what was refused, and the reason. ``file_limits``: the largest size in bytes of
+    each kind of file; empty where the provider takes none.
+    """
     now = timezone.now()
     pause = ChatPause.objects.select_related("paused_by").filter(chat=chat).first()
     pause = pause if pause is not None and pause.holds(now) else None
@@ -118,25 +78,33 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> Panel:
     by = number_of(chat, default_number())
     windowed = has_window(by.provider)
     closes = window_closes(chat, max_answer_age()) if may_act and windowed else None
-    held = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
-    return Panel(
-        chat=chat,
-        pause=pause,
-        closes=closes,
-        is_open=not windowed or (closes is not None and closes >= now),
-        held=held[:MAX_COUNTED].count() if pause else 0,
-        waits=pause is not None and last_held(chat.pk, since=now - max_answer_age()) is not None,
-        key=uuid.uuid4(),
-        may_act=may_act,
-        morning=next_morning(now),
-        reply_provider=_reply_provider(chat),
-        quote=quotable(chat, by, quote) if may_act else None,
-        takes_templates=takes_templates(by),
-        file_limits=_file_limits(by),
-    )
+    waiting = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
+    held = waiting[:MAX_COUNTED].count() if pause else 0
+    provider = configured_providers()[by.provider]
+    return {
+        "chat": chat,
+        "pause": pause,
+        "closes": closes,
+        "is_open": not windowed or (closes is not None and closes >= now),
+        "held": held,
+        "most_counted": held >= MAX_COUNTED,
+        "waits": pause and last_held(chat.pk, since=now - max_answer_age()),
+        "key": uuid.uuid4(),
+        "may_act": may_act,
+        "morning": next_morning(now),
+        "reply_provider": _reply_provider(chat, by),
+        "quote": quotable(chat, by, quote) if may_act else None,
+        "takes_templates": takes_templates(by),
+        "template": dict.fromkeys(TEMPLATE_FIELDS, ""),
+        "file_limits": provider.file_limits if isinstance(provider, FileProvider) else {},
+        # What the field for a file offers, as its attribute ``accept``.
+        "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
+    }
 
 
-def panel_page(request: HttpRequest, chat: Chat, panel: Panel, status: int = 200) -> HttpResponse:
+def panel_page(
+    request: HttpRequest, chat: Chat, panel: dict[str, Any], status: int = 200
+) -> HttpResponse:
     """Return the page of the panel alone."""
     context = {
         "subtitle": chat.shown_name,
@@ -154,16 +122,14 @@ def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:
     return chat_or_404(chat_id)
 
 
-def _file_limits(by: OwnNumber) -> Mapping[str, int]:
-    provider = configured_providers()[by.provider]
-    return provider.file_limits if isinstance(provider, FileProvider) else {}
+def _reply_provider(chat: Chat, by: OwnNumber) -> str | None:
+    """Return the provider that sends a reply to a chat that came by no provider.
 
-
-def _reply_provider(chat: Chat) -> str | None:
+    It is empty where a reply goes nowhere; None for all other chats.
+    """
     if chat.provider != str(Provider.CONSOLE):
         return None
-    by = number_of(chat, default_number()).provider
-    return "" if by == str(Provider.CONSOLE) else Provider(by).label
+    return "" if by.provider == str(Provider.CONSOLE) else Provider(by.provider).label
 
 
 # Read from the pause form until when the assistant is paused.

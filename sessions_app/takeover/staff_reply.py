@@ -6,17 +6,20 @@ and never twice.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
-from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.base import Template, WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import NewMessage, has_window, last_heard, session_open
 from sessions_app.inbound.facade import IntakeRules
@@ -25,21 +28,22 @@ from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import QUOTES, SENDS_FILE, Outcome, TurnState
+from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, Outcome, TurnState
 from sessions_app.takeover.attachment import (
+    MAX_LENGTH,
     Attachment,
-    EmptyReplyError,
-    KeyUsedError,
-    Posted,
-    QuoteGoneError,
-    TooLongError,
-    WindowClosedError,
+    Refusal,
+    ReplyRefusedError,
     attached,
     parts_of,
 )
-from sessions_app.turns.facade import chat_locked, chat_pause, parts_store, pause_in_force
-
-MAX_LENGTH = 20_000
+from sessions_app.turns.facade import (
+    chat_locked,
+    chat_pause,
+    parts_store,
+    pause_in_force,
+    turn_audit,
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class StaffReply:
     text: str
     key: UUID
     quote: str = ""
-    file: Posted | None = None
+    file: UploadedFile[Any] | None = None
 
 
 def chat_reply(
@@ -91,60 +95,49 @@ def chat_reply(
             chat=chat,
             by=by,
             key=reply.key,
-            written=_written(text, parts, attachment, quoted=quoted, asked_at=asked_at),
+            written=Written(
+                text=text,
+                parts=parts,
+                asked_at=asked_at,
+                kind=attachment.kind if attachment else "text",
+                context={QUOTES: quoted} if quoted else {},
+                metadata={"reply_to_id": quoted} if quoted else {},
+                details={"file": attachment.kind} if attachment else {},
+                attachment=attachment,
+            ),
             writer=writer,
         )
 
 
 def _checked(text: str, *, has_file: bool) -> str:
-    """Return the text, "" if it is blank. Raises EmptyReplyError and TooLongError."""
+    """Return the text, "" if it is blank. Raises ReplyRefusedError."""
     if not has_file and not text.strip():
-        raise EmptyReplyError
+        raise ReplyRefusedError(Refusal.EMPTY)
     if len(text) > MAX_LENGTH:
-        raise TooLongError
+        raise ReplyRefusedError(Refusal.TOO_LONG, most=MAX_LENGTH)
     return text if text.strip() else ""
-
-
-def _written(
-    text: str,
-    parts: Sequence[str],
-    attachment: Attachment | None,
-    *,
-    quoted: str,
-    asked_at: datetime,
-) -> Written:
-    return Written(
-        text=text,
-        parts=parts,
-        asked_at=asked_at,
-        kind=attachment.kind if attachment else "text",
-        context={QUOTES: quoted} if quoted else {},
-        metadata={"reply_to_id": quoted} if quoted else {},
-        details={"file": attachment.kind} if attachment else {},
-        attachment=attachment,
-    )
 
 
 def _asked_at(chat: Chat, by: OwnNumber, rules: IntakeRules, now: datetime) -> datetime:
     """Return when the person last wrote, or now where no window holds.
 
-    Raises WindowClosedError.
+    Raises ReplyRefusedError.
     """
     heard = last_heard(chat)
     if heard is not None and now - heard <= rules.max_answer_age:
         return heard
     if has_window(by.provider):
-        raise WindowClosedError
+        raise ReplyRefusedError(Refusal.WINDOW_CLOSED)
     return now
 
 
 def _quoted(chat: Chat, by: OwnNumber, quote: str) -> str:
-    """Return the provider's id of the message to quote, or "". Raises QuoteGoneError."""
+    """Return the provider's id of the message to quote, or "". Raises ReplyRefusedError."""
     if not quote:
         return ""
     message = quotable(chat, by, quote)
     if message is None:
-        raise QuoteGoneError
+        raise ReplyRefusedError(Refusal.QUOTE_GONE)
     return str(message.provider_message_id)
 
 
@@ -245,7 +238,7 @@ class HandReply:
 def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandReply | None:
     """Return the earlier turn of a form that was posted twice; None for a new key.
 
-    ``sha256``: of the file that is sent with the text. Raises KeyUsedError where the key sent
+    ``sha256``: of the file that is sent with the text. Raises ReplyRefusedError where the key sent
     something else.
     """
     sent = Turn.objects.select_related("reply").filter(turn_id=key).first()
@@ -254,10 +247,10 @@ def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandRe
     sent_text = sent.reply.content if sent.reply else sent.unstored_reply
     # A text that was erased by now can't be compared.
     if not sent.by_hand or sent.chat_id != chat.pk or (sent_text and sent_text != text):
-        raise KeyUsedError
+        raise ReplyRefusedError(Refusal.KEY_USED)
     file = attachment_of(sent)
     if bool(sha256) != (SENDS_FILE in sent.context) or (file and file.sha256 != sha256):
-        raise KeyUsedError
+        raise ReplyRefusedError(Refusal.KEY_USED)
     return HandReply(sent, fresh=False)
 
 
@@ -278,14 +271,7 @@ def reply_turn_store(
     if written.attachment is not None:
         owner: dict[str, Any] = {"message": turn.reply} if turn.reply else {"turn": turn}
         written.attachment.keep(**owner)
-    audit_record(
-        action=action,
-        actor=writer.actor,
-        object_type="turn",
-        object_id=turn.turn_id,
-        details=dict(written.details),
-        chat_id=chat.pk,
-    )
+    turn_audit(action, turn, writer.actor, **written.details)
     chat_id = chat.pk
     # Where the queue is down the sweep finds it.
     transaction.on_commit(lambda: writer.enqueue(chat_id), robust=True)
@@ -339,3 +325,73 @@ def _message(chat: Chat, by: OwnNumber, role: str, written: Written, writer: Wri
     )
     (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
     return stored
+
+
+# Send a template that Meta has approved: the only message that goes out after the window closed.
+# Meta holds a template's words; we know its name, its language and the values of its variables.
+
+# Meta's limits for names, and for the words of a message.
+NAME = re.compile(r"[a-z0-9_]{1,512}")
+LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
+MAX_PARAMETERS = 20
+MAX_PARAMETER = 1024
+# Meta refuses a value with a line's end, a tab or more than four blanks in a row.
+_REFUSED = re.compile(r"[\n\t\r]| {5}")
+
+
+def takes_templates(by: OwnNumber) -> bool:
+    """Return whether the number's provider sends templates."""
+    return by.provider in PROVIDERS and PROVIDERS[by.provider].sends_templates
+
+
+def chat_template(
+    *, chat_id: UUID, template: Template, key: UUID, otherwise: OwnNumber, writer: Writer
+) -> HandReply:
+    """Store a template as an assistant message and hand it to the chat's provider.
+
+    It may go out at any time, also to a person who never wrote. The same ``key`` sends once. Where
+    the assistant isn't paused, it is paused for OWN_PAUSE. Raises ReplyRefusedError and
+    Chat.DoesNotExist.
+    """
+    template_check(template)
+    text = "\n".join([f"{template.name} ({template.language})", *template.parameters])
+    about = {"name": template.name, "language": template.language}
+    with transaction.atomic():
+        chat = chat_locked(chat_id)
+        earlier = sent_before(key=key, chat=chat, text=text)
+        if earlier is not None:
+            return earlier
+        by = number_of(chat, otherwise)
+        if not takes_templates(by):
+            raise ReplyRefusedError(Refusal.NO_TEMPLATES)
+        return reply_turn_store(
+            action="takeover.template",
+            chat=chat,
+            by=by,
+            key=key,
+            # The values are in the part alone, which loses them once it is sent.
+            written=Written(
+                text=text,
+                parts=[text],
+                asked_at=writer.now,
+                kind="template",
+                context={TEMPLATE: about},
+                metadata={"template": about},
+                details=about,
+            ),
+            writer=writer,
+        )
+
+
+def template_check(template: Template) -> None:
+    """Raise ReplyRefusedError for what Meta would refuse in any case."""
+    if not NAME.fullmatch(template.name):
+        raise ReplyRefusedError(Refusal.TEMPLATE_NAME)
+    if not LANGUAGE.fullmatch(template.language):
+        raise ReplyRefusedError(Refusal.TEMPLATE_LANGUAGE)
+    values = template.parameters
+    if len(values) > MAX_PARAMETERS or any(
+        not value.strip() or len(value) > MAX_PARAMETER or _REFUSED.search(value)
+        for value in values
+    ):
+        raise ReplyRefusedError(Refusal.TEMPLATE_PARAMETERS)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
-from typing import Any, BinaryIO, cast
+from dataclasses import asdict
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
-from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
@@ -29,32 +26,23 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat
 from sessions_app.models.chats import Provider
 from sessions_app.presentation.links import conversation_address
-from sessions_app.takeover.attachment import (
-    BadTemplateError,
-    EmptyFileError,
-    EmptyReplyError,
-    FileNotKeptError,
-    FileTooLargeError,
-    FileTypeError,
-    KeyUsedError,
-    NoTemplatesError,
-    Posted,
-    QuoteGoneError,
-    ReplyRefusedError,
-    TooLongError,
-    WindowClosedError,
-)
+from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.presentation import (
-    TemplateTyped,
+    TEMPLATE_FIELDS,
     chat_to_act_on,
     default_number,
     panel_of,
     panel_page,
     pause_end,
 )
-from sessions_app.takeover.staff_reply import MAX_LENGTH, HandReply, StaffReply, Writer, chat_reply
-from sessions_app.takeover.staff_template import chat_template
+from sessions_app.takeover.staff_reply import (
+    HandReply,
+    StaffReply,
+    Writer,
+    chat_reply,
+    chat_template,
+)
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
 
@@ -83,7 +71,7 @@ def pause(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     try:
         until = pause_end(request)
     except forms.ValidationError as error:
-        panel = replace(panel_of(request, chat), problem=" ".join(error.messages))
+        panel = {**panel_of(request, chat), "problem": " ".join(error.messages)}
         return panel_page(request, chat, panel, status=422)
     chat_pause(
         chat_id=chat.pk,
@@ -131,11 +119,8 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     try:
         done = reply_posted(request, chat)
     except ReplyRefusedError as refused:
-        panel = replace(
-            panel_of(request, chat, quote=request.POST.get("quote", "")),
-            text=text_posted(request),
-            problem=refusal_text(refused),
-        )
+        panel = panel_of(request, chat, quote=request.POST.get("quote", ""))
+        panel |= {"text": text_posted(request), "problem": refused.text}
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
     return redirect(conversation_address(chat.pk))
@@ -147,9 +132,8 @@ def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     try:
         done = template_posted(request, chat)
     except ReplyRefusedError as refused:
-        panel = replace(
-            panel_of(request, chat), template=template_typed(request), problem=refusal_text(refused)
-        )
+        panel = panel_of(request, chat)
+        panel |= {"template": template_typed(request), "problem": refused.text}
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
     return redirect(conversation_address(chat.pk))
@@ -177,10 +161,6 @@ def canned_replies(request: HttpRequest, chat_id: UUID) -> HttpResponse:
 # Read the reply form, and say why a reply was refused.
 
 
-class BrokenFormError(ReplyRefusedError):
-    """The form's key is missing, or there are characters that can't be stored."""
-
-
 def text_posted(request: HttpRequest) -> str:
     """Return the typed text; browsers send CRLF line ends."""
     return request.POST.get("text", "").replace("\r\n", "\n")
@@ -193,7 +173,7 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
         text=text,
         key=_key_posted(request, text),
         quote=request.POST.get("quote", ""),
-        file=_file_posted(request),
+        file=request.FILES.get("file"),
     )
     return chat_reply(
         chat_id=chat.pk,
@@ -215,30 +195,19 @@ def _writer(request: HttpRequest) -> Writer:
     )
 
 
-def _file_posted(request: HttpRequest) -> Posted | None:
-    """Return the file of the form. Browsers post an empty field where none was chosen."""
-    file = request.FILES.get("file")
-    if file is None or file.file is None:
-        return None
-    return Posted(cast(BinaryIO, file.file), file.name or "", file.size or 0)
-
-
-def template_typed(request: HttpRequest) -> TemplateTyped:
-    """Return the typed template."""
-    typed = {
-        name: request.POST.get(name, "").strip() for name in ("name", "language", "parameters")
-    }
-    return TemplateTyped(**typed)
+def template_typed(request: HttpRequest) -> dict[str, str]:
+    """Return the typed template; ``parameters`` has one value a line."""
+    return {name: request.POST.get(name, "").strip() for name in TEMPLATE_FIELDS}
 
 
 def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
     """Send the template of the form. Raises ReplyRefusedError."""
     typed = template_typed(request)
-    key = _key_posted(request, typed.name + typed.language + typed.parameters)
-    lines = [line.strip() for line in typed.parameters.splitlines()]
+    key = _key_posted(request, "".join(typed.values()))
+    lines = [line.strip() for line in typed["parameters"].splitlines()]
     return chat_template(
         chat_id=chat.pk,
-        template=Template(typed.name, typed.language, tuple(line for line in lines if line)),
+        template=Template(typed["name"], typed["language"], tuple(filter(None, lines))),
         key=key,
         otherwise=default_number(),
         writer=_writer(request),
@@ -246,62 +215,13 @@ def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
 
 
 def _key_posted(request: HttpRequest, typed: str) -> UUID:
-    """Return the form's key. Raises BrokenFormError, also for what can't be stored."""
+    """Return the form's key. Raises ReplyRefusedError, also for what can't be stored."""
     if "\x00" in typed or any("\ud800" <= each <= "\udfff" for each in typed):
-        raise BrokenFormError
+        raise ReplyRefusedError(Refusal.BROKEN_FORM)
     key = uuid_or_none(request.POST.get("key"))
     if key is None:
-        raise BrokenFormError
+        raise ReplyRefusedError(Refusal.BROKEN_FORM)
     return key
-
-
-REFUSALS: dict[type[ReplyRefusedError], Any] = {
-    EmptyReplyError: gettext_lazy("The reply is empty."),
-    FileNotKeptError: gettext_lazy(
-        "It wasn't sent: the storage of files doesn't answer. Your text is kept."
-    ),
-    WindowClosedError: gettext_lazy(
-        "It wasn't sent: WhatsApp's window is closed until the person writes again."
-    ),
-    QuoteGoneError: gettext_lazy(
-        "It wasn't sent: the message that you quote isn't there any more."
-    ),
-    NoTemplatesError: gettext_lazy("It wasn't sent: only the Cloud API has templates."),
-    KeyUsedError: gettext_lazy(
-        "This form has sent another reply already. Send this one, too, if you mean it."
-    ),
-    EmptyFileError: gettext_lazy("It wasn't sent: the file is empty. Your text is kept."),
-    FileTypeError: gettext_lazy(
-        "It wasn't sent: WhatsApp takes pictures (JPEG, PNG), videos (MP4, 3GP), audio (MP3, M4A, "
-        "AAC, AMR, Ogg with Opus), PDF, text and office files. Your text is kept."
-    ),
-}
-
-
-def refusal_text(refused: ReplyRefusedError) -> str:
-    """Return the reason of a refusal, for the person who wrote the reply."""
-    if isinstance(refused, TooLongError):
-        return ngettext(
-            "The reply is too long: at most %(most)s character is sent.",
-            "The reply is too long: at most %(most)s characters are sent.",
-            MAX_LENGTH,
-        ) % {"most": MAX_LENGTH}
-    if isinstance(refused, FileTooLargeError):
-        return _(
-            "It wasn't sent: WhatsApp takes files of this kind up to %(most)s. Your text is kept."
-        ) % {"most": filesizeformat(refused.most)}
-    if isinstance(refused, BadTemplateError):
-        return _bad_template_text(refused.field)
-    broken = _("The form was broken. Here is your text in a new one.")
-    return str(REFUSALS.get(type(refused), broken))
-
-
-def _bad_template_text(field: str) -> str:
-    if field == "name":
-        return _("A template's name has small letters, digits and _ only.")
-    if field == "language":
-        return _("Write the language as Meta does, such as en, en_US or he.")
-    return _("Write each value on a line of its own: at most 20, of at most 1,024 characters.")
 
 
 def _page(route: str, view: Callable[..., HttpResponse], methods: str = "") -> OwnPage:

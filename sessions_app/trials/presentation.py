@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from django.contrib import messages
@@ -143,59 +143,11 @@ def compared(old: str, new: str) -> Compared:
 ONLY_HERE, MISSING = "added", "missing"
 
 
-@dataclass(frozen=True)
-class GivenRow:
-    """A text that a model was given, or that one lacked that the answer had."""
+def comparison_of(turn: Turn) -> dict[str, Any]:
+    """Return the columns, the answer first; the number of queries doesn't grow with the trials.
 
-    row: RecalledRow
-    change: str = ""
-
-    @property
-    def words(self) -> str:
-        return {ONLY_HERE: _("only here"), MISSING: _("not given here")}.get(self.change, "")
-
-
-@dataclass(frozen=True)
-class Column:
-    """The answer as it was sent, or one trial of it.
-
-    ``text`` holds the differences from the answer. ``instructions`` is None where they are those
-    of the answer. ``wanted``: the model that was asked for, where the server names another.
+    ``is_open``: a trial is being made.
     """
-
-    title: str
-    state: str
-    text: Compared
-    model: str = ""
-    wanted: str = ""
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    took: str = ""
-    cost: str = ""
-    given: Sequence[GivenRow] = field(default_factory=tuple)
-    instructions: Compared | None = None
-    trial: AnswerTrial | None = None
-    plain: str = ""
-
-    @property
-    def is_made(self) -> bool:
-        return self.state == TrialState.DONE
-
-    @property
-    def number_given(self) -> int:
-        return sum(each.change != MISSING for each in self.given)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """The columns, the answer first. ``is_open``: a trial is being made."""
-
-    columns: Sequence[Column]
-    is_open: bool
-
-
-def comparison_of(turn: Turn) -> Comparison:
-    """Return the answer and its trials; the number of queries doesn't grow with the trials."""
     trials = list(turn.trials.select_related("user"))
     then = entries_then(TurnReplay.of(turn))
     lists = [then, *(_entries(trial) for trial in trials)]
@@ -206,61 +158,76 @@ def comparison_of(turn: Turn) -> Comparison:
     ]
     original = _original(turn, shown[0])
     columns = [
-        _column(trial, number, given, shown[0], original, _instructions_then(turn))
+        _trial(trial, number, given, shown[0], original["plain"], _instructions_then(turn))
         for number, (trial, given) in enumerate(zip(trials, shown[1:], strict=True), start=1)
     ]
     is_open = any(trial.state == TrialState.WAITING for trial in trials)
-    return Comparison([original, *columns], is_open)
+    return {"columns": [original, *columns], "is_open": is_open}
 
 
-def _original(turn: Turn, given: Sequence[RecalledRow]) -> Column:
+def _original(turn: Turn, given: Sequence[RecalledRow]) -> dict[str, Any]:
     replay = TurnReplay.of(turn)
     answer = answer_of(turn)
     text = answer.text if answer else ""
-    took = replay.timings.get("model_ms")
-    return Column(
-        title=_("The answer"),
-        state=TrialState.DONE,
-        text=compared(text, text),
-        plain=text,
-        model=replay.model,
-        prompt_tokens=replay.prompt_tokens,
-        completion_tokens=replay.completion_tokens,
-        took=duration(took) if isinstance(took, int | float) else "",
-        cost=_cost(replay.model, replay.prompt_tokens, replay.completion_tokens),
-        given=[GivenRow(row) for row in given],
-    )
+    return {
+        "title": _("The answer"),
+        "state": TrialState.DONE,
+        "model": replay.model,
+        "cost": _cost(replay.model, replay.prompt_tokens, replay.completion_tokens),
+        **_facts(replay, text, text, replay.timings.get("model_ms")),
+        **_given([(row, "") for row in given]),
+    }
 
 
-def _column(
+def _trial(
     trial: AnswerTrial,
     number: int,
     given: Sequence[RecalledRow],
     then: Sequence[RecalledRow],
-    original: Column,
+    answer: str,
     instructions: str,
-) -> Column:
+) -> dict[str, Any]:
+    """Return the column of a trial.
+
+    ``instructions`` is None where they are those of the answer. ``wanted``: the model that was
+    asked for, where the server names another.
+    """
     before, here = {row.key for row in then}, {row.key for row in given}
-    rows = [GivenRow(row, "" if row.key in before else ONLY_HERE) for row in given]
+    rows = [(row, "" if row.key in before else ONLY_HERE) for row in given]
     is_done = trial.state == TrialState.DONE
-    rows += [GivenRow(row, MISSING) for row in then if is_done and row.key not in here]
+    rows += [(row, MISSING) for row in then if is_done and row.key not in here]
     changed = is_done and trial.system_text != instructions
-    wanted = trial.model if trial.answered_by not in ("", trial.model) else ""
-    return Column(
-        title=_("Trial %(n)d") % {"n": number},
-        state=trial.state,
-        text=compared(original.plain, trial.text),
-        plain=trial.text,
-        model=trial.answered_by or trial.model,
-        wanted=wanted,
-        prompt_tokens=trial.prompt_tokens,
-        completion_tokens=trial.completion_tokens,
-        took=duration(trial.took_ms) if trial.took_ms is not None else "",
-        cost=_cost(trial.answered_by, trial.prompt_tokens, trial.completion_tokens, trial.model),
-        given=rows,
-        instructions=compared(instructions, trial.system_text) if changed else None,
-        trial=trial,
-    )
+    return {
+        "title": _("Trial %(n)d") % {"n": number},
+        "state": trial.state,
+        "model": trial.answered_by or trial.model,
+        "wanted": trial.model if trial.answered_by not in ("", trial.model) else "",
+        "cost": _cost(trial.answered_by, trial.prompt_tokens, trial.completion_tokens, trial.model),
+        "instructions": compared(instructions, trial.system_text) if changed else None,
+        "trial": trial,
+        **_facts(trial, answer, trial.text, trial.took_ms),
+        **_given(rows),
+    }
+
+
+def _facts(
+    record: TurnReplay | AnswerTrial, answer: str, text: str, took: float | None
+) -> dict[str, Any]:
+    """Return what both have: the text, with its differences from the answer, tokens and time."""
+    return {
+        "text": compared(answer, text),
+        "plain": text,
+        "prompt_tokens": record.prompt_tokens,
+        "completion_tokens": record.completion_tokens,
+        "took": duration(took) if isinstance(took, int | float) else "",
+    }
+
+
+def _given(rows: Sequence[tuple[RecalledRow, str]]) -> dict[str, Any]:
+    """Return the texts that a model was given, or lacked, each with what that changes."""
+    words = {ONLY_HERE: _("only here"), MISSING: _("not given here")}
+    given = [{"row": row, "change": change, "words": words.get(change, "")} for row, change in rows]
+    return {"given": given, "number_given": sum(change != MISSING for _row, change in rows)}
 
 
 def _entries(trial: AnswerTrial) -> list[dict[str, Any]]:

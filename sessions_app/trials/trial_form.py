@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import BadRequest
@@ -23,69 +23,48 @@ from sessions_app.trials.given_texts import (
     entries_then,
     prompt_apart,
 )
-from sessions_app.trials.start_trial import MAX_INSTRUCTIONS, trial_check
+from sessions_app.trials.run_trial import MAX_INSTRUCTIONS, trial_check
 from sessions_app.turns.facade import pictures_gone, pictures_named
-from sessions_app.turns.presentation import RecalledRow, near_misses, recalled_rows
+from sessions_app.turns.presentation import near_misses, recalled_rows
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A text that may be given to the model. ``note`` says where it comes from."""
+def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None) -> dict[str, Any]:
+    """Return the form as it begins, or as it was typed.
 
-    row: RecalledRow
-    note: str
-    ticked: bool
-
-
-@dataclass(frozen=True)
-class TrialForm:
-    """The choices of the form; ``refused``: why the answer can't be tried again, in stored form.
-
-    ``pictures``: what a trial wouldn't be shown of the answer's pictures. ``trial_id`` is new with
-    each form, so that a form that is sent twice makes one trial.
+    ``refused``: why the answer can't be tried again, in stored form. ``pictures``: what a trial
+    wouldn't be shown of the answer's pictures. ``trial_id`` is new with each form, so that a form
+    that is sent twice makes one trial.
     """
-
-    trial_id: UUID
-    wanted: TrialWanted
-    models: Sequence[str] = ()
-    ticks: Sequence[Tick] = field(default_factory=tuple)
-    refused: str = ""
-    pictures: str = ""
-    most: int = MAX_INSTRUCTIONS
-
-    @property
-    def memories(self) -> list[tuple[str, str]]:
-        words = {
-            TrialMemories.THEN: _("As recalled then"),
-            TrialMemories.NOW: _("As recalled now"),
-            TrialMemories.NONE: _("Without memories"),
-            TrialMemories.CHOSEN: _("Those that are ticked below"),
-        }
-        return [(str(value), text) for value, text in words.items()]
-
-    @property
-    def instructions(self) -> list[tuple[str, str]]:
-        words = {
-            TrialPrompt.THEN: _("As then"),
-            TrialPrompt.NOW: _("By the assistant's profile as it is now"),
-            TrialPrompt.EDITED: _("As edited below, for this trial only"),
-        }
-        return [(str(value), text) for value, text in words.items()]
-
-
-def trial_form(turn: Turn, *, may_see_memories: bool, typed: TrialWanted | None) -> TrialForm:
-    """Return the form as it begins, or as it was typed."""
     models = trial_models()
     wanted = typed or TrialWanted(model=next(iter(models), ""))
     try:
         trial_check(turn=turn, models=models)
     except TrialRefusedError as refused:
-        return TrialForm(uuid.uuid4(), wanted, refused=refused.args[0])
+        return {"refused": refused.args[0]}
     if not wanted.system_text:
         stored = prompt_apart(TurnReplay.of(turn).prompt)
         wanted = replace(wanted, system_text=stored.instructions)
-    ticks = _ticks(turn, typed, may_see_memories=may_see_memories)
-    return TrialForm(uuid.uuid4(), wanted, models, ticks, pictures=_unseen(turn))
+    memories = {
+        TrialMemories.THEN: _("As recalled then"),
+        TrialMemories.NOW: _("As recalled now"),
+        TrialMemories.NONE: _("Without memories"),
+        TrialMemories.CHOSEN: _("Those that are ticked below"),
+    }
+    instructions = {
+        TrialPrompt.THEN: _("As then"),
+        TrialPrompt.NOW: _("By the assistant's profile as it is now"),
+        TrialPrompt.EDITED: _("As edited below, for this trial only"),
+    }
+    return {
+        "trial_id": uuid.uuid4(),
+        "wanted": wanted,
+        "models": models,
+        "memories": [(str(value), text) for value, text in memories.items()],
+        "instructions": [(str(value), text) for value, text in instructions.items()],
+        "ticks": _ticks(turn, typed, may_see_memories=may_see_memories),
+        "pictures": _unseen(turn),
+        "most": MAX_INSTRUCTIONS,
+    }
 
 
 def _unseen(turn: Turn) -> str:
@@ -133,8 +112,13 @@ def with_recalled_only(wanted: TrialWanted, turn: Turn) -> TrialWanted:
     return replace(wanted, chosen=[key for key in wanted.chosen if key in known])
 
 
-def _ticks(turn: Turn, typed: TrialWanted | None, *, may_see_memories: bool) -> list[Tick]:
-    """Return the texts that were recalled, and the nearest memories that weren't used."""
+def _ticks(
+    turn: Turn, typed: TrialWanted | None, *, may_see_memories: bool
+) -> list[dict[str, Any]]:
+    """Return the texts that were recalled, and the nearest memories that weren't used.
+
+    ``note`` says where each comes from.
+    """
     replay = TurnReplay.of(turn)
     entries = [each for each in replay.recalled if each.get("source") in RECALLED_SOURCES]
     given = {str(entry["id"]) for entry in entries_then(replay)}
@@ -144,6 +128,6 @@ def _ticks(turn: Turn, typed: TrialWanted | None, *, may_see_memories: bool) -> 
         if not row.is_gone
     ]
     if may_see_memories:
-        found += [(each.row, each.words) for each in near_misses(turn).found]
+        found += [(each["row"], each["words"]) for each in near_misses(turn).get("found", ())]
     chosen = set(typed.chosen) if typed else given
-    return [Tick(row, note, row.key in chosen) for row, note in found]
+    return [{"row": row, "note": note, "ticked": row.key in chosen} for row, note in found]

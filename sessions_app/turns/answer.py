@@ -43,17 +43,26 @@ from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.commands.dispatch import command_reply
-from sessions_app.turns.documents import document_note
+from sessions_app.turns.message_files import (
+    RECORDINGS,
+    NotHeardError,
+    document_note,
+    pictures_of,
+    recording_heard,
+)
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
 from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
-from sessions_app.turns.pictures import pictures_of
-from sessions_app.turns.reply_store import Draft, reply_store
+from sessions_app.turns.reply_store import (
+    Draft,
+    is_offline,
+    notice_draft,
+    reply_store,
+    say,
+    small_talk_reply,
+)
 from sessions_app.turns.send import recipient_of, reply_send
-from sessions_app.turns.small_talk import is_offline, notice_draft, say, small_talk_reply
 from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies
-from sessions_app.turns.voice import KINDS as RECORDINGS
-from sessions_app.turns.voice import NotHeardError, recording_heard
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 logger = logging.getLogger(__name__)
 
@@ -69,30 +78,23 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """
     has_ended = False
     try:
-        turn = _turn_read(lease)
-        refused = _role_renew(turn, dependencies)
-        message, session = turn.message, turn.session
+        work = TurnWork(_turn_read(lease), lease, dependencies)
+        refused = _role_renew(work)
+        message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
-        if turn.state == TurnState.RUNNING:
+        if work.turn.state == TurnState.RUNNING:
+            begun = work.turn
             with deadline(dependencies.rules.deadline.total_seconds()):
-                answered = _answer_or_apologise(turn, lease, dependencies)
+                answered = _answer_or_apologise(work)
             if answered is None:
                 return
-            if answered.pk != turn.pk:
+            if answered.pk != begun.pk:
                 # The apology of a question that has no answer.
                 lease = TurnLease(answered, lease.token)
-            turn = answered
-        if turn.state == TurnState.REPLIED:
-            has_ended = reply_send(
-                lease=lease,
-                turn=turn,
-                provider=dependencies.providers[turn.provider],
-                max_age=dependencies.rules.max_answer_age,
-                sleep=dependencies.sleep,
-                media=dependencies.media,
-                refused=refused,
-            )
+            work = TurnWork(answered, lease, dependencies)
+        if work.turn.state == TurnState.REPLIED:
+            has_ended = reply_send(work, refused=refused)
     except LeaseLostError as lost:
         logger.warning("%s", lost)
     except (Turn.DoesNotExist, ChatGoneError):
@@ -107,7 +109,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             lease_release(lease)
 
 
-def _answer_or_apologise(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
+def _answer_or_apologise(work: TurnWork) -> Turn | None:
     """Make and store the answer, at the second try if need be; after that, an apology.
 
     Raises what has nothing to do with the answer: a lost lease or connection, a full disk, and
@@ -115,33 +117,34 @@ def _answer_or_apologise(turn: Turn, lease: TurnLease, dependencies: Dependencie
     """
     for tries_left in (1, 0):
         try:
-            return _answer(turn, lease, dependencies)
+            return _answer(work)
         except (LeaseLostError, Turn.DoesNotExist, ChatGoneError):
             raise
         except Exception as error:
-            if is_disk_full(error) or not connection.is_usable() or not _is_there(lease):
+            if is_disk_full(error) or not connection.is_usable() or not _is_there(work.lease):
                 raise
             logger.exception("An answer could not be made or stored.")
             fault = ErrorText("answer_fault", why=named_error_text(error))
-        lease.renew()
-        turn = _turn_read(lease)
+        work.lease.renew()
+        work.turn = _turn_read(work.lease)
         if not tries_left or time_left() == 0:
             break
-    return _store(turn, lease, apology_draft(turn, fault), dependencies)
+    return _store(work, apology_draft(work.turn, fault))
 
 
 def _is_there(lease: TurnLease) -> bool:
     return Turn.objects.filter(pk=lease.turn_id).exists()
 
 
-def _role_renew(turn: Any, dependencies: Dependencies) -> str:
+def _role_renew(work: TurnWork) -> str:
     """Give the turn the role that its chat has now: the settings may have changed while it waited.
 
     Returns the code of why an answer that is stored already must not be sent, or "": one that was
     made for the owner may tell what only the owner sees.
     """
+    turn: Any = work.turn
     before = turn.user_role
-    role_in = dependencies.chat_memory.role_in
+    role_in = work.dependencies.chat_memory.role_in
     turn.user_role = role_in(turn.chat, addresses=turn.current_addresses)
     if turn.user_role == before:
         return ""
@@ -161,128 +164,117 @@ def _turn_read(lease: TurnLease) -> Any:
     return turns.get(pk=lease.turn_id)
 
 
-def _answer(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
+def _answer(work: TurnWork) -> Turn | None:
     """Make and store the answer; return the turn as stored, or None if there is nothing to send.
 
     The turn of an apology is returned in the place of one that gets no answer.
     """
+    turn, dependencies = work.turn, work.dependencies
     if turn.message is not None and turn.message.revoked_at:
-        _end(turn, lease, TurnState.CANCELLED)
+        _end(work, TurnState.CANCELLED)
         return None
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
         if not question_missed(turn):
-            _end(turn, lease, TurnState.MISSED)
+            _end(work, TurnState.MISSED)
         return None
     try:
         answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
         _show_as_read(turn, dependencies)
-        return _draft_until_stored(turn, lease, dependencies)
+        return _draft_until_stored(work)
     except LimitReachedError as limit:
-        return _refuse(turn, lease, limit.code, dependencies)
+        return _refuse(work, limit.code)
 
 
-def _refuse(turn: Turn, lease: TurnLease, code: str, dependencies: Dependencies) -> Turn | None:
+def _refuse(work: TurnWork, code: str) -> Turn | None:
     """End a turn that a limit forbids to answer; the first of a day says so to the person."""
+    turn, limits, now = work.turn, work.dependencies.limits, timezone.now()
     reason = ErrorText(code)
-    limits = dependencies.limits
-    if code not in DAY_CODES or not day_notice_due(
-        turn=turn, code=code, limits=limits, now=timezone.now()
-    ):
-        _end(turn, lease, TurnState.REFUSED, error=reason)
+    if code not in DAY_CODES or not day_notice_due(turn=turn, code=code, limits=limits, now=now):
+        _end(work, TurnState.REFUSED, error=reason)
         return None
     draft = say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
-    return _store(turn, lease, draft, dependencies)
+    return _store(work, draft)
 
 
-def _draft_until_stored(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
+def _draft_until_stored(work: TurnWork) -> Turn | None:
     for _ in range(DRAFTS - 1):
         try:
-            return _draft_and_store(turn, lease, dependencies)
+            return _draft_and_store(work)
         except ForgottenMeanwhileError:
-            logger.info("Turn %s is answered anew: something was forgotten.", turn.turn_id)
-            turn.refresh_from_db()
-            lease.renew()
-    return _draft_and_store(turn, lease, dependencies)
+            logger.info("Turn %s is answered anew: something was forgotten.", work.turn.turn_id)
+            work.turn.refresh_from_db()
+            work.lease.renew()
+    return _draft_and_store(work)
 
 
-def _draft_and_store(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Turn | None:
+def _draft_and_store(work: TurnWork) -> Turn | None:
     """Make and store the answer.
 
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
     """
+    turn = work.turn
     epoch = epoch_read(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
     started = time.monotonic()
     waited = timezone.now() - turn.created_at
-    draft = _draft(turn, lease, dependencies)
+    draft = _draft(work)
     draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
-    return _store(turn, lease, draft, dependencies, epoch)
+    return _store(work, draft, epoch)
 
 
-def _store(
-    turn: Turn,
-    lease: TurnLease,
-    draft: Draft,
-    dependencies: Dependencies,
-    epoch: EpochSnapshot | None = None,
-) -> Turn | None:
+def _store(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None) -> Turn | None:
+    turn = work.turn
     if draft.is_apology and turn.provider != str(Provider.CONSOLE):
-        return question_unanswered(lease, turn, draft, dependencies, epoch)
+        return question_unanswered(work, draft, epoch)
     if notice := notice_for(turn=turn):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
-    return reply_store(
-        lease=lease,
-        begun=turn,
-        draft=draft,
-        provider=dependencies.providers[turn.provider],
-        chat_memory=dependencies.chat_memory,
-        epoch=epoch if draft.uses_memory else None,
-        learn=None if is_notice else dependencies.learn,
-    )
+    return reply_store(work, draft, epoch if draft.uses_memory else None, may_learn=not is_notice)
 
 
-def _draft(turn: Turn, lease: TurnLease, dependencies: Dependencies) -> Draft:
+def _draft(work: TurnWork) -> Draft:
     """Make the answer without storing it."""
+    turn = work.turn
     if notice := turn.context.get("notice"):
-        return notice_draft(notice, turn, dependencies)
+        return notice_draft(notice, turn, work.dependencies)
     text = turn.message.content if turn.message else turn.unstored_text
     kind = turn.context.get("kind", "text")
     tries_left = turn.attempts <= MAX_ATTEMPTS
     if kind in RECORDINGS and not text.strip() and tries_left:
         try:
-            text = recording_heard(turn=turn, lease=lease, dependencies=dependencies)
+            text = recording_heard(work)
         except NotHeardError as error:
             outcome = Outcome.FAILED if error.why else Outcome.ANSWERED
             draft = say(error.text_name, turn, error=error.why, outcome=outcome)
             draft.is_apology = draft.is_outside = error.is_outside
             return draft
     if kind == "document" and tries_left:
-        return _with_document(turn, text, lease, dependencies)
-    return _reply(turn, text, lease, dependencies)
+        return _with_document(work, text)
+    return _reply(work, text)
 
 
-def _with_document(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
+def _with_document(work: TurnWork, text: str) -> Draft:
     """Answer a message that came with a document.
 
     First comes the note on the document, then the answer to the message's text, which has access to
     the document.
     """
-    note = document_note(turn=turn, lease=lease, dependencies=dependencies)
+    note = document_note(work)
     if not text.strip():
         return Draft(text=note, is_system_text=True)
-    draft = _reply(turn, text, lease, dependencies)
+    draft = _reply(work, text)
     draft.text = f"{note}\n\n{draft.text}"
     return draft
 
 
-def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) -> Draft:
+def _reply(work: TurnWork, text: str) -> Draft:
+    turn, dependencies = work.turn, work.dependencies
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)
     pictures: list[Picture] = []
     if dependencies.rules.sees_pictures and turn.attempts <= MAX_ATTEMPTS:
-        pictures = pictures_of(turn=turn, lease=lease, dependencies=dependencies)
+        pictures = pictures_of(work)
     if not text.strip() and not pictures:
         kind = turn.context.get("kind", "text")
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
@@ -292,9 +284,7 @@ def _reply(turn: Turn, text: str, lease: TurnLease, dependencies: Dependencies) 
         talk = small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
-    return model_reply(
-        turn=turn, text=text, lease=lease, dependencies=dependencies, pictures=pictures
-    )
+    return model_reply(work, text, pictures)
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
@@ -312,8 +302,8 @@ def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
         logger.info("A message could not be marked as read: %s", error)
 
 
-def _end(turn: Turn, lease: TurnLease, state: str, **noted: Any) -> None:
+def _end(work: TurnWork, state: str, **noted: Any) -> None:
     """End a turn without an answer."""
-    held = lease.held()
+    turn, held = work.turn, work.lease.held()
     if turns_move(held, state, finished_at=timezone.now(), **noted) and turn.session_id is None:
         unstored_forget(turn)

@@ -54,7 +54,7 @@ def answer_rate(
                 "rated_at": timezone.now(),
             },
         )
-        _record("answer.rate", turn, actor, good=is_good, reason=rating.reason)
+        turn_audit("answer.rate", turn, actor, good=is_good, reason=rating.reason)
     return rating
 
 
@@ -67,28 +67,20 @@ def rating_remove(*, turn_id: int, user: User, actor: Actor) -> bool:
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
         gone, _rows = AnswerRating.objects.filter(turn=turn, user=user).delete()
         if gone:
-            _record("answer.unrate", turn, actor)
+            turn_audit("answer.unrate", turn, actor)
     return bool(gone)
 
 
-def answer_resolve(*, turn_id: int, user: User, actor: Actor) -> None:
-    """Mark an answer as resolved. A later bad rating or failure opens it again.
+def answers_resolve(
+    *, turn_ids: Collection[int], user: User, actor: Actor, **details: object
+) -> int:
+    """Mark answers as resolved; return how many there were. ``details``: for the audit log.
 
-    Raises Turn.DoesNotExist.
+    A later bad rating or failure opens them again.
     """
     with transaction.atomic():
-        turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
-        AnswerRating.objects.filter(turn=turn, is_open=True).update(is_open=False)
-        values = {"resolved_by": user, "resolved_at": timezone.now()}
-        AnswerResolved.objects.update_or_create(turn=turn, defaults=values)
-        _record("answer.resolve", turn, actor)
-
-
-def answers_resolve(*, turn_ids: Collection[int], user: User, actor: Actor, why: str) -> int:
-    """Mark answers as resolved; return how many there were. ``why``: a word for the audit log."""
-    with transaction.atomic():
-        found = Turn.objects.select_for_update(no_key=True).filter(by_hand=False)
-        turns = list(found.filter(pk__in=turn_ids).order_by("pk").only("turn_id", "chat_id"))
+        found = Turn.objects.select_for_update(no_key=True).filter(pk__in=turn_ids)
+        turns = list(found.order_by("pk").only("turn_id", "chat_id"))
         AnswerRating.objects.filter(turn__in=turns, is_open=True).update(is_open=False)
         now = timezone.now()
         AnswerResolved.objects.bulk_create(
@@ -99,14 +91,7 @@ def answers_resolve(*, turn_ids: Collection[int], user: User, actor: Actor, why:
         )
         audit_record_many(
             events=[
-                Event(
-                    "answer.resolve",
-                    actor,
-                    "turn",
-                    turn.turn_id,
-                    details={"why": why},
-                    chat_id=turn.chat_id,
-                )
+                Event("answer.resolve", actor, "turn", turn.turn_id, "", details, turn.chat_id)
                 for turn in turns
             ]
         )
@@ -170,7 +155,8 @@ def is_seen() -> Q:
     return Q(Exists(rated)) | Q(Exists(resolved))
 
 
-def _record(action: str, turn: Turn, actor: Actor, **details: object) -> None:
+def turn_audit(action: str, turn: Turn, actor: Actor, **details: object) -> None:
+    """Record in the audit log what somebody did to an answer."""
     audit_record(
         action=action,
         actor=actor,

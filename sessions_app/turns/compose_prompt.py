@@ -37,7 +37,6 @@ from sessions_app.recall.facade import (
 )
 from sessions_app.turns.prompt import (
     SPEAKERS,
-    Earlier,
     Profile,
     Prompt,
     PromptParts,
@@ -118,8 +117,10 @@ def recall_for_prompt(
 ) -> RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
-    ``nearest``: see ``recall``.
+    That is nothing where long-term memory is off. ``nearest``: see ``recall``.
     """
+    if not dependencies.rules.longterm_enabled or not query.strip():
+        return RecallResult([])
     return recall(
         query=query,
         viewer=Viewer(user_role, chat_id),
@@ -156,9 +157,10 @@ def cards_in_reach(
 
     There are none where memory is off, or where long-term memory is off.
     """
-    if history is None or not dependencies.rules.longterm_enabled:
+    rules = dependencies.rules
+    if history is None or not rules.longterm_enabled or not rules.cards_in_prompt:
         return []
-    return cards_recall(turn=turn, most=dependencies.rules.cards_in_prompt)
+    return cards_recall(turn=turn, most=rules.cards_in_prompt)
 
 
 def known_context_tokens(dependencies: Dependencies) -> int | None:
@@ -184,7 +186,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
         recalled=[recalled_of(hit) for hit in material.recalled.hits],
-        cards=[Earlier(card.content, card.said_on) for card in material.cards],
+        cards=material.cards,
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
         history=history_lines(material),
@@ -291,6 +293,7 @@ def left_out_record(
     history: History | None, recalled: RecallResult, prompt: Prompt, dropped_history: int
 ) -> dict[str, Any]:
     """Return what the token budget left out."""
+    summary = history.summary if history else None
     return {
         "messages_until": history.left_out_until if history else 0,
         "messages_over_context": dropped_history,
@@ -300,5 +303,5 @@ def left_out_record(
         "profile_cut": prompt.cut_profile,
         "recall_degraded": recalled.degraded,
         "passage": history.passage if history else "",
-        "summarized_until": history.summary.last_order if history and history.summary else 0,
+        "summarized_until": summary.last_order if summary else 0,
     }

@@ -1,21 +1,14 @@
 """Public face of answering: what other packages may use."""
 
-from sessions_app.turns.answer_review import to_review_ids
-from sessions_app.turns.answering import Heartbeat, heartbeats
+from sessions_app.turns.answer_review import to_review_ids, turn_audit
 from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
-from sessions_app.turns.documents import sent_document_name
-from sessions_app.turns.open_questions import questions_resume
-from sessions_app.turns.pauses import (
-    chat_locked,
-    chat_pause,
-    chat_resume,
-    last_held,
-    longest_pause,
-    pause_in_force,
-    pauses_end,
-    pauses_merge,
+from sessions_app.turns.message_files import (
+    pictures_gone,
+    pictures_named,
+    pictures_of_record,
+    sent_document_name,
 )
-from sessions_app.turns.pictures import pictures_gone, pictures_named, pictures_of_record
+from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.prompt import (
     RECALLED_LABELS,
     PromptParts,
@@ -26,15 +19,31 @@ from sessions_app.turns.prompt import (
     without_introduction,
 )
 from sessions_app.turns.prompt_budget import build_prompt
-from sessions_app.turns.queue import QUICK, answer_soon, chat_answer, next_needs_model
-from sessions_app.turns.reply_store import parts_store
-from sessions_app.turns.small_talk import recital
+from sessions_app.turns.queue import (
+    QUICK,
+    Heartbeat,
+    answer_soon,
+    chat_answer,
+    heartbeats,
+    next_needs_model,
+)
+from sessions_app.turns.reply_store import parts_store, recital
 from sessions_app.turns.statuses import (
     accounts_refused,
-    held_send_now,
     own_send_confirm,
     sends_resume,
     status_apply,
 )
-from sessions_app.turns.turn_claims import sends_resolve, turn_update_state, turns_sweep
+from sessions_app.turns.turn_claims import (
+    chat_locked,
+    chat_pause,
+    chat_resume,
+    last_held,
+    longest_pause,
+    pause_in_force,
+    pauses_end,
+    pauses_merge,
+    turn_update_state,
+    turns_sweep,
+)
 from sessions_app.turns.turn_dependencies import Dependencies

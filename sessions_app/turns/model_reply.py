@@ -58,11 +58,10 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
 )
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
-from sessions_app.turns.reply_store import NEAREST, Draft
+from sessions_app.turns.reply_store import NEAREST, Draft, is_offline, recital
 from sessions_app.turns.send import recipient_of
-from sessions_app.turns.small_talk import is_offline, recital
 from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
+from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies, TurnWork
 
 # Leave a turn for a retry after a fault: a full disk, a lost database, or any other one.
 
@@ -189,22 +188,16 @@ class Answered:
     refused: int = 0
 
 
-def model_reply(
-    *,
-    turn: Turn,
-    text: str,
-    lease: TurnLease,
-    dependencies: Dependencies,
-    pictures: Sequence[Picture] = (),
-) -> Draft:
+def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> Draft:
     """Return the model's answer, or one from memory alone where the model gives none."""
+    turn, dependencies = work.turn, work.dependencies
     draft = Draft(text="")
     history = history_for_prompt(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     is_nearest = bool(recalled.hits) and recalled.hits[0].score < dependencies.rules.min_similarity
     cards = cards_in_reach(turn, history, dependencies)
     material = Material(turn, text, history, recalled, cards, pictures)
-    answered = _timed(draft, "model_ms", lambda: _ask(material, lease, dependencies))
+    answered = _timed(draft, "model_ms", lambda: _ask(material, work.lease, dependencies))
     composed = answered.composed
     _record(draft, material, composed, refused=answered.refused)
     if is_nearest:
@@ -348,7 +341,7 @@ def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:
 def _recall(
     turn: Turn, text: str, history: History | None, dependencies: Dependencies
 ) -> RecallResult:
-    if history is None or not dependencies.rules.longterm_enabled or not text.strip():
+    if history is None:
         return RecallResult([])
     offers_nearest = is_offline(dependencies.chat_model) and asks_in_words(text)
     return recall_for_prompt(

@@ -30,19 +30,18 @@ from sessions_app.conversations.facade import (
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turn_create, turn_move, turn_move_where, turns_move
+from sessions_app.models.turn_states import turn_create, turn_move, turns_move
 from sessions_app.models.turns import APOLOGY_FOR, DEFERRALS, QUOTES, TurnState
 from sessions_app.turns.reply_store import (
     Draft,
+    apology,
     message_store,
     parts_of,
     parts_store,
     replay_store,
     session_locked,
 )
-from sessions_app.turns.small_talk import apology
-from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 logger = logging.getLogger(__name__)
 
@@ -78,13 +77,7 @@ def _fault_kind(error: object) -> object:
     return params.get("kind") or (_fault_kind(params["why"]) if "why" in params else None)
 
 
-def question_unanswered(
-    lease: TurnLease,
-    begun: Turn,
-    draft: Draft,
-    dependencies: Dependencies,
-    epoch: EpochSnapshot | None,
-) -> Turn | None:
+def question_unanswered(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None) -> Turn | None:
     """Store that a question has no answer; return the turn of the apology, if one is due.
 
     The apology's turn has the lease. Where the cause is outside, the question is kept open, else
@@ -97,9 +90,9 @@ def question_unanswered(
         if epoch is not None:
             epoch_check(epoch)
         # Session before turn: the order in which all code locks.
-        session = session_locked(lease.row.session_id)
-        turn = lease.lock()
-        turn.chat = begun.chat
+        session = session_locked(work.lease.row.session_id)
+        turn = work.lease.lock()
+        turn.chat = work.turn.chat
         held = {name: getattr(turn, name) for name in RELEASED}
         is_sick = _is_sick(timezone.now())
         failures = turn.context.get(DEFERRALS, 0) + (not is_sick)
@@ -120,7 +113,7 @@ def question_unanswered(
         logger.warning("Turn %s has no answer: %s.", turn.turn_id, turn.state)
         if is_told:
             return None
-        return _apology_store(turn, session, draft, dependencies, held)
+        return _apology_store(turn, session, draft, work.dependencies, held)
 
 
 def _apology_store(
@@ -181,12 +174,8 @@ def questions_resume(
     return resumed
 
 
-def turn_followed_up(
-    *, turn: Turn, enqueue: Callable[[UUID], object] | None, max_age: timedelta
-) -> None:
-    """Let the next questions follow one that was answered after all. ``turn``: as it was begun."""
-    if enqueue is None or DEFERRALS not in turn.context:
-        return
+def turn_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object], max_age: timedelta) -> None:
+    """Let the next questions follow one that was open and is answered after all."""
     if Turn.objects.filter(pk=turn.pk, state__in=MADE).exists():
         questions_resume(enqueue=enqueue, max_age=max_age, now=timezone.now())
 
@@ -204,8 +193,8 @@ def _close(turn: Turn, code: str) -> None:
     among = (TurnState.DEFERRED, TurnState.RUNNING)
     ended = {"error": ErrorText(code), "finished_at": timezone.now(), **RELEASED}
     with transaction.atomic():
-        where = {"pk": turn.pk, "lease_token": turn.lease_token}
-        if turn_move_where(where, TurnState.FAILED, among=among, **ended):
+        same = Turn.objects.filter(pk=turn.pk, lease_token=turn.lease_token, state__in=among)
+        if turns_move(same, TurnState.FAILED, **ended):
             _failed(turn)
 
 
@@ -220,9 +209,8 @@ def _resume(turn: Turn, enqueue: Callable[[UUID], object]) -> bool:
     # With a time, it doesn't count as a message that nobody has taken up for long.
     changes: dict[str, Any] = {"attempts": 1, "error": "", "not_before": timezone.now()}
     with transaction.atomic():
-        if not turn_move_where(
-            {"pk": turn.pk}, TurnState.PENDING, among=[TurnState.DEFERRED], **changes
-        ):
+        waiting = Turn.objects.filter(pk=turn.pk, state=TurnState.DEFERRED)
+        if not turns_move(waiting, TurnState.PENDING, **changes):
             return False
         apologies = Turn.objects.filter(chat=turn.chat_id, state=TurnState.REPLIED)
         apologies = apologies.filter(**{f"context__{APOLOGY_FOR}": str(turn.turn_id)})

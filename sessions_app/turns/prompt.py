@@ -15,6 +15,7 @@ from memoryproject.foundation.integrations.llm.base import MAX_MEMORY_LENGTH, Ch
 from memoryproject.foundation.retrieval.passages import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
 from memoryproject.foundation.text.characters import estimate_tokens
+from sessions_app.cards.facade import CardHit
 from sessions_app.recall.facade import CLIENTS_MEMORY, MEMORY, FactTimes
 
 LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
@@ -70,14 +71,6 @@ class Recalled:
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """The card of an earlier session, in a few lines."""
-
-    content: str
-    said_on: datetime
-
-
-@dataclass(frozen=True)
 class PromptParts:
     """All the parts of a prompt.
 
@@ -96,7 +89,7 @@ class PromptParts:
     user_role: str = "client"
     is_group: bool = False
     recalled: Sequence[Recalled] = ()
-    cards: Sequence[Earlier] = ()
+    cards: Sequence[CardHit] = ()
     summary: str = ""
     passage: str = ""
     history: Sequence[ChatMessage] = ()
@@ -191,7 +184,7 @@ def without_introduction(text: str) -> str:
     )
 
 
-def card_text(card: Earlier, time_zone: str) -> str:
+def card_text(card: CardHit, time_zone: str) -> str:
     """Return a card as it stands in the prompt."""
     day = card.said_on.astimezone(ZoneInfo(time_zone)).date().isoformat()
     return f"An earlier conversation, which began on {day}, in short:\n{card.content}"

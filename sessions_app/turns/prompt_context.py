@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import QuerySet
-
 from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.cards.facade import CardHit
 from sessions_app.conversations.facade import (
     History,
     HistoryMessage,
@@ -20,10 +17,9 @@ from sessions_app.conversations.facade import (
     conversation_walk,
     last_messages,
 )
-from sessions_app.models import ChatSession, Message, Turn
+from sessions_app.models import ChatSession, Turn
 from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import Role
-from sessions_app.recall.facade import RecallResult
 from sessions_app.turns.compose_prompt import (
     Material,
     cards_in_reach,
@@ -51,21 +47,6 @@ class BudgetTooSmallError(ValueError):
         self.least = least
 
 
-@dataclass(frozen=True)
-class Context:
-    """A prompt and what it was made of.
-
-    ``messages`` are in the form that models read; ``total_tokens`` is exactly their count.
-    ``memories``: what was recalled, by the names of the replay record; ``left_out``: what the
-    budget left out.
-    """
-
-    messages: list[dict[str, Any]]
-    memories: list[dict[str, Any]]
-    total_tokens: int
-    left_out: dict[str, Any]
-
-
 def context_make(
     *,
     found: SessionInChat,
@@ -74,102 +55,77 @@ def context_make(
     max_tokens: int | None = None,
     as_client: bool = False,
     now: datetime,
-) -> Context:
+) -> dict[str, Any]:
     """Build the prompt for ``query``, as if it were written in the session now.
 
     Without a query, the prompt is for the session's last message. Where the last message is the
     query already, it stands there once. ``as_client``: also in the owner's chat.
 
-    Nothing is stored. Raises BudgetTooSmallError.
+    Nothing is stored. Returns the ``messages`` in the form that models read, and ``total_tokens``,
+    exactly their count; ``memories``: what was recalled, by the names of the replay record;
+    ``left_out``: what the budget left out. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
     role = dependencies.chat_memory.role_in(found.session.chat, addresses=found.addresses)
+    role = CLIENT if as_client else role
     # It is never saved.
-    turn = Turn(
-        chat=found.session.chat,
-        session=found.session,
-        user_role=CLIENT if as_client else role,
-        asked_at=now,
-    )
+    turn = Turn(chat=found.session.chat, session=found.session, user_role=role, asked_at=now)
     room = dependencies.chat_memory.limits.tokens_for(turn.user_role)
     room = (room if max_tokens is None else min(room, max_tokens)) - estimate_tokens(query or "")
     history = None
     if last is not None:
-        history = _history(last, after, walk, turn.user_role, dependencies, room)
+        # It has room beside the last message's answer.
+        history = dependencies.chat_memory.history(
+            last,
+            user_role=turn.user_role,
+            max_messages=dependencies.rules.history_max_messages,
+            max_tokens=max(room - sum(each.tokens for each in after), 1),
+            walk=walk,
+        )
     text = query if query is not None else _last_question(found.session, last)
-    recalled = _recall(turn, text, history, dependencies)
-    cards = cards_in_reach(turn, history, dependencies)
-    parts = prompt_parts(Material(turn, text, history, recalled, cards), dependencies)
+    material = _material(turn, text, history, dependencies)
+    parts = prompt_parts(material, dependencies)
     lines = sendable(_lines(turn, parts, history, after, query))
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
-    if max_tokens is not None and least_tokens(parts) > max_tokens:
-        raise BudgetTooSmallError(least_tokens(parts))
-    limit = lowest_limit(
-        max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
-    )
-    prompt = build_prompt(replace(parts, max_context_tokens=limit))
-    return _to_context(prompt, history, recalled, cards)
+    prompt = _within(parts, max_tokens, dependencies)
+    memories = recalled_record(material.recalled, material.cards, prompt)
+    return {
+        "messages": [message.as_dict() for message in prompt.messages],
+        "memories": [entry for entry in memories if entry["in_prompt"]],
+        "total_tokens": prompt.tokens,
+        "left_out": left_out_record(history, material.recalled, prompt, prompt.dropped_history),
+    }
 
 
-def _to_context(
-    prompt: Prompt, history: History | None, recalled: RecallResult, cards: Sequence[CardHit]
-) -> Context:
-    messages = [message.as_dict() for message in prompt.messages]
-    memories = recalled_record(recalled, cards, prompt)
-    return Context(
-        messages=messages,
-        memories=[entry for entry in memories if entry["in_prompt"]],
-        total_tokens=prompt.tokens,
-        left_out=left_out_record(history, recalled, prompt, prompt.dropped_history),
-    )
-
-
-def _messages_newest_first(session: ChatSession) -> QuerySet[Message]:
-    """Return the messages, the newest first."""
-    return session.messages.filter(revoked_at=None).order_by("-order_num")
-
-
-def _history(
-    last: HistoryMessage,
-    after: Sequence[HistoryMessage],
-    walk: Iterator[HistoryMessage],
-    user_role: str,
-    dependencies: Dependencies,
-    room: int,
-) -> History:
-    """Return the messages up to the last one, which have room beside its answer.
-
-    ``room``: the tokens of both.
-    """
-    return dependencies.chat_memory.history(
-        last,
-        user_role=user_role,
-        max_messages=dependencies.rules.history_max_messages,
-        max_tokens=max(room - sum(each.tokens for each in after), 1),
-        walk=walk,
-    )
-
-
-def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
-    if last is None or last.role == Role.USER:
-        return last.content if last else ""
-    questions = _messages_newest_first(session).filter(role=Role.USER)
-    return questions.values_list("content", flat=True).first() or ""
-
-
-def _recall(
+def _material(
     turn: Turn, text: str, history: History | None, dependencies: Dependencies
-) -> RecallResult:
-    if not dependencies.rules.longterm_enabled or not text.strip():
-        return RecallResult([])
-    return recall_for_prompt(
+) -> Material:
+    recalled = recall_for_prompt(
         text,
         chat_id=turn.chat_id,
         user_role=turn.user_role,
         history=history,
         dependencies=dependencies,
     )
+    return Material(turn, text, history, recalled, cards_in_reach(turn, history, dependencies))
+
+
+def _within(parts: PromptParts, max_tokens: int | None, dependencies: Dependencies) -> Prompt:
+    """Build the prompt within all limits. Raises BudgetTooSmallError."""
+    if max_tokens is not None and least_tokens(parts) > max_tokens:
+        raise BudgetTooSmallError(least_tokens(parts))
+    limit = lowest_limit(
+        max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
+    )
+    return build_prompt(replace(parts, max_context_tokens=limit))
+
+
+def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
+    if last is None or last.role == Role.USER:
+        return last.content if last else ""
+    questions = session.messages.filter(revoked_at=None, role=Role.USER).order_by("-order_num")
+    return questions.values_list("content", flat=True).first() or ""
 
 
 def _lines(

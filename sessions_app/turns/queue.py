@@ -1,33 +1,48 @@
-"""Answer the turns that wait in a chat, one after the other, and find the chat to answer next."""
+"""Answer the turns that wait in PostgreSQL, of each chat one after the other.
+
+The program `manage.py answer` has threads: each takes the chat to be answered next and answers one
+of its turns. Any number of these programs run at once, on any number of machines: a turn is claimed
+by a conditional update. They wait for HTTP nearly all the time, so threads are enough.
+"""
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from queue import Empty, Full, Queue
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.core.cache import cache
+from django.db import Error, close_old_connections, connection, connections, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from memoryproject.foundation.leases import LeaseLostError
+from memoryproject.foundation.leases import RELEASED, LeaseLostError, this_process
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
-from sessions_app.conversations.facade import parse_command
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.limits.facade import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.turns.answer import turn_run
+from sessions_app.turns.message_files import PICTURE
 from sessions_app.turns.open_questions import turn_followed_up
-from sessions_app.turns.pictures import KIND as PICTURE
 from sessions_app.turns.statuses import send_followed_up
-from sessions_app.turns.turn_claims import TurnLease, turn_claim, turns_ready, turns_waiting
+from sessions_app.turns.turn_claims import (
+    TurnLease,
+    is_command,
+    turn_claim,
+    turns_ready,
+    turns_waiting,
+)
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -108,17 +123,14 @@ def chat_answer(
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
-        parent = lease.row.context.get(TRACEPARENT, "")
-        with (
-            log_context(chat=chat_id, turn=lease.row.turn_id),
-            span("turn", Kind.JOB, parent=parent),
-        ):
+        turn, enqueue = lease.row, dependencies.enqueue
+        parent = turn.context.get(TRACEPARENT, "")
+        with log_context(chat=chat_id, turn=turn.turn_id), span("turn", Kind.JOB, parent=parent):
             turn_run(lease=lease, dependencies=dependencies)
-        send_followed_up(turn=lease.row, enqueue=dependencies.enqueue)
-        turn_followed_up(
-            turn=lease.row, enqueue=dependencies.enqueue, max_age=dependencies.rules.max_answer_age
-        )
-        sessions.add(lease.row.session_id)
+        send_followed_up(turn=turn, enqueue=enqueue)
+        if DEFERRALS in turn.context and enqueue is not None:
+            turn_followed_up(turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age)
+        sessions.add(turn.session_id)
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
         if embed is None or session_id is None:
@@ -134,18 +146,13 @@ def next_needs_model(chat_id: UUID) -> bool:
     A command and a notice need none, and an answer that is stored is only sent. False without a
     turn.
     """
-    # Whole rows of turn, message and chat would take several times as long.
-    columns = ("state", "context", "message__content", "unstored_text", "chat__is_group")
-    turn = turns_waiting(chat_id).values_list(*columns).first()
-    if turn is None:
+    turn = turns_waiting(chat_id).select_related("message", "chat").first()
+    if turn is None or turn.state not in OPEN_STATES or "notice" in turn.context:
         return False
-    state, context, content, unstored, in_group = turn
-    text = unstored if content is None else content
-    is_text = bool(text.strip()) and parse_command(text, in_group=in_group) is None
-    is_open = state in OPEN_STATES and "notice" not in context
+    text = turn.message.content if turn.message else turn.unstored_text
     # A model may see the picture without a text.
-    is_read = _names_file(context) or context.get("kind") == PICTURE
-    return is_open and (is_read or is_text)
+    is_read = _names_file(turn.context) or turn.context.get("kind") == PICTURE
+    return is_read or (bool(text.strip()) and not is_command(turn))
 
 
 def burst_wait(
@@ -180,40 +187,21 @@ def _burst(lease: TurnLease) -> list[Turn]:
     )
     burst: list[Turn] = []
     for turn in waiting.select_related("message", "chat").order_by("id"):
+        is_alone = turn.message is None or is_command(turn) or _names_file(turn.context)
+        # A caller in the terminal or at the API waits for this very answer.
+        is_awaited = turn.provider == str(Provider.CONSOLE)
         same_session = not burst or turn.session_id == burst[0].session_id
-        alone = (
-            turn.message is None
-            or _is_command(turn)
-            or _names_file(turn.context)
-            or _is_awaited(turn)
-        )
-        if alone or not same_session:
+        if is_alone or is_awaited or not same_session:
             break
         burst.append(turn)
-    while len(burst) > 1 and not _text(burst[-1]).strip():
+    while len(burst) > 1 and burst[-1].message and not burst[-1].message.content.strip():
         burst.pop()
     return burst if burst and burst[0].pk == lease.turn_id else []
-
-
-def _text(turn: Turn) -> str:
-    return turn.message.content if turn.message else ""
-
-
-def _is_command(turn: Turn) -> bool:
-    if "notice" in turn.context:
-        # Answered by a text of ours: no other message is answered with it.
-        return True
-    return parse_command(_text(turn), in_group=turn.chat.is_group) is not None
 
 
 def _names_file(context: Mapping[str, Any]) -> bool:
     """Return whether the turn has a file to read, which is done in its own turn."""
     return context.get("kind") in ("document", "voice", "audio")
-
-
-def _is_awaited(turn: Turn) -> bool:
-    """Return whether a caller in the terminal or at the API waits for this very answer."""
-    return turn.provider == str(Provider.CONSOLE)
 
 
 def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
@@ -243,8 +231,204 @@ def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
             newest,
             TurnState.RUNNING,
             attempts=newest.attempts + 1,
-            lease_token=held.lease_token,
-            lease_owner=held.lease_owner,
-            lease_until=held.lease_until,
+            **{name: getattr(held, name) for name in RELEASED},
         )
     return TurnLease(newest, lease.token)
+
+
+# The program that answers.
+
+# Threads that never wait for a model: commands, notices and stored answers have these besides.
+QUICK_THREADS = 2
+# The pause between two looks for turns of which nothing was heard: those whose time has come.
+POLL_SECONDS = 0.3
+# How often the work of dead programs is looked for.
+TEND_SECONDS = 10.0
+# A chat that couldn't be answered, and a database that couldn't be reached, are tried again then.
+LATER_SECONDS = 1.0
+# A thread that had nothing to do for so long closes its connection to the database.
+IDLE_SECONDS = 20.0
+BEAT_SECONDS = 2.0
+# Heartbeats older than this don't count; a machine under load beats late.
+BEAT_LASTS = timedelta(seconds=15)
+BEATS = "answer-heartbeats"
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """The last sign of life of one program: its machine and process, and its threads."""
+
+    name: str
+    at: datetime
+    threads: int
+    busy: int
+
+    @property
+    def host(self) -> str:
+        return self.name.partition(":")[0]
+
+
+@dataclass
+class Answerer:
+    """Answers turns in ``threads`` threads, and those that need no model in QUICK_THREADS more.
+
+    ``godfather``: the owner's ids. ``dependencies`` makes those of one turn. ``embed`` lets the
+    vectors of a session's messages be made. ``tend`` is called now and every TEND_SECONDS.
+    """
+
+    threads: int
+    godfather: Collection[str]
+    dependencies: Callable[[], Dependencies]
+    embed: Callable[[UUID], object]
+    tend: Callable[[], object]
+    debounce: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        self._threads = {False: self.threads, True: QUICK_THREADS}
+        # A call lets one thread look for a turn. More calls than threads would change nothing.
+        self._calls: dict[bool, Queue[None]] = {
+            is_quick: Queue(number) for is_quick, number in self._threads.items()
+        }
+        self._lock = threading.Lock()
+        self._taken: set[UUID] = set()
+        # Chats that couldn't be answered, with the time at which they are looked at again.
+        self._later: dict[UUID, float] = {}
+        self._is_stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Take no more turns. Those that are being answered are finished."""
+        self._is_stopping.set()
+        for is_quick, number in self._threads.items():
+            for _ in range(number):
+                # So that each thread notices it.
+                self._call(is_quick)
+
+    def run(self) -> None:
+        """Answer until ``stop``; return when all threads have ended."""
+        threads = [
+            threading.Thread(target=self._work, args=(is_quick,), name=f"answers {number}")
+            for is_quick, most in self._threads.items()
+            for number in range(most)
+        ]
+        for thread in threads:
+            thread.start()
+        self._listen()
+        for thread in threads:
+            thread.join()
+
+    def answer_next(self, *, is_quick: bool = False) -> bool:
+        """Answer one turn, or none where none waits; return whether one was answered."""
+        chat_id = self._take(is_quick)
+        if chat_id is None:
+            return False
+        # There may be more.
+        self._call(is_quick)
+        worked = 0
+        try:
+            worked = chat_answer(
+                chat_id=chat_id,
+                dependencies=self.dependencies(),
+                debounce=timedelta(0) if is_quick else self.debounce,
+                may_ask_model=not is_quick,
+                embed=self.embed if is_quick else None,
+                most=1,
+            )
+        finally:
+            with self._lock:
+                self._taken.discard(chat_id)
+                if not worked:
+                    self._later[chat_id] = time.monotonic() + LATER_SECONDS
+        return bool(worked)
+
+    def _take(self, is_quick: bool) -> UUID | None:
+        with self._lock:
+            self._later = {
+                chat: until for chat, until in self._later.items() if until > time.monotonic()
+            }
+            besides = {*self._taken, *self._later}
+            now = timezone.now()
+            if is_quick:
+                chat_id = next_quick_chat(besides=besides, now=now)
+            else:
+                chat_id = next_chat(godfather=self.godfather, besides=besides, now=now)
+            if chat_id is not None:
+                self._taken.add(chat_id)
+            return chat_id
+
+    def _call(self, is_quick: bool) -> None:
+        with suppress(Full):
+            self._calls[is_quick].put_nowait(None)
+
+    def _work(self, is_quick: bool) -> None:
+        """Answer turns whenever a call comes."""
+        while not self._is_stopping.is_set():
+            try:
+                self._calls[is_quick].get(timeout=IDLE_SECONDS)
+            except Empty:
+                # An idle connection costs PostgreSQL some megabytes.
+                connections.close_all()
+                continue
+            try:
+                close_old_connections()
+                while not self._is_stopping.is_set() and self.answer_next(is_quick=is_quick):
+                    pass
+            except Exception:
+                logger.exception("A turn could not be answered. It is tried again.")
+                connections.close_all()
+        connections.close_all()
+
+    def _listen(self) -> None:
+        """Call the threads whenever PostgreSQL tells of a turn, or one's time has come.
+
+        PostgreSQL is waited for at most POLL_SECONDS.
+        """
+        tend_at = beat_at = time.monotonic()
+        is_listening = False
+        while not self._is_stopping.is_set():
+            try:
+                if not is_listening:
+                    with connection.cursor() as cursor:
+                        cursor.execute(f"LISTEN {CHANNEL}")
+                    is_listening = True
+                if time.monotonic() >= tend_at:
+                    tend_at = time.monotonic() + TEND_SECONDS
+                    self.tend()
+                if time.monotonic() >= beat_at:
+                    beat_at = time.monotonic() + BEAT_SECONDS
+                    self.beat()
+                connection.ensure_connection()
+                found = connection.connection.notifies(timeout=POLL_SECONDS, stop_after=1)
+                if any(True for _ in found) or self._is_due():
+                    for is_quick in self._calls:
+                        self._call(is_quick)
+            except Exception:
+                logger.exception("Turns can't be looked for. This is tried until it succeeds.")
+                is_listening = False
+                connections.close_all()
+                self._is_stopping.wait(LATER_SECONDS)
+        connections.close_all()
+
+    def _is_due(self) -> bool:
+        with self._lock:
+            besides = {*self._taken, *self._later}
+        return turns_ready(timezone.now()).exclude(chat__in=besides).exists()
+
+    def beat(self) -> None:
+        """Store this program's heartbeat."""
+        now = timezone.now()
+        others = {each.name: each for each in heartbeats(now)}
+        beat = Heartbeat(this_process(), now, sum(self._threads.values()), len(self._taken))
+        cache.set(BEATS, {**others, beat.name: beat}, BEAT_LASTS.total_seconds())
+
+
+def heartbeats(now: datetime) -> list[Heartbeat]:
+    """Return those of the programs that live.
+
+    Two programs that beat in the same moment may hide each other until the next beat.
+    """
+    try:
+        beats: dict[str, Heartbeat] = cache.get(BEATS) or {}
+    except Error:
+        # The cache's table doesn't exist yet.
+        return []
+    return [each for each in beats.values() if abs(now - each.at) < BEAT_LASTS]

@@ -1,8 +1,8 @@
-"""Store an answer, its replay record and its parts in one transaction."""
+"""Store an answer, its replay record and its parts; make those answers that need no model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -10,6 +10,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
 from sessions_app.conversations.facade import (
@@ -17,34 +19,33 @@ from sessions_app.conversations.facade import (
     EpochSnapshot,
     NewMessage,
     epoch_check,
+    profile_current,
+    small_talk,
+    text_for,
     turn_failed,
+    without_mention,
 )
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.limits.facade import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 
 def reply_store(
-    *,
-    lease: TurnLease,
-    begun: Turn,
-    draft: Draft,
-    provider: WhatsAppProvider,
-    chat_memory: ChatMemoryService,
-    epoch: EpochSnapshot | None = None,
-    learn: Callable[[UUID], None] | None = None,
+    work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None, *, may_learn: bool = False
 ) -> Turn:
     """Store the answer of a turn and return the turn; from then on it only has to be sent.
 
-    ``begun``: the turn when the answer was begun. ``epoch``: what had been forgotten then,
-    None where the answer uses no memory. ``learn`` hands the chat to a worker that learns from it.
-
-    Raises LeaseLostError and ForgottenMeanwhileError, and then nothing is stored.
+    ``epoch``: what had been forgotten when the answer was begun, None where it uses no memory.
+    ``may_learn``: a worker may learn from the turn. Raises LeaseLostError and
+    ForgottenMeanwhileError, and then nothing is stored.
     """
+    begun, lease, dependencies = work.turn, work.lease, work.dependencies
+    learn = dependencies.learn if may_learn else None
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
@@ -58,12 +59,14 @@ def reply_store(
             turn.message = begun.message
         stored: dict[str, Any] = {"unstored_reply": draft.text}
         if session is not None:
-            reply = message_store(turn, session, draft, chat_memory, answers=turn.message)
+            reply = message_store(
+                turn, session, draft, dependencies.chat_memory, answers=turn.message
+            )
             stored = {"reply": reply}
         if draft.listed:
             listed = {str(number): key and str(key) for number, key in draft.listed.items()}
             stored["context"] = {**turn.context, LISTED: listed}
-        parts_store(turn, parts_of(draft, provider))
+        parts_store(turn, parts_of(draft, dependencies.providers[begun.provider]))
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
         turn_move(turn, TurnState.REPLIED, **stored)
@@ -190,3 +193,84 @@ class Draft:
     timings: dict[str, int] = field(default_factory=dict)
     error: str = ""
     outcome: str = Outcome.ANSWERED
+
+
+# Answers where no model is configured, or none can be reached.
+
+ACKNOWLEDGED = "👍"
+
+
+def is_offline(chat_model: ChatModel) -> bool:
+    """Return whether no model is configured: answers are made from memory alone."""
+    return chat_model.name == OfflineChatModel.name
+
+
+def recital(lines: str, language: str, heading: str = "recital") -> str:
+    """Return an answer that is made of recalled texts alone, one on each of ``lines``.
+
+    heading: the name of the text before them.
+    """
+    return (
+        f"{text_for(heading, language)}\n{lines}" if lines else text_for("recital_none", language)
+    )
+
+
+def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft | None:
+    """Return the answer to small talk, in its language; None for every other message."""
+    if turn.chat.is_group:
+        text = without_mention(text)
+    profile = profile_current()
+    talk = small_talk(text, name=profile.name, language=turn.chat.language)
+    if talk is None:
+        return None
+    kind, language = talk
+    name = profile.name
+    if profile.business_name:
+        name = f"{name} ({profile.business_name})" if name else profile.business_name
+    if kind == "acks":
+        answer = ACKNOWLEDGED
+    elif kind == "thanks":
+        answer = text_for("welcome", language)
+    elif kind == "greeting" and name:
+        answer = text_for("greeting", language, assistant=name)
+    else:
+        answer = text_for(help_text(turn, dependencies), language)
+    return Draft(
+        text=answer, is_system_text=True, uses_memory=False, model=dependencies.chat_model.name
+    )
+
+
+# Answers that are texts of ours: apologies, and what is said instead of an answer.
+
+
+def apology(turn: Turn, error: str) -> Draft:
+    """Return the text for a message that gets no answer, with the error for staff."""
+    draft = say("apology", turn, error=error, outcome=Outcome.FAILED)
+    draft.is_apology = True
+    return draft
+
+
+def say(
+    name: str, turn: Turn, *, error: str = "", outcome: str = Outcome.ANSWERED, **values: str
+) -> Draft:
+    """Return one of our texts as the answer."""
+    text = text_for(name, turn.chat.language, **values)
+    return Draft(text=text, is_system_text=True, error=error, outcome=outcome)
+
+
+def notice_draft(name: str, turn: Turn, dependencies: Dependencies) -> Draft:
+    """Return the system text that answers the message instead of the model."""
+    limits = dependencies.limits
+    words = limits.stop_words if name == "opted_in" else limits.start_words
+    reason = turn.context.get("reason")
+    error = ErrorText(reason) if reason else ""
+    outcome = Outcome.REFUSED if reason else Outcome.ANSWERED
+    word = word_for(turn.chat.language, words)
+    return say(name, turn, error=error, outcome=outcome, word=word)
+
+
+def help_text(turn: Turn, dependencies: Dependencies) -> str:
+    """Return the name of the text that offers only what works at the moment."""
+    if turn.session_id is None:
+        return "help_without_memory"
+    return "help" if dependencies.rules.longterm_enabled else "help_without_longterm"

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import transaction
+from django.db import models, transaction
+from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.choices import labelled
 from sessions_app.conversations.facade import has_window, last_heard
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.limits.facade import access_of, can_be_blocked
@@ -23,41 +25,55 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TEMPLATE, Outcome, TurnState
-from sessions_app.turns.pauses import (
+from sessions_app.turns.answer_review import turn_audit
+from sessions_app.turns.send import sends_file
+from sessions_app.turns.turn_claims import (
     chat_locked,
     has_words,
     is_command,
     pause_in_force,
     turn_unhold,
 )
-from sessions_app.turns.send import sends_file
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"
 
 
+class Refusal(models.TextChoices):
+    """Why a rerun is refused, in words for staff.
+
+    NOT_IN_TROUBLE: the turn is not, or no longer, failed, unconfirmed or held. BLOCKED: the turn
+    would end as refused, for good. WORDS_GONE: the text to send, or the message to answer, isn't
+    stored any more.
+    """
+
+    NOT_IN_TROUBLE = labelled(
+        "not_in_trouble",
+        _("Nothing was done: the answer needs no retry, or a colleague was faster."),
+    )
+    TOO_LATE = labelled("too_late", _("It can't be run again: WhatsApp's window for it is closed."))
+    PAUSED = labelled(
+        "paused",
+        _("It can't be answered now: the assistant is paused in this chat. Turn it back on first."),
+    )
+    BLOCKED = labelled(
+        "blocked", _("It can't be run again: the chat is blocked. Unblock it first.")
+    )
+    WORDS_GONE = labelled(
+        "words_gone", _("It can't be run again: what it is about isn't kept any more.")
+    )
+
+
 class RerunRefusedError(Exception):
-    """The rerun was refused; nothing was changed."""
+    """The rerun was refused; nothing was changed. ``why`` is one of Refusal."""
 
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
-class NotInTroubleError(RerunRefusedError):
-    """The turn is not, or no longer, failed, unconfirmed or held: another action came first."""
-
-
-class TooLateError(RerunRefusedError):
-    """WhatsApp's window is closed."""
-
-
-class PausedError(RerunRefusedError):
-    """Staff have paused the assistant in this chat."""
-
-
-class BlockedError(RerunRefusedError):
-    """Staff have blocked the chat: the turn would end as refused, for good."""
-
-
-class WordsGoneError(RerunRefusedError):
-    """The text to send, or the message to answer, isn't stored any more."""
+    @property
+    def text(self) -> str:
+        return str(Refusal(self.why).label)
 
 
 def turn_rerun(
@@ -78,19 +94,13 @@ def turn_rerun(
         chat = chat_locked(Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id))
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
         if seen is not None and turn.finished_at != seen:
-            raise NotInTroubleError
+            raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
         action = rerun_check(turn=turn, chat=chat, max_age=max_age, now=now)
         if action == SEND:
             _send_again(turn)
         else:
             turn_unhold(turn)
-        audit_record(
-            action="turn.resend" if action == SEND else "turn.rerun",
-            actor=actor,
-            object_type="turn",
-            object_id=turn.turn_id,
-            chat_id=chat.pk,
-        )
+        turn_audit("turn.resend" if action == SEND else "turn.rerun", turn, actor)
         chat_id = chat.pk
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(chat_id), robust=True)
@@ -103,27 +113,27 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     Raises RerunRefusedError.
     """
     if turn.state not in RERUNNABLE:
-        raise NotInTroubleError
+        raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
     is_blocked = access_of(chat).standing == Standing.BLOCKED
     if is_blocked and can_be_blocked(turn, is_owners=is_owners(chat)):
-        raise BlockedError
+        raise RerunRefusedError(Refusal.BLOCKED)
     parts = list(turn.parts.all())
     if not parts:
         if not has_words(turn):
-            raise WordsGoneError
+            raise RerunRefusedError(Refusal.WORDS_GONE)
         if now - turn.asked_at > max_age:
-            raise TooLateError
+            raise RerunRefusedError(Refusal.TOO_LATE)
         if pause_in_force(chat.pk, now) and not is_command(turn):
-            raise PausedError
+            raise RerunRefusedError(Refusal.PAUSED)
         return ANSWER
     unsent = [part for part in parts if part.state != PartState.SENT]
     if not unsent:
-        raise NotInTroubleError
+        raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
     if not all(_is_sendable(turn, part) for part in unsent):
-        raise WordsGoneError
+        raise RerunRefusedError(Refusal.WORDS_GONE)
     # A new message from the person has opened the window again.
     if _has_window(turn) and now - max(turn.asked_at, last_heard(chat) or turn.asked_at) > max_age:
-        raise TooLateError
+        raise RerunRefusedError(Refusal.TOO_LATE)
     return SEND
 
 

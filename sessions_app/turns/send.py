@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import (
+    FileProvider,
+    OutgoingFile,
     Recipient,
     SendError,
     SendResult,
@@ -27,14 +31,14 @@ from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import unstored_forget
 from sessions_app.limits.facade import BLOCKED, CHAT_NOT_BLOCKED, LimitReachedError, can_be_blocked
+from sessions_app.media.facade import attachment_of, media_name
 from sessions_app.models import ChatAddress, OutboundPart, Turn
-from sessions_app.models.chats import GODFATHER
+from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.turn_states import turn_move, turn_move_where
+from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
-from sessions_app.turns.sent_files import file_send
 from sessions_app.turns.statuses import (
     LATER,
     early_statuses_take,
@@ -44,6 +48,7 @@ from sessions_app.turns.statuses import (
     too_late,
 )
 from sessions_app.turns.turn_claims import TurnLease, turn_update_state
+from sessions_app.turns.turn_dependencies import TurnWork
 
 logger = logging.getLogger(__name__)
 
@@ -54,16 +59,7 @@ SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "er
 
 
 @span("send")
-def reply_send(
-    *,
-    lease: TurnLease,
-    turn: Turn,
-    provider: WhatsAppProvider,
-    max_age: timedelta,
-    sleep: Callable[[float], None] = time.sleep,
-    media: MediaStorage | None = None,
-    refused: str = "",
-) -> bool:
+def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     """Send the parts of a turn's answer that are still waiting.
 
     Returns whether the turn has ended, and its lease with it.
@@ -72,10 +68,10 @@ def reply_send(
     refuses our account, until the answer is too old. A permanent failure ends it as ``failed``. A
     failure with an unknown outcome leaves it ``sending`` until a status webhook or the sweeper
     decides. Where staff have blocked the chat meanwhile, it ends as ``refused``.
-    ``media``: the storage of the files that staff send. ``refused``: why nothing is sent.
-
-    Raises LeaseLostError.
+    ``refused``: why nothing is sent. Raises LeaseLostError.
     """
+    turn, lease = work.turn, work.lease
+    max_age = work.dependencies.rules.max_answer_age
     to = recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
     parts = list(waiting.order_by("number"))
@@ -89,7 +85,7 @@ def reply_send(
         return False
     for part in parts:
         try:
-            result = _send_part(lease, provider, turn, part, to, sleep, media)
+            result = _send_part(work, part, to)
         except LimitReachedError as limit:
             _refuse(lease, part, limit.code)
             return True
@@ -97,7 +93,7 @@ def reply_send(
             _part_failed(lease, part, error, max_age)
             return False
         is_last = part is parts[-1]
-        is_console = provider.name == "console"
+        is_console = turn.provider == str(Provider.CONSOLE)
         if _part_sent(part, result, is_console=is_console, is_last=is_last):
             return True
     if not parts:
@@ -145,41 +141,26 @@ def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | N
     return main, origins.get(main)
 
 
-def _send_part(
-    lease: TurnLease,
-    provider: WhatsAppProvider,
-    turn: Turn,
-    part: OutboundPart,
-    to: Recipient,
-    sleep: Callable[[float], None],
-    media: MediaStorage | None,
-) -> SendResult:
+def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
     """Send one part, with the quick retries.
 
     Each attempt is committed as ``sending`` before it, and as ``waiting`` after it where it is
     known that nothing went out. So a worker that is killed between two attempts leaves an answer
     that will be sent. Raises SendError, and LimitReachedError before an attempt.
     """
+    turn, lease = work.turn, work.lease
     for delay in (*RETRY_DELAYS, None):
         _begin(lease, turn, part)
         try:
             if sends_file(turn, part):
-                return file_send(
-                    lease=lease,
-                    provider=provider,
-                    turn=turn,
-                    part=part,
-                    to=to,
-                    reply_to=_quote(turn, part, to),
-                    storage=media,
-                )
-            return _send(provider, turn, part, to)
+                return file_send(work, part, to=to, reply_to=_quote(turn, part, to))
+            return _send(work.dependencies.providers[turn.provider], turn, part, to)
         except SendError as error:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
             _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
-            sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
+            work.dependencies.sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
 
 
@@ -235,7 +216,8 @@ def _commit(
     LeaseLostError, also where the answer was cancelled.
     """
     with transaction.atomic():
-        if not turn_move_where({**lease.where, **only}, turn_state, lease_until=lease.until()):
+        held = lease.held().filter(**only)
+        if not turns_move(held, turn_state, lease_until=lease.until()):
             raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
@@ -286,7 +268,7 @@ def _refuse(lease: TurnLease, part: OutboundPart, code: str) -> None:
     reason = ErrorText(code)
     ended = {"error": reason, "finished_at": timezone.now(), **RELEASED}
     with transaction.atomic():
-        if not turn_move_where(lease.where, TurnState.REFUSED, **ended):
+        if not turns_move(lease.held(), TurnState.REFUSED, **ended):
             raise lease.lost()
         part, _parts = parts_locked(part)
         waiting = OutboundPart.objects.filter(turn=part.turn, state=PartState.WAITING)
@@ -317,7 +299,7 @@ def _part_failed(
         part.error = error_text(error)
         if error.outcome_unknown:
             part.state = PartState.SENDING
-        elif is_final or _too_old(turn, now, max_age) or wait > MAX_WAIT:
+        elif is_final or now - turn.asked_at > max_age or wait > MAX_WAIT:
             part.state = PartState.FAILED
             part.delivery_status = DeliveryStatus.FAILED
         else:
@@ -331,5 +313,84 @@ def _part_failed(
         reply_refresh(part=part, parts=turn.parts.all())
 
 
-def _too_old(turn: Turn, now: datetime, max_age: timedelta) -> bool:
-    return now - turn.asked_at > max_age
+# Send the file of a reply by staff.
+
+
+# A large file on a slow line takes longer than a lease.
+RENEWED_AFTER_SECONDS = 30.0
+
+
+class _LeasedFile(io.RawIOBase):
+    """A file that renews the lease while it is read. Raises SendError where it can't be read."""
+
+    def __init__(self, file: BinaryIO, lease: TurnLease) -> None:
+        super().__init__()
+        self._file = file
+        self._lease = lease
+        self._renewed = time.monotonic()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        now = time.monotonic()
+        if now - self._renewed > RENEWED_AFTER_SECONDS:
+            self._lease.renew()
+            self._renewed = now
+        with _reported():
+            return self._file.read(-1 if size is None else size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """Say that nothing was sent where the storage doesn't answer: it is tried again later."""
+    try:
+        yield
+    except MediaStorageError as error:
+        logger.warning("A file can't be sent now: %s", error)
+        raise SendError(ErrorText("send_file_storage")) from None
+
+
+def file_send(
+    work: TurnWork, part: OutboundPart, *, to: Recipient, reply_to: str | None
+) -> SendResult:
+    """Call the provider once with the turn's file. Raises SendError and LeaseLostError."""
+    turn, storage = work.turn, work.dependencies.media
+    provider = work.dependencies.providers[turn.provider]
+    if not isinstance(provider, FileProvider):
+        raise SendError(ErrorText("send_no_files"), permanent=True)
+    row = attachment_of(turn)
+    if row is None or storage is None:
+        raise SendError(ErrorText("send_file_gone"), permanent=True)
+    name = media_name(row.pk)
+
+    def opened() -> BinaryIO:
+        with _reported():
+            return cast(BinaryIO, _LeasedFile(storage.open(name), work.lease))
+
+    media = turn.reply.media if turn.reply else turn.context.get("media") or {}
+    file = OutgoingFile(
+        kind=str(turn.context[SENDS_FILE]),
+        content_type=row.content_type,
+        filename=str(media.get("filename") or row.pk),
+        open=opened,
+    )
+    try:
+        return provider.send_file(
+            to=to, file=file, caption=part.content, callback_id=str(part.id), reply_to=reply_to
+        )
+    except FileNotFoundError:
+        raise SendError(ErrorText("send_file_gone"), permanent=True) from None

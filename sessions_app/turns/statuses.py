@@ -42,7 +42,7 @@ from sessions_app.conversations.facade import (
     text_for,
 )
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
-from sessions_app.models.deliveries import PartState
+from sessions_app.models.deliveries import EventResult, PartState
 from sessions_app.models.messages import DeliveryStatus, has_token_of
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.turn_claims import turn_update_state
@@ -62,20 +62,7 @@ AT_THAT_MOMENT = timedelta(seconds=10)
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 
-@dataclass(frozen=True)
-class Applied:
-    """The result in words, the chat, and whether an answer in it can continue now.
-
-    ``provider_message_id``: the id under which the message is stored.
-    """
-
-    text: str
-    chat: Chat | None = None
-    answer_due: bool = False
-    provider_message_id: str = ""
-
-
-def status_apply(*, event: StatusUpdate) -> Applied:
+def status_apply(*, event: StatusUpdate) -> EventResult:
     """Raise the status of the message that the event is about.
 
     A status never falls, and ``failed`` is final. Call it in a transaction.
@@ -106,15 +93,23 @@ def status_apply(*, event: StatusUpdate) -> Applied:
     part.save()
     reply_refresh(part=part, parts=parts)
     due = turn_update_state(turn=part.turn, parts=parts)
-    return Applied(f"status {event.status}", part.turn.chat, due, part.provider_message_id)
+    return EventResult(
+        f"status {event.status}",
+        part.turn.chat,
+        answer_due=due,
+        subject_id=part.provider_message_id or "",
+    )
 
 
-def own_send_confirm(*, event: OwnSend) -> Applied:
-    """Confirm a part whose answer was lost, by the provider's echo of our own send."""
+def own_send_confirm(*, event: OwnSend) -> EventResult:
+    """Confirm a part whose answer was lost, by the provider's echo of our own send.
+
+    The echo's text belongs to an answer that is stored already, or must not be stored.
+    """
     if OutboundPart.objects.filter(
         provider=event.provider, provider_message_id=event.provider_message_id
     ).exists():
-        return Applied("our own message: ignored")
+        return EventResult("our own message: ignored", is_kept=False)
     chat = chat_find(event.whatsapp_chat)
     unsure = OutboundPart.objects.filter(
         turn__chat=chat,
@@ -126,7 +121,7 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
     # Of two equal texts the one whose last attempt is newer is the likelier.
     likeliest = unsure.order_by("-started_at").first()
     if chat is None or likeliest is None:
-        return Applied("our own message: ignored", chat)
+        return EventResult("our own message: ignored", chat, is_kept=False)
     part, parts = parts_locked(likeliest)
     part.provider_message_id = event.provider_message_id
     part.state = PartState.SENT
@@ -136,7 +131,7 @@ def own_send_confirm(*, event: OwnSend) -> Applied:
     part.save()
     reply_refresh(part=part, parts=parts)
     due = turn_update_state(turn=part.turn, parts=parts)
-    return Applied("our own message: confirmed", chat, due)
+    return EventResult("our own message: confirmed", chat, answer_due=due, is_kept=False)
 
 
 def early_statuses_take(*, part: OutboundPart) -> None:
@@ -200,20 +195,18 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
     return locked, list(parts.values())
 
 
-def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> Applied:
+def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> EventResult:
     """Handle the status of a message that no turn sent, such as one typed on the owner's phone."""
     messages = Message.objects.select_for_update(no_key=True).filter(provider=event.provider)
     message = row_of(messages, event.provider_message_id, chat_id=chat.pk if chat else None)
     if message is None:
-        return Applied(f"status {event.status} of a message that is not here", chat)
+        return EventResult(f"status {event.status} of a message that is not here", chat)
     if RANK.get(event.status, 0) > RANK[message.delivery_status]:
         message.delivery_status = event.status
         message.was_received = event.status in ARRIVED
         message.save(update_fields=["delivery_status", "was_received"])
-    return Applied(
-        f"status {event.status}",
-        message.chat,
-        provider_message_id=message.provider_message_id or "",
+    return EventResult(
+        f"status {event.status}", message.chat, subject_id=message.provider_message_id or ""
     )
 
 
@@ -329,6 +322,7 @@ logger = logging.getLogger(__name__)
 EVERY_SECONDS = 15 * 60
 
 
+@dataclass(frozen=True)
 class StorageNotices:
     """Notify each chat at most once in fifteen minutes.
 
@@ -338,18 +332,10 @@ class StorageNotices:
     stores when each chat was notified.
     """
 
-    def __init__(
-        self,
-        providers: Mapping[str, WhatsAppProvider],
-        executor: Executor,
-        notified: SharedTimes,
-        *,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._providers = providers
-        self._executor = executor
-        self._notified = notified
-        self._clock = clock
+    providers: Mapping[str, WhatsAppProvider]
+    executor: Executor
+    notified: SharedTimes
+    clock: Callable[[], float] = time.time
 
     def notify_sender(self, event: Event) -> None:
         """Notify the sender of a message; other events need no notice."""
@@ -362,12 +348,12 @@ class StorageNotices:
 
     def notify(self, *, provider: str, to: Recipient, language: str) -> None:
         """Send the notice, unless this chat was notified a short while ago."""
-        sender = self._providers.get(provider)
+        sender = self.providers.get(provider)
         if sender is None:
             return
         chat = f"{provider}:{to.whatsapp_chat}"
-        if self._notified.claim(chat, now=self._clock(), every=EVERY_SECONDS):
-            self._executor.submit(self._send, sender, to, text_for("storage_full", language))
+        if self.notified.claim(chat, now=self.clock(), every=EVERY_SECONDS):
+            self.executor.submit(self._send, sender, to, text_for("storage_full", language))
 
     def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
         try:

@@ -18,8 +18,10 @@ from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import UsageLimits
+from sessions_app.models import Turn
 from sessions_app.transcript_files.backups import Backups
 from sessions_app.turns.statuses import StorageNotices
+from sessions_app.turns.turn_claims import TurnLease
 
 # Without a model, the best text below the threshold is offered from this score on.
 NEAREST_SIMILARITY = 0.05
@@ -82,3 +84,12 @@ class Dependencies:
     media: MediaStorage | None = None
     enqueue: Callable[[UUID], object] | None = None
     sleep: Callable[[float], None] = time.sleep
+
+
+@dataclass
+class TurnWork:
+    """A turn that is being answered: the right to do it, and what that depends on."""
+
+    turn: Turn
+    lease: TurnLease
+    dependencies: Dependencies

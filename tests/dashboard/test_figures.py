@@ -26,8 +26,8 @@ from memoryproject.staff_site.dashboard.rollups import (
 )
 from memoryproject.staff_site.models import Day, Quarter
 from sessions_app.models import AnswerRating, ForgetReceipt, Message, Turn, TurnReplay
-from sessions_app.turns.pauses import chat_pause
 from sessions_app.turns.rerun import turn_rerun
+from sessions_app.turns.turn_claims import chat_pause
 from tests.dashboard.counting import assert_right
 from tests.events import edit, revocation
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, message_from

@@ -23,7 +23,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families
 
 from sessions_app.models import Turn
-from sessions_app.turns.answering import BEATS, Heartbeat
+from sessions_app.turns.queue import BEATS, Heartbeat
 from tests.database import break_connection
 from tests.programs import python
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

@@ -17,7 +17,7 @@ from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
-from sessions_app.conversations.system_texts import text_for
+from sessions_app.conversations.phrases import text_for
 from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_fits_the_database, embedder_problems
 from sessions_app.embedding.choice import embedder

@@ -16,7 +16,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import MAX_AWAITED, EmbedderError
-from sessions_app.conversations.facade import ConversationMessage
+from sessions_app.conversations.facade import NewMessage
 from sessions_app.embedding.choice import embedder
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.embedding.message_vectors import BATCH
@@ -158,7 +158,7 @@ def test_a_long_session_is_embedded_a_batch_at_a_time(world: World) -> None:
     world.say(CLIENT, "hello")
     session = world.session(CLIENT)
     said = [
-        ConversationMessage("user", f"parcel {number} is ready", timezone.now())
+        NewMessage("user", f"parcel {number} is ready", timezone.now())
         for number in range(BATCH + 50)
     ]
     build_chat_memory().add_messages(conversation_id=session.pk, messages=said)

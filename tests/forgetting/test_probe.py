@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.retrieval.fragments import MARK
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.forgetting.deletion_plan import MAX_TEXTS
 from sessions_app.forgetting.probe import MAX_PROBES
@@ -41,7 +41,7 @@ def told(world: World, texts: list[str]) -> UUID:
     session = world.session(CLIENT)
     now = timezone.now()
     messages = [
-        ConversationMessage(role=role, content=text, timestamp=now)
+        NewMessage(role=role, content=text, timestamp=now)
         for text in texts
         for role in ("user", "assistant")
     ]

@@ -8,7 +8,7 @@ import pytest
 
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from sessions_app.conversations.system_texts import text_for
+from sessions_app.conversations.phrases import text_for
 from sessions_app.models import Message
 from sessions_app.summaries.summarizer import Summarizer
 from tests.sessions.summing import summaries

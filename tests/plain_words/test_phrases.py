@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app.conversations.message_text import parse_command
-from sessions_app.conversations.phrases import language_of, languages
-from sessions_app.conversations.plain_words import asks_in_words, plain_command, small_talk
-from sessions_app.conversations.system_texts import TEXTS
+from sessions_app.conversations.message_text import (
+    asks_in_words,
+    parse_command,
+    plain_command,
+    small_talk,
+)
+from sessions_app.conversations.phrases import TEXTS, language_of, languages
 
 HALVES = ("tuned.txt", "held_out.txt")
 # Nothing may be erased by a mistake; the others show what they did.

@@ -10,8 +10,7 @@ import pytest
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.conversations.facade import text_for
-from sessions_app.conversations.phrases import languages
-from sessions_app.conversations.system_texts import TEXTS
+from sessions_app.conversations.phrases import TEXTS, languages
 from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 

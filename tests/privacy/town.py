@@ -25,7 +25,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_open
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.history.chat_memory import ChatMemoryService
@@ -156,7 +156,7 @@ class Town:
             for place, matter in enumerate(plan.matters):
                 text, word = self.text_of(matter)
                 role = "assistant" if place % 2 else "user"
-                new = ConversationMessage(role=role, content=text, timestamp=now)
+                new = NewMessage(role=role, content=text, timestamp=now)
                 (stored,) = service.add_messages(conversation_id=session.pk, messages=[new])
                 assert stored.message_id
                 self.secrets.append(Secret(word, text, stored.message_id, CHATS[plan.place]))

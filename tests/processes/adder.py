@@ -20,7 +20,7 @@ from tests.processes.forks import run_at_once
 
 def main(session_id: UUID, times: int, names: list[str]) -> int:
     """The number of messages added."""
-    from sessions_app.conversations.conversation_message import ConversationMessage  # noqa: PLC0415
+    from sessions_app.conversations.message_store import NewMessage  # noqa: PLC0415
     from sessions_app.history.dependencies import build_chat_memory  # noqa: PLC0415 imports models
 
     service = build_chat_memory()
@@ -30,7 +30,7 @@ def main(session_id: UUID, times: int, names: list[str]) -> int:
         for _ in range(times):
             count = added % 3 + 1
             messages = [
-                ConversationMessage(
+                NewMessage(
                     "user" if place % 2 == 0 else "assistant",
                     f"{name} says {added + place} ".ljust(120, "."),
                     datetime.now(timezone.utc),

@@ -24,7 +24,7 @@ from sessions_app.backup.archive import Manifest
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.restore_checks import RestoreError, all_tables
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.management.commands.restore import backup_restore
 from sessions_app.models import Message, Turn
 from tests.recovery.archives import Backup, no_tables, restore, verify
@@ -179,7 +179,7 @@ def test_two_restores_at_once_and_one_is_refused(backup: Backup, archive: Path) 
 def test_a_full_disk_leaves_no_file(messages: int, world: World, tmp_path: Path) -> None:
     world.say(CLIENT, "hello")
     lines = [
-        ConversationMessage(role="user", content=f"line {number}", timestamp=timezone.now())
+        NewMessage(role="user", content=f"line {number}", timestamp=timezone.now())
         for number in range(messages)
     ]
     world.rules.chat_memory.add_messages(conversation_id=world.session(CLIENT).pk, messages=lines)

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.clear_session import (
     sessions_archive,
@@ -87,7 +87,7 @@ def test_a_conversation_reads_its_own_rows_alone() -> None:
     assert Message.objects.count() >= SESSIONS * MESSAGES_EACH
     service = ChatMemoryService(strategy=SummarizationStrategy())
     session = ChatSession.objects.order_by("pk")[SESSIONS // 2]
-    said = [ConversationMessage("user", "new", timezone.now())]
+    said = [NewMessage("user", "new", timezone.now())]
     with CaptureQueriesContext(connection) as queries:
         service.add_messages(conversation_id=session.pk, messages=said)
         found = service.get_messages(conversation_id=session.pk, limit=20)

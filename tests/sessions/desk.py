@@ -15,8 +15,8 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.models import ChatPause, Turn
 from sessions_app.takeover.staff_reply import HandReply, OwnNumber, StaffReply, Writer, chat_reply
-from sessions_app.turns.pauses import Resumed, chat_pause, chat_resume
 from sessions_app.turns.rerun import turn_rerun
+from sessions_app.turns.turn_claims import Resumed, chat_pause, chat_resume
 from tests.world import CLIENT, World
 
 DAY = timedelta(hours=24)

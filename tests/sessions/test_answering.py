@@ -10,8 +10,7 @@ import pytest
 from django.utils import timezone
 
 from sessions_app.models import Turn
-from sessions_app.turns.answering import QUICK_THREADS, Answerer, heartbeats
-from sessions_app.turns.queue import QUICK_LOOK
+from sessions_app.turns.queue import QUICK_LOOK, QUICK_THREADS, Answerer, heartbeats
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

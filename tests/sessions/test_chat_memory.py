@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.message_store import (
     ChatMemoryError,
     ConversationNotFoundError,
     DataValidationError,
     GenericMemoryError,
+    NewMessage,
 )
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
@@ -26,8 +26,8 @@ from tests.world import CLIENT, GODFATHER, World, message_from
 NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)
 
 
-def said(content: Any, role: Any = "user", **changes: Any) -> ConversationMessage:
-    return ConversationMessage(role=role, content=content, timestamp=NOON, **changes)
+def said(content: Any, role: Any = "user", **changes: Any) -> NewMessage:
+    return NewMessage(role=role, content=content, timestamp=NOON, **changes)
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_order_is_by_order_num_whatever_the_timestamps_say(
     service: ChatMemoryService, session: ChatSession
 ) -> None:
     times = [NOON, NOON - timedelta(days=3), NOON + timedelta(days=1)]
-    messages = [ConversationMessage("user", f"m{n}", at) for n, at in enumerate(times)]
+    messages = [NewMessage("user", f"m{n}", at) for n, at in enumerate(times)]
     service.add_messages(conversation_id=session.pk, messages=messages)
     found = service.get_messages(conversation_id=session.pk)
     assert [each.content for each in found] == ["m0", "m1", "m2"]
@@ -63,11 +63,11 @@ def test_order_is_by_order_num_whatever_the_timestamps_say(
         (said("x", metadata={"n": "\x00"}), "messages[1].metadata: holds a NUL"),
         (said("x", metadata=[1]), "messages[1].metadata: must be an object"),
         (said("x", sender="s" * 256), "messages[1].sender: has 256 characters"),
-        (ConversationMessage("user", "x", "yesterday"), "messages[1].timestamp: must be a date"),  # type: ignore[arg-type]
+        (NewMessage("user", "x", "yesterday"), "messages[1].timestamp: must be a date"),  # type: ignore[arg-type]
     ],
 )
 def test_err_session_003_and_004_one_wrong_message_and_none_is_stored(
-    service: ChatMemoryService, session: ChatSession, wrong: ConversationMessage, says: str
+    service: ChatMemoryService, session: ChatSession, wrong: NewMessage, says: str
 ) -> None:
     """ERR-SESSION-003 (not serialisable) and ERR-SESSION-004 (unknown role)."""
     with pytest.raises(DataValidationError) as caught:
@@ -288,7 +288,7 @@ def test_an_id_that_is_none_is_invalid_data(
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ({"messages": [{"role": "user", "content": "x"}]}, "messages\\[0\\]: must be a Conv"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "messages\\[0\\]: must be a New"),
         ({"messages": "text"}, "messages: must be a list"),
         ({"messages": None}, "messages: must be a list"),
         ({"messages": [said("x", ["user"])]}, "messages\\[0\\].role: unknown role"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_open, session_start
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.clear_session import sessions_archive, sessions_expire
@@ -76,7 +76,7 @@ class Conversation:
 
     def _add(self, lengths: list[int]) -> None:
         messages = [
-            ConversationMessage("user" if place % 2 else "assistant", "x" * length, self.now)
+            NewMessage("user" if place % 2 else "assistant", "x" * length, self.now)
             for place, length in enumerate(lengths)
         ]
         self.service.add_messages(

@@ -32,7 +32,7 @@ from sessions_app.models import (
     SummaryWork,
     Turn,
 )
-from sessions_app.summaries.summary_claims import summaries_abandoned
+from sessions_app.summaries.summary_store import summaries_abandoned
 from sessions_app.tasks import sweep_work
 from sessions_app.turns.turn_claims import sends_resolve, turns_sweep
 from tests.threads import begin_blocked, in_threads

@@ -12,10 +12,10 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from sessions_app.conversations.system_texts import TEXTS
+from sessions_app.conversations.phrases import TEXTS
 from sessions_app.models import Turn
 from sessions_app.models.chats import Speaker
-from sessions_app.turns.commands.list_numbers import numbers_in
+from sessions_app.turns.commands.replies import numbers_in
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 MEETING = "the meeting is on 2 May"

@@ -20,9 +20,9 @@ from sessions_app.inbox.move_markers import attention_count
 from sessions_app.limits.intake import UsageLimits, access_of
 from sessions_app.models import Turn, UsageDay
 from sessions_app.turns.open_questions import MAX_AT_ONCE, MAX_DEFERRALS, questions_resume
-from sessions_app.turns.pauses import chat_pause, chat_resume
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import turn_rerun
+from sessions_app.turns.turn_claims import chat_pause, chat_resume
 from tests.events import revocation
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.events import OwnSend, Statu
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
-from sessions_app.turns.rerun import NotInTroubleError, turn_rerun
+from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 from sessions_app.turns.turn_claims import turns_ready, turns_sweep
 from tests.world import CLIENT, NUMBER_ID, World, message_from
 
@@ -111,7 +111,7 @@ def test_a_final_failure_ends_the_turn_and_staff_send_it_again(world: World) -> 
     world.work()
     assert [part.text for part in world.provider.sent] == ["answer to: Hi"]
     assert Turn.objects.get().state == "sent"
-    with pytest.raises(NotInTroubleError):
+    with pytest.raises(RerunRefusedError, match="not_in_trouble"):
         send_again(world, turn)
 
 

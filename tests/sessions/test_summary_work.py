@@ -14,7 +14,7 @@ from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Message, SummaryWork, Turn
 from sessions_app.models.chats import Limits
 from sessions_app.summaries.summarizer import Summarizer
-from sessions_app.summaries.summary_claims import (
+from sessions_app.summaries.summary_store import (
     excerpts_waiting,
     summaries_abandoned,
     summary_request,

@@ -16,8 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk
 from sessions_app.models import Chat, ChatPause, Message, Turn
-from sessions_app.turns.pauses import pauses_end
-from sessions_app.turns.turn_claims import turn_claim, turns_ready
+from sessions_app.turns.turn_claims import pauses_end, turn_claim, turns_ready
 from tests.events import revocation
 from tests.sessions.desk import Desk
 from tests.threads import in_threads

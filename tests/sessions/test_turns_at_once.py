@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.turns.reply_store import Draft, reply_store
 from sessions_app.turns.send import reply_send
 from sessions_app.turns.turn_claims import TurnLease, turn_claim
+from sessions_app.turns.turn_dependencies import TurnWork
 from tests.threads import begin_blocked, in_threads
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -104,19 +105,13 @@ def answered(world: World) -> TurnLease:
     world.receive(message_from(CLIENT, "hello"))
     lease = turn_claim(chat_id=world.chat(CLIENT).pk)
     assert lease is not None
-    reply_store(
-        begun=lease.row,
-        lease=lease,
-        draft=Draft(text="the answer"),
-        provider=world.provider,
-        chat_memory=world.dependencies.chat_memory,
-    )
+    reply_store(TurnWork(lease.row, lease, world.dependencies), Draft(text="the answer"))
     return lease
 
 
 def send(world: World, lease: TurnLease) -> None:
     turn = Turn.objects.get()
-    reply_send(lease=lease, turn=turn, provider=world.provider, max_age=timedelta(hours=24))
+    reply_send(TurnWork(turn, lease, world.dependencies))
 
 
 def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.models import Chat, ChatSession
@@ -58,8 +58,8 @@ def the_service() -> ChatMemoryService:
     )
 
 
-def said(count: int) -> list[ConversationMessage]:
-    return [ConversationMessage("user", "new".ljust(160, "!"), NOW) for _ in range(count)]
+def said(count: int) -> list[NewMessage]:
+    return [NewMessage("user", "new".ljust(160, "!"), NOW) for _ in range(count)]
 
 
 def add_one(session: ChatSession) -> None:

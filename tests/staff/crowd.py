@@ -27,7 +27,7 @@ from memories_app.models import (
 )
 from memories_app.store.retract import EXTRACTION
 from sessions_app.cards.make_cards import cards_make
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.timeline import PAGE
 from sessions_app.models import (
     Assignment,
@@ -86,7 +86,7 @@ class Crowd:
     def _more_than_a_page(self, session_id: uuid.UUID) -> None:
         """Of what can be leafed through: there are pages before and after, now and later."""
         lines = [
-            ConversationMessage(role="user", content=f"line {number}", timestamp=timezone.now())
+            NewMessage(role="user", content=f"line {number}", timestamp=timezone.now())
             for number in range(PAGE + PAGE // 2)
         ]
         self.world.rules.chat_memory.add_messages(conversation_id=session_id, messages=lines)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.conversations.conversation_message import ConversationMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_end
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
@@ -36,7 +36,7 @@ def conversation(*roles_and_contents: tuple[str, str]) -> Conversation:
     session = ChatSession.objects.create(chat=chat, created_at=now, last_active=now)
     ChatMemoryService().add_messages(
         conversation_id=session.pk,
-        messages=[ConversationMessage(role, text, now) for role, text in roles_and_contents],
+        messages=[NewMessage(role, text, now) for role, text in roles_and_contents],
     )
     return Conversation(chat, session)
 

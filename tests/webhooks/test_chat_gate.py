@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
-from sessions_app.inbound.chat_gate import ChatBusyError, ChatGate, addresses_of
+from sessions_app.inbound.receive import ChatBusyError, ChatGate, addresses_of
 from tests.threads import begin
 from tests.world import CLIENT, message_from
 

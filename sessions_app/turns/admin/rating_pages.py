@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 from urllib.parse import parse_qs
 
@@ -33,9 +31,8 @@ from sessions_app.turns.answer_review import (
     MAX_AT_ONCE,
     MAX_FAILURES,
     UNKNOWN,
-    GroupResult,
     answer_rate,
-    answer_resolve,
+    answers_resolve,
     causes_of_failures,
     group_act,
     rating_remove,
@@ -73,48 +70,25 @@ REVIEW_FILTER = choice_filter(
 )
 
 
-@dataclass(frozen=True)
-class Queue:
-    """The place of an answer among those to review. ``newer``, ``older``: their pages, or empty."""
+def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
+    """Return the ratings of an answer, and what this staff member may do about it.
 
-    left: int
-    newer: str
-    older: str
-
-
-@dataclass(frozen=True)
-class Review:
-    """The ratings of an answer, and what this staff member may do about it.
-
-    ``reasons``: why it is to be reviewed. ``queue``: None unless staff go through the answers.
+    ``reasons``: why it is to be reviewed. ``queue``: None unless staff go through the answers. None
+    for an answer that staff wrote themselves.
     """
-
-    may_rate: bool
-    mine: AnswerRating | None
-    others: Sequence[AnswerRating]
-    reasons: Sequence[str]
-    queue: Queue | None
-    query: str
-
-    @property
-    def choices(self) -> list[tuple[str, Any]]:
-        return list(RatingReason.choices)
-
-
-def review_of(request: HttpRequest, turn: Turn) -> Review | None:
-    """Return the review of an answer; None for one that staff wrote themselves."""
     if turn.by_hand:
         return None
     ratings = list(turn.ratings.order_by("-rated_at")[:RATINGS_SHOWN])
     in_queue = _in_queue(request)
-    return Review(
-        may_rate=request.user.has_perm(RATE) and turn.state not in UNANSWERED,
-        mine=next((each for each in ratings if each.user_id == request.user.pk), None),
-        others=[each for each in ratings if each.user_id != request.user.pk],
-        reasons=[str(_WHY[name]) for name in review_reasons(turn.pk)],
-        queue=_queue(turn) if in_queue else None,
-        query="?queue=1" if in_queue else "",
-    )
+    return {
+        "may_rate": request.user.has_perm(RATE) and turn.state not in UNANSWERED,
+        "mine": next((each for each in ratings if each.user_id == request.user.pk), None),
+        "others": [each for each in ratings if each.user_id != request.user.pk],
+        "reasons": [str(_WHY[name]) for name in review_reasons(turn.pk)],
+        "queue": _queue(turn) if in_queue else None,
+        "query": "?queue=1" if in_queue else "",
+        "choices": RatingReason.choices,
+    }
 
 
 class RatingPages(ConversationAdmin):
@@ -157,10 +131,8 @@ class RatingPages(ConversationAdmin):
         """Mark the answer as resolved; in the queue, go on to the next one."""
         turn = self._ratable(request, turn_id)
         user: Any = request.user
-        try:
-            answer_resolve(turn_id=turn.pk, user=user, actor=staff_actor(request))
-        except Turn.DoesNotExist as gone:
-            raise Http404("It was erased at this moment.") from gone
+        if not answers_resolve(turn_ids=[turn.pk], user=user, actor=staff_actor(request)):
+            raise Http404("It was erased at this moment.")
         if not _in_queue(request):
             messages.success(request, _("The answer is resolved."))
             return HttpResponseRedirect(_address(turn.pk))
@@ -168,11 +140,11 @@ class RatingPages(ConversationAdmin):
         self.message_user(
             request,
             _("The answer is resolved. This is the next one.")
-            if queue.left
+            if queue["left"]
             else _("The answer is resolved. No other is to be reviewed."),
             messages.SUCCESS,
         )
-        return HttpResponseRedirect(queue.older or queue.newer or queue_address())
+        return HttpResponseRedirect(queue["older"] or queue["newer"] or queue_address())
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
         turn = self.turn_of(request, str(turn_id))
@@ -207,16 +179,17 @@ def _in_queue(request: HttpRequest) -> bool:
     return request.GET.get("queue") == "1" or of_list.get("review") == [TO_REVIEW]
 
 
-def _queue(turn: Turn) -> Queue:
+def _queue(turn: Turn) -> dict[str, Any]:
+    """Return the place of an answer among those to review, with the pages of its neighbours."""
     ids = to_review_ids()[::-1]
     place = bisect_left(ids, turn.pk)
     newer = next((each for each in ids[place : place + 2] if each != turn.pk), None)
     older = ids[place - 1] if place else None
-    return Queue(
-        left=len(ids),
-        newer=f"{_address(newer)}?queue=1" if newer else "",
-        older=f"{_address(older)}?queue=1" if older else "",
-    )
+    pages = {"newer": newer, "older": older}
+    return {
+        "left": len(ids),
+        **{name: f"{_address(pk)}?queue=1" if pk else "" for name, pk in pages.items()},
+    }
 
 
 # The page of failed answers by cause, with actions on many answers at once.
@@ -252,14 +225,26 @@ def failures_act(request: HttpRequest) -> HttpResponse:
     key, until = request.POST.get("cause", ""), request.POST.get("until", "")
     if rights is None or not (until.isascii() and until.isdecimal() and len(until) < 19):
         raise BadRequest("do: retry or resolve; until: the id of an answer")
+    act = run_again if verb == RETRY else _resolve
+    result = group_act(key=key, until=int(until), act=lambda pk: act(request, pk))
     if verb == RETRY:
-        _report_retry(
-            request, group_act(key=key, until=int(until), act=lambda pk: run_again(request, pk))
+        say_run_again(request, again=result.done, left=result.left_alone)
+    elif result.done:
+        text = ngettext(
+            "%(n)d answer is marked as reviewed.",
+            "%(n)d answers are marked as reviewed.",
+            result.done,
         )
-    else:
-        _report_resolve(
-            request, group_act(key=key, until=int(until), act=lambda pk: _resolve(request, pk))
+        messages.success(request, text % {"n": result.done})
+    if result.left:
+        text = ngettext(
+            "%(n)d more answer has this cause: repeat it for the rest.",
+            "%(n)d more answers have this cause: repeat it for the rest.",
+            result.left,
         )
+        messages.warning(request, text % {"n": result.left})
+    elif not result.done and not result.left_alone:
+        messages.warning(request, _("Nothing was done: a colleague was faster."))
     return redirect("admin:sessions_app_turn_failures")
 
 
@@ -277,39 +262,7 @@ def held_send(request: HttpRequest) -> HttpResponse:
 
 def _resolve(request: HttpRequest, turn_id: int) -> bool:
     user = cast("User", request.user)
-    try:
-        answer_resolve(turn_id=turn_id, user=user, actor=staff_actor(request))
-    except Turn.DoesNotExist:
-        return False
-    return True
-
-
-def _report_retry(request: HttpRequest, result: GroupResult) -> None:
-    say_run_again(request, again=result.done, left=result.left_alone)
-    _report_rest(request, result)
-
-
-def _report_resolve(request: HttpRequest, result: GroupResult) -> None:
-    if result.done:
-        text = ngettext(
-            "%(n)d answer is marked as reviewed.",
-            "%(n)d answers are marked as reviewed.",
-            result.done,
-        )
-        messages.success(request, text % {"n": result.done})
-    _report_rest(request, result)
-
-
-def _report_rest(request: HttpRequest, result: GroupResult) -> None:
-    if result.left:
-        text = ngettext(
-            "%(n)d more answer has this cause: repeat it for the rest.",
-            "%(n)d more answers have this cause: repeat it for the rest.",
-            result.left,
-        )
-        messages.warning(request, text % {"n": result.left})
-    elif not result.done and not result.left_alone:
-        messages.warning(request, _("Nothing was done: a colleague was faster."))
+    return bool(answers_resolve(turn_ids=[turn_id], user=user, actor=staff_actor(request)))
 
 
 FAILURE_PAGES = {

@@ -206,52 +206,18 @@ def _number(value: object) -> float | None:
 NEW, GONE, UP, DOWN, SAME = "new", "gone", "up", "down", "same"
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A row of the old or the new list.
-
-    ``other``: its place in the other list, None where it isn't there.
-    """
-
-    row: RecalledRow
-    change: str
-    other: int | None
-
-    @property
-    def words(self) -> str:
-        if self.change == NEW:
-            return _("new")
-        if self.change == GONE:
-            return _("not recalled today")
-        if self.change == SAME:
-            return _("unchanged")
-        return _("was no. %(n)d") % {"n": self.other}
-
-
-@dataclass(frozen=True)
-class RecallNow:
-    """The two lists of recalled texts.
-
-    ``impossible``: the reason, in words, why recall can't be repeated.
-    """
-
-    then: Sequence[Compared] = ()
-    now: Sequence[Compared] = ()
-    degraded: bool = False
-    impossible: str = ""
-
-
-def recall_now(turn: Turn) -> RecallNow:
+def recall_now(turn: Turn) -> dict[str, Any]:
     """Repeat the recall of a turn with the rights that the turn's chat has today.
 
-    Only the messages that could be recalled at that time count: those before the turn's message
-    that its prompt didn't hold.
+    Returns the lists of texts recalled ``then`` and ``now``, or why that is ``impossible``. Only
+    the messages that could be recalled at that time count: those before the turn's message that
+    its prompt didn't hold.
     """
     dependencies = build_turn_dependencies()
     message, question = turn.message, asked_again(turn)
     impossible = why_impossible(question, dependencies)
     if message is None or impossible:
-        return RecallNow(impossible=impossible)
+        return {"impossible": impossible}
     found = recall_today(message, turn=turn, dependencies=dependencies)
     hits: list[dict[str, Any]] = [hit_record(hit) for hit in found.hits]
     # Cards are chosen by time and not by the question.
@@ -263,11 +229,11 @@ def recall_now(turn: Turn) -> RecallNow:
     rows = recalled_rows([*earlier, *hits])
     then = rows[: len(earlier)]
     now = [replace(row, place=place) for place, row in enumerate(rows[len(earlier) :], start=1)]
-    return RecallNow(
-        then=_compared(then, now, missing=GONE),
-        now=_compared(now, then, missing=NEW),
-        degraded=found.degraded,
-    )
+    return {
+        "then": _compared(then, now, missing=GONE),
+        "now": _compared(now, then, missing=NEW),
+        "degraded": found.degraded,
+    }
 
 
 def asked_again(turn: Turn) -> str:
@@ -287,17 +253,23 @@ def why_impossible(question: str, dependencies: Dependencies) -> str:
 
 def _compared(
     rows: Sequence[RecalledRow], others: Sequence[RecalledRow], *, missing: str
-) -> list[Compared]:
+) -> list[dict[str, Any]]:
+    """Return the rows, each with the change of its place since the other list.
+
+    ``missing``: the change of those that aren't in the other list.
+    """
+    words = {NEW: _("new"), GONE: _("not recalled today"), SAME: _("unchanged")}
     places = {row.key: row.place for row in others}
-    return [_change(row, places.get(row.key), missing) for row in rows]
-
-
-def _change(row: RecalledRow, other: int | None, missing: str) -> Compared:
-    if other is None:
-        return Compared(row, missing, None)
-    if other == row.place:
-        return Compared(row, SAME, other)
-    return Compared(row, UP if row.place < other else DOWN, other)
+    compared = []
+    for row in rows:
+        other = places.get(row.key)
+        if other is None or other == row.place:
+            change = missing if other is None else SAME
+        else:
+            change = UP if row.place < other else DOWN
+        moved = _("was no. %(n)d") % {"n": other or 0}
+        compared.append({"row": row, "change": change, "words": words.get(change, moved)})
+    return compared
 
 
 # The memories that an answer didn't use, though they were the nearest to its question.
@@ -305,40 +277,17 @@ def _change(row: RecalledRow, other: int | None, missing: str) -> Compared:
 NEAREST = 5
 
 
-@dataclass(frozen=True)
-class NearMiss:
-    """A memory that wasn't used. ``strong``: it would be now, such as one that was added since."""
-
-    row: RecalledRow
-    strong: bool
-
-    @property
-    def words(self) -> str:
-        return _("would be used now") if self.strong else _("too weak to be used")
-
-
-@dataclass(frozen=True)
-class NearMisses:
-    """The nearest memories that weren't used, best first; a memory is used from ``threshold`` on.
-
-    ``impossible``: the reason, in words, why the question can't be asked again.
-    """
-
-    found: Sequence[NearMiss] = ()
-    threshold: float = 0.0
-    degraded: bool = False
-    impossible: str = ""
-
-
-def near_misses(turn: Turn) -> NearMisses:
+def near_misses(turn: Turn) -> dict[str, Any]:
     """Ask the turn's question again, with the rights that its chat has today and no threshold.
 
     What is near is computed now, among today's memories: a replay holds only what was used.
+    Returns the nearest that were ``found`` and weren't used, best first; a memory is used from
+    ``threshold`` on, and one that is ``strong`` would be now. Or why that is ``impossible``.
     """
     dependencies = build_turn_dependencies()
     question = asked_again(turn)
     if impossible := why_impossible(question, dependencies):
-        return NearMisses(impossible=impossible)
+        return {"impossible": impossible}
     entries = TurnReplay.of(turn).recalled
     used = {str(entry.get("id")) for entry in entries if entry.get("source") == "memory"}
     found = recall(
@@ -354,8 +303,9 @@ def near_misses(turn: Turn) -> NearMisses:
     hits = [hit for hit in found.hits if str(hit.id) not in used][:NEAREST]
     threshold = dependencies.rules.min_similarity
     rows = recalled_rows([hit_record(hit) for hit in hits])
-    return NearMisses(
-        found=[NearMiss(row, hit.score >= threshold) for row, hit in zip(rows, hits, strict=True)],
-        threshold=threshold,
-        degraded=found.degraded,
-    )
+    found_now = []
+    for row, hit in zip(rows, hits, strict=True):
+        strong = hit.score >= threshold
+        words = _("would be used now") if strong else _("too weak to be used")
+        found_now.append({"row": row, "strong": strong, "words": words})
+    return {"found": found_now, "threshold": threshold, "degraded": found.degraded}

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext_lazy, pgettext_lazy
 
@@ -19,20 +18,18 @@ from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.base import PICTURE_TOKENS
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.extraction.facade import NOTHING_LEARNED, turn_with_merged
-from sessions_app.models import ExtractionWork, Message, OutboundPart, Turn, TurnReplay
+from sessions_app.models import ExtractionWork, Message, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import SOMEBODY, kind_of, names_of, person_of
-from sessions_app.turns.admin.recalled import RecalledRow, recalled_rows
+from sessions_app.turns.admin.recalled import recalled_rows
 from sessions_app.turns.admin.state_labels import (
-    BAD,
-    GOOD,
     STATES,
-    Span,
     duration,
     spans_of,
     state_means,
+    tone_of,
     trouble_means,
 )
 from sessions_app.turns.admin.turn_filters import cost_shown_of
@@ -87,75 +84,41 @@ class PromptLine:
         return str(dict(Role.choices).get(self.role, self.role))
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A turn with everything that explains it."""
-
-    turn: Turn
-    record: TurnReplay
-    question: Utterance | None
-    answer: Utterance | None
-    author: str
-    state: str
-    state_class: str
-    means: str
-    trouble: str
-    merged_into: str
-    prompt: Sequence[PromptLine]
-    recalled: Sequence[RecalledRow]
-    left_out: Sequence[str]
-    passage: str
-    summary: Message | None
-    summary_link: str
-    spans: Sequence[Span]
-    whole: str
-    cost: str
-    parts: Sequence[OutboundPart]
-    learned: SafeString | str
-    learning: SafeString | str
-
-    @property
-    def awaited(self) -> bool:
-        """Say whether the message still waits for its answer."""
-        return self.turn.state in UNANSWERED
-
-    @property
-    def kept(self) -> int:
-        return sum(row.in_prompt for row in self.recalled)
-
-
-def replay_of(turn: Turn) -> Replay:
-    """Return the replay of a turn.
+def replay_of(turn: Turn) -> dict[str, Any]:
+    """Return a turn with everything that explains it.
 
     ``turn`` comes with its chat, message, reply and replay; the replay comes with its summary.
     """
     replay = TurnReplay.of(turn)
     spans = spans_of(turn)
+    recalled = recalled_rows(replay.recalled)
     learned, learning = ("", "") if turn.by_hand else learning_of(turn)
-    return Replay(
-        turn=turn,
-        record=replay,
-        question=None if turn.by_hand else question_of(turn),
-        answer=answer_of(turn),
-        author=_author(turn),
-        state=str(STATES.get(turn.state, turn.state)),
-        state_class="good" if turn.state in GOOD else "bad" if turn.state in BAD else "",
-        means=state_means(turn),
-        trouble=trouble_means(turn),
-        merged_into=_merged_into(turn),
-        prompt=prompt_lines(replay.prompt, person=person_of(turn.chat)),
-        recalled=recalled_rows(replay.recalled),
-        left_out=_left_out(replay.left_out),
-        passage=str(replay.left_out.get("passage", "")),
-        summary=replay.summary,
-        summary_link=message_address(replay.summary),
-        spans=spans,
-        whole=duration(sum(span.ms for span in spans)) if spans else "",
-        cost=cost_shown_of(replay),
-        parts=list(turn.parts.order_by("number").defer("content")),
-        learned=learned,
-        learning=learning,
-    )
+    return {
+        "turn": turn,
+        "record": replay,
+        "question": None if turn.by_hand else question_of(turn),
+        "answer": answer_of(turn),
+        "author": _author(turn),
+        "awaited": turn.state in UNANSWERED,
+        "state": str(STATES.get(turn.state, turn.state)),
+        "state_class": tone_of(turn),
+        "means": state_means(turn),
+        "trouble": trouble_means(turn),
+        "merged_into": _merged_into(turn),
+        "prompt": prompt_lines(replay.prompt, person=person_of(turn.chat)),
+        "recalled": recalled,
+        "kept": sum(row.in_prompt for row in recalled),
+        "left_out": _left_out(replay.left_out),
+        "passage": str(replay.left_out.get("passage", "")),
+        "summary": replay.summary,
+        "summary_link": message_address(replay.summary),
+        "spans": spans,
+        "whole": duration(sum(span.ms for span in spans)) if spans else "",
+        "cost": cost_shown_of(replay),
+        "parts": list(turn.parts.order_by("number").defer("content")),
+        "learned": learned,
+        "learning": learning,
+    }
 
 
 def question_of(turn: Turn) -> Utterance:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib import messages
@@ -21,31 +20,10 @@ from sessions_app.turns.admin.replay import answer_of, question_of
 from sessions_app.turns.admin.state_labels import turn_crumb
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.queue import answer_soon
-from sessions_app.turns.rerun import (
-    SEND,
-    BlockedError,
-    NotInTroubleError,
-    PausedError,
-    RerunRefusedError,
-    TooLateError,
-    rerun_check,
-    turn_rerun,
-)
+from sessions_app.turns.rerun import SEND, Refusal, RerunRefusedError, rerun_check, turn_rerun
 
 PAGE = "admin/sessions_app/turn/rerun.html"
 RIGHTS = ("sessions_app.view_turn", "sessions_app.rerun_turn")
-
-
-@dataclass(frozen=True)
-class Offer:
-    """The effect of a rerun (``what``: send or answer), or why it is impossible."""
-
-    what: str = ""
-    refused: str = ""
-
-    @property
-    def title(self) -> str:
-        return _("Send it again") if self.what == SEND else _("Answer it again")
 
 
 def run_again(request: HttpRequest, turn_id: int) -> bool:
@@ -78,18 +56,19 @@ def say_run_again(request: HttpRequest, *, again: int, left: int) -> None:
         messages.warning(request, text % {"n": left})
 
 
-def rerun_offer(request: HttpRequest, turn: Turn) -> Offer | None:
-    """Return the rerun to offer, or None where there is none or the user has no permission."""
+def rerun_offer(request: HttpRequest, turn: Turn) -> dict[str, str] | None:
+    """Return the rerun to offer, or None where there is none or the user has no permission.
+
+    ``what``: its effect, send or answer; or ``refused``: why it is impossible.
+    """
     if not request.user.has_perms(RIGHTS):
         return None
+    now = timezone.now()
     try:
-        return Offer(
-            rerun_check(turn=turn, chat=turn.chat, max_age=max_answer_age(), now=timezone.now())
-        )
-    except NotInTroubleError:
-        return None
+        what = rerun_check(turn=turn, chat=turn.chat, max_age=max_answer_age(), now=now)
     except RerunRefusedError as refused:
-        return Offer(refused=why(refused))
+        return None if refused.why == Refusal.NOT_IN_TROUBLE else {"refused": refused.text}
+    return {"what": what, "title": _("Send it again") if what == SEND else _("Answer it again")}
 
 
 def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
@@ -100,21 +79,22 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
         return _run(request, turn)
     offer = rerun_offer(request, turn)
     if offer is None:
-        messages.warning(request, why(NotInTroubleError()))
+        messages.warning(request, RerunRefusedError(Refusal.NOT_IN_TROUBLE).text)
         return redirect("admin:sessions_app_turn_change", turn.pk)
     staff_read_record(request, "turn", turn.pk, chat_id=turn.chat_id, rerun=True)
+    sends = offer.get("what") == SEND
     context = {
         "original": turn,
         "crumb": turn_crumb(turn),
         "turn": turn,
         "offer": offer,
         "question": question_of(turn),
-        "answer": answer_of(turn) if offer.what == SEND else None,
-        "sends": offer.what == SEND,
+        "answer": answer_of(turn) if sends else None,
+        "sends": sends,
         "may_come_twice": turn.state == TurnState.UNCONFIRMED,
         "seen": turn.finished_at.isoformat() if turn.finished_at else "",
     }
-    return staff_page(request, PAGE, offer.title, context, of=Turn)
+    return staff_page(request, PAGE, offer.get("title", _("Answer it again")), context, of=Turn)
 
 
 def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
@@ -128,7 +108,7 @@ def _run(request: HttpRequest, turn: Turn) -> HttpResponse:
             seen=_seen(request),
         )
     except RerunRefusedError as refused:
-        messages.warning(request, why(refused))
+        messages.warning(request, refused.text)
     except (Turn.DoesNotExist, Chat.DoesNotExist) as gone:
         raise Http404("It was erased at this moment.") from gone
     else:
@@ -146,17 +126,3 @@ def _seen(request: HttpRequest) -> datetime | None:
     except ValueError:
         return None
     return seen if seen is not None and timezone.is_aware(seen) else None
-
-
-def why(refused: RerunRefusedError) -> str:
-    if isinstance(refused, NotInTroubleError):
-        return _("Nothing was done: the answer needs no retry, or a colleague was faster.")
-    if isinstance(refused, TooLateError):
-        return _("It can't be run again: WhatsApp's window for it is closed.")
-    if isinstance(refused, PausedError):
-        return _(
-            "It can't be answered now: the assistant is paused in this chat. Turn it back on first."
-        )
-    if isinstance(refused, BlockedError):
-        return _("It can't be run again: the chat is blocked. Unblock it first.")
-    return _("It can't be run again: what it is about isn't kept any more.")

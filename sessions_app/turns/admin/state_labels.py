@@ -61,6 +61,11 @@ _MEANS: dict[str, Promise] = {
 }
 
 
+def tone_of(turn: Turn) -> str:
+    """Return the tone in which the state is shown."""
+    return "good" if turn.state in GOOD else "bad" if turn.state in BAD else ""
+
+
 def turn_crumb(turn: Turn) -> str:
     """Return the name of an answer's page: whom it answers, and on which day."""
     name = turn.chat.shown_name

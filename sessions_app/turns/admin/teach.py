@@ -40,7 +40,7 @@ from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import chat_gone_text
-from sessions_app.turns.admin.replay import Replay, question_of
+from sessions_app.turns.admin.replay import question_of
 
 ADD, CHANGE, SEE = (f"memories_app.{name}_memory" for name in ("add", "change", "view"))
 CLIENT, EVERYONE = "client", "everyone"
@@ -64,24 +64,6 @@ class Typed:
     error: str
     memory_id: UUID | None = None
     stored: str = ""
-
-
-@dataclass(frozen=True)
-class Teaching:
-    """The form of a page for teaching.
-
-    ``text`` is where a new memory begins; ``other`` is the answer, which may take its place.
-    ``lost``: whether the memory that ``typed`` is about isn't on the page, which then shows the
-    text on its own.
-    """
-
-    may_add: bool
-    may_correct: bool
-    text: str
-    other: str
-    is_owners: bool
-    typed: Typed | None
-    lost: bool
 
 
 class TeachPages(ConversationAdmin):
@@ -217,22 +199,28 @@ def reason(error: MemoryOperationError | EmbedderError) -> str:
     return str(error)
 
 
-def teaching_of(request: HttpRequest, replay: Replay, typed: Typed | None) -> Teaching:
-    """Return what this person may teach on the page of the answer."""
-    turn = replay.turn
-    question = replay.question.text if replay.question else ""
-    answer = replay.answer.text if replay.answer else ""
+def teaching_of(
+    request: HttpRequest, replay: dict[str, Any], typed: Typed | None
+) -> dict[str, Any]:
+    """Return what this person may teach on the page of the answer.
+
+    ``text`` is where a new memory begins; ``other`` is the answer, which may take its place.
+    ``lost``: whether the memory that ``typed`` is about isn't on the page, which then shows the
+    text on its own.
+    """
+    question = replay["question"].text if replay["question"] else ""
+    answer = replay["answer"].text if replay["answer"] else ""
     about = typed.memory_id if typed else None
-    shown = {row.memory.pk for row in replay.recalled if row.memory and row.can_be_corrected}
-    return Teaching(
-        may_add=request.user.has_perm(ADD),
-        may_correct=request.user.has_perms([SEE, CHANGE]),
-        text=question or answer,
-        other=answer if question else "",
-        is_owners=_is_owners(turn, CLIENT),
-        typed=typed,
-        lost=about is not None and about not in shown,
-    )
+    shown = {row.memory.pk for row in replay["recalled"] if row.memory and row.can_be_corrected}
+    return {
+        "may_add": request.user.has_perm(ADD),
+        "may_correct": request.user.has_perms([SEE, CHANGE]),
+        "text": question or answer,
+        "other": answer if question else "",
+        "is_owners": _is_owners(replay["turn"], CLIENT),
+        "typed": typed,
+        "lost": about is not None and about not in shown,
+    }
 
 
 def why_address(turn: Turn) -> str:

@@ -39,7 +39,7 @@ from sessions_app.turns.admin.rating_pages import (
 from sessions_app.turns.admin.recalled import near_misses, recall_now
 from sessions_app.turns.admin.replay import question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
-from sessions_app.turns.admin.state_labels import BAD, GOOD, STATES, duration, turn_crumb
+from sessions_app.turns.admin.state_labels import STATES, duration, tone_of, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
 from sessions_app.turns.admin.turn_filters import (
     CAUSE_FILTER,
@@ -217,10 +217,11 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     def has_rerun_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("sessions_app.rerun_turn")
 
-    @admin.display(description=gettext_lazy("state"), ordering="state")
-    def shown_state(self, turn: Turn) -> str:
-        tone = "good" if turn.state in GOOD else "bad" if turn.state in BAD else ""
-        return shown_mark(STATES.get(turn.state, turn.state), tone)
+    shown_state = column(
+        gettext_lazy("state"),
+        lambda turn: shown_mark(STATES.get(turn.state, turn.state), tone_of(turn)),
+        ordering="state",
+    )
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:

@@ -22,20 +22,20 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
-from sessions_app.turns.commands.export import export_reply
 from sessions_app.turns.commands.forget import forget_reply
-from sessions_app.turns.commands.list_numbers import memories_reply
 from sessions_app.turns.commands.replies import (
     MAX_LENGTH,
+    export_reply,
     failed,
     is_owners,
+    memories_reply,
     numbered,
     person,
     say,
     short_ids,
     system_text,
 )
-from sessions_app.turns.reply_store import Draft
+from sessions_app.turns.reply_store import Draft, help_text
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
 # /remember <fact>: store a memory.
@@ -113,13 +113,6 @@ def _refused(language: str) -> Draft:
     draft = say("memory_disabled", language)
     draft.outcome = Outcome.REFUSED
     return draft
-
-
-def help_text(turn: Turn, dependencies: Dependencies) -> str:
-    """Return the name of the text that offers only what works at the moment."""
-    if turn.session_id is None:
-        return "help_without_memory"
-    return "help" if dependencies.rules.longterm_enabled else "help_without_longterm"
 
 
 def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) -> Draft:

@@ -18,15 +18,17 @@ from sessions_app.forgetting.facade import ForgetDependencies, NothingToForgetEr
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
-from sessions_app.turns.commands.list_numbers import list_shown, numbers_in, visible_to
 from sessions_app.turns.commands.replies import (
     is_owners,
     lines_of,
     list_of,
+    list_shown,
+    numbers_in,
     person,
     say,
     short_ids,
     system_text,
+    visible_to,
 )
 from sessions_app.turns.reply_store import Draft
 from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies

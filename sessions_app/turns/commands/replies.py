@@ -1,20 +1,32 @@
-"""Build the answers of commands, and write memories in them."""
+"""Build the answers of commands: lists of memories, /memories and /export.
+
+"/forget 2" means entry 2 of the list that the person has just seen.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
 from uuid import UUID
 
+from django.db import transaction
+from django.db.models import Count, Min, Q, QuerySet
+
+from cards_app.models import MemoryCard
 from memories_app.models import Memory, Visibility
-from memoryproject.foundation.audit.audit_events import Actor
+from memories_app.visibility import memories_for_staff, memories_in_order, memories_visible
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for
-from sessions_app.models import Chat, Turn
-from sessions_app.models.chats import GODFATHER, actor_in, reading_role
-from sessions_app.models.turns import Outcome
+from sessions_app.models import Chat, Message, Turn
+from sessions_app.models.chats import GODFATHER, SPEAKER, actor_in, reading_role
+from sessions_app.models.messages import Role
+from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.recall.facade import name_in_label
-from sessions_app.turns.reply_store import Draft
+from sessions_app.turns.reply_store import LISTED, Draft
 
 SHORT_ID = 8
 MAX_LENGTH = 300
@@ -101,3 +113,225 @@ def _chat_names(memories: Sequence[Memory], turn: Turn) -> dict[UUID | None, str
     others = {memory.chat_id for memory in memories if memory.chat_id} - {turn.chat_id}
     chats = Chat.objects.filter(pk__in=others)
     return {chat.pk: name_in_label(chat.shown_name) for chat in chats}
+
+
+# Numbers of list entries.
+
+
+VALID_FOR = timedelta(minutes=10)
+# Of a chat in which much is said, the answers after a list are looked at up to here.
+LOOKED_AT = 100
+WORDS_FOR_NUMBER = {
+    *("no", "nr", "num", "number", "numbers", "item", "entry", "memory", "the", "and"),
+    *("st", "nd", "rd", "th", "numéro", "numero", "número", "nummer", "номер", "رقم"),
+    *("מספר", "מס", "סעיף", "פריט", "זיכרון", "את", "ה", "ו"),
+}
+MIN_PHONE_DIGITS = 7
+MIN_PHONE_GROUP = 4
+_WORD = re.compile(r"[^\W\d_]+")
+_DIGITS = re.compile(r"\d+")
+_JOINED = re.compile(r"\d+(?:[-./()]+\d+)*")
+# Two entries: one line may be a sentence that begins with a number.
+_NUMBERED_LIST = re.compile(r"^\W{0,9}\d{1,3}[.)](?s:.*?)^\W{0,9}\d{1,3}[.)]", re.MULTILINE)
+
+
+def numbers_in(text: str) -> list[int] | None:
+    """Return the numbers of a text that is nothing but numbers, or None for another text.
+
+    A word for "number", signs and the digits of any script don't matter. A phone number, or a date
+    that is as long, is another text.
+    """
+    plain = "".join(_plain(each) for each in unicodedata.normalize("NFKC", text)).lower()
+    if any(word not in WORDS_FOR_NUMBER for word in _WORD.findall(plain)):
+        return None
+    groups = _DIGITS.findall(plain)
+    if not groups or _is_long_number(plain, groups):
+        return None
+    return [int(group) for group in groups]
+
+
+def _plain(character: str) -> str:
+    """Return a digit of any script as an ASCII digit; leave out invisible marks."""
+    digit = unicodedata.decimal(character, None)
+    if digit is not None:
+        return str(digit)
+    return "" if unicodedata.category(character) in ("Cf", "Me", "Mn") else character
+
+
+def _is_long_number(plain: str, groups: list[str]) -> bool:
+    joined = (sum(map(str.isdigit, run)) for run in _JOINED.findall(plain))
+    if plain.lstrip().startswith("+") or max(joined) >= MIN_PHONE_DIGITS:
+        return True
+    is_phone = len(groups[0]) > 1 and groups[0].startswith("0")
+    is_phone |= any(len(group) >= MIN_PHONE_GROUP for group in groups)
+    return is_phone and sum(map(len, groups)) >= MIN_PHONE_DIGITS
+
+
+def list_shown(turn: Turn) -> dict[int, UUID | None] | None:
+    """Return the memories of the list to which a number in this message refers, by their numbers.
+
+    It is the last list that was sent to the same person in the same chat within ten minutes. None
+    stands for an entry that is no memory. Return None without such a list, and where a later answer
+    has a list of another kind.
+    """
+    since = turn.asked_at - VALID_FOR
+    earlier = Turn.objects.filter(
+        chat_id=turn.chat_id, provider=turn.provider, pk__lt=turn.pk, finished_at__gte=since
+    )
+    for each in earlier.select_related("message", "reply").order_by("-pk")[:LOOKED_AT]:
+        if not _is_same_person(each, turn):
+            continue
+        if LISTED in each.context:
+            # An answer that may not have arrived was perhaps not seen.
+            is_seen = each.state == TurnState.SENT
+            return _numbered(each.context[LISTED]) if is_seen else None
+        if each.reply is not None and _NUMBERED_LIST.search(each.reply.content):
+            return None
+    return None
+
+
+def _numbered(listed: dict[str, str | None]) -> dict[int, UUID | None]:
+    return {int(number): UUID(key) if key else None for number, key in listed.items()}
+
+
+def _is_same_person(earlier: Turn, turn: Turn) -> bool:
+    """Return whether both are answers to one person; what staff write is for all."""
+    if earlier.by_hand:
+        return True
+    if earlier.context.get(SPEAKER) != turn.context.get(SPEAKER):
+        return False
+    if not turn.chat.is_group:
+        return True
+    senders = [each.message.sender if each.message else "" for each in (earlier, turn)]
+    return senders[0] == senders[1] != ""
+
+
+# /memories [page]: list what is remembered.
+
+A_PAGE = 10
+PAGE = re.compile(r"[1-9]\d{0,5}")
+
+
+def visible_to(turn: Turn) -> QuerySet[Memory]:
+    """Return the memories that the author of the message may see."""
+    return memories_visible(is_owner=is_owners(turn), is_staff=False, chat_id=turn.chat_id)
+
+
+def memories_reply(*, turn: Turn, page: str) -> Draft:
+    """Return a page of what is remembered; the first page where no number is given."""
+    language = turn.chat.language
+    memories = memories_in_order(visible_to(turn)).defer("terms")
+    count = memories.count()
+    if not count:
+        return say("memories_none", language)
+    pages = -(-count // A_PAGE)
+    wanted = int(page) if PAGE.fullmatch(page) else 0 if page else 1
+    if not 1 <= wanted <= pages:
+        return say("memories_no_page", language, pages=pages)
+    start = (wanted - 1) * A_PAGE
+    listed = list(memories[start : start + A_PAGE])
+    lines = lines_of(listed, turn, first=start + 1)
+    text = text_for("memories", language, count=str(count), lines=lines)
+    if pages > 1:
+        text += "\n\n" + text_for("memories_page", language, page=str(wanted), pages=str(pages))
+        if wanted < pages:
+            text += text_for("memories_next", language, next=str(wanted + 1))
+    return system_text(text, listed=list_of(listed, first=start + 1))
+
+
+# /export: list what is known about the person who asks.
+
+
+# More would flood a phone; staff can export a longer list.
+MAX_EXPORTED = 200
+MAX_CARDS = 50
+EXPORTED = "exported"
+
+
+def export_reply(*, turn: Turn) -> Draft:
+    """List the memories of this chat and summarize what is stored of the conversation.
+
+    The godfather's list also has the owner's memories. The conversation is given in counts and by
+    the titles of its cards. Nothing of other people is included.
+    """
+    language = turn.chat.language
+    rest = "export_rest_godfather" if is_owners(turn) else "export_rest_client"
+    memories = memories_in_order(visible_to(turn).filter(_own(turn))).defer("terms")
+    count = memories.count()
+    listed = list(memories[:MAX_EXPORTED])
+    text = text_for(
+        "export",
+        language,
+        memories=_exported_memories(listed, count, turn),
+        history=_history(turn),
+        rest=text_for(rest, language),
+    )
+    _export_record(turn, count)
+    return system_text(text, listed=list_of(listed))
+
+
+def _own(turn: Turn) -> Q:
+    own = Q(visibility=Visibility.CHAT, chat_id=turn.chat_id)
+    if is_owners(turn):
+        own |= Q(visibility=Visibility.OWNER)
+    return own
+
+
+def _exported_memories(listed: Sequence[Memory], count: int, turn: Turn) -> str:
+    language = turn.chat.language
+    if count:
+        lines = lines_of(listed, turn)
+        if count > len(listed):
+            lines += "\n" + text_for("and_more", language, count=str(count - len(listed)))
+        text = text_for("export_memories", language, lines=lines)
+    else:
+        text = text_for("export_no_memories", language)
+    old = memories_for_staff().filter(_own(turn)).count() - count
+    if old > 0:
+        text += "\n\n" + text_for("export_old", language, count=str(old))
+    return text
+
+
+def _history(turn: Turn) -> str:
+    language = turn.chat.language
+    figures = Message.objects.filter(chat_id=turn.chat_id, revoked_at__isnull=True).aggregate(
+        yours=Count("pk", filter=Q(role=Role.USER)),
+        ours=Count("pk", filter=Q(role=Role.ASSISTANT)),
+        sessions=Count("session", distinct=True),
+        since=Min("timestamp"),
+    )
+    since = figures.pop("since")
+    if since is None:
+        return text_for("export_no_history", language)
+    counts = {name: str(count) for name, count in figures.items()}
+    history = text_for("export_history", language, since=f"{since:%Y-%m-%d}", **counts)
+    return history + _cards(turn)
+
+
+def _cards(turn: Turn) -> str:
+    """Return the summary cards of earlier sessions, newest first."""
+    language = turn.chat.language
+    cards = MemoryCard.objects.filter(chat_id=turn.chat_id).order_by("-session_started_at")
+    listed = list(cards.only("session_started_at", "title")[:MAX_CARDS])
+    if not listed:
+        return ""
+    lines = [f"- {card.session_started_at:%Y-%m-%d}: {card.title}" for card in listed]
+    count = cards.count()
+    if count > MAX_CARDS:
+        lines.append(text_for("and_more", language, count=str(count - MAX_CARDS)))
+    return "\n\n" + text_for("export_cards", language, count=str(count), lines="\n".join(lines))
+
+
+def _export_record(turn: Turn, count: int) -> None:
+    """Record the export once for the turn, however often the turn runs."""
+    if EXPORTED in turn.context:
+        return
+    with transaction.atomic():
+        Turn.objects.filter(pk=turn.pk).update(context={**turn.context, EXPORTED: True})
+        audit_record(
+            action="export",
+            actor=person(turn),
+            object_type="chat",
+            object_id=turn.chat_id,
+            details={"memories": count, "by": "command"},
+        )
