@@ -173,17 +173,12 @@ def _active(start: datetime, end: datetime) -> Q:
 
 
 class InboxPaginator(BoundedPaginator):
-    """Counts further the further somebody goes."""
+    """Counts further the further somebody goes. ``number``: the page that is opened."""
 
     def __init__(self, chats: QuerySet[Chat], number: int) -> None:
         super().__init__(chats, CHATS_A_PAGE)
         steps = (number + 1) * CHATS_A_PAGE // COUNTED + 1
         self.most = min(steps * COUNTED, MAX_ROWS)
-
-
-def inbox_pages(chats: QuerySet[Chat], number: int = 1) -> InboxPaginator:
-    """Return the pages of a list. ``number``: the page that is opened."""
-    return InboxPaginator(chats, number)
 
 
 def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:

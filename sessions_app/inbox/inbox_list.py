@@ -18,7 +18,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
-from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import (
@@ -26,7 +25,6 @@ from sessions_app.inbox.chat_list import (
     Row,
     Wanted,
     chats_wanted,
-    inbox_pages,
     inbox_rows,
     unread_counts,
 )
@@ -151,7 +149,7 @@ def _page_of(
     request: HttpRequest, parameters: QueryDict, wanted: Wanted
 ) -> tuple[InboxPaginator, Page[Chat]]:
     number = number_of(parameters.get("p", "")) or 1
-    pages = inbox_pages(chats_listed(request, wanted), number)
+    pages = InboxPaginator(chats_listed(request, wanted), number)
     return pages, pages.get_page(parameters.get("p"))
 
 
@@ -178,20 +176,10 @@ def list_context(
         "reads": listing.reads,
         "reviews": request.user.has_perm("sessions_app.review_chat"),
         "actions": actions,
-        "newer": _moved(parameters, p=page.number - 1) if page.has_previous() else "",
-        "older": _moved(parameters, p=page.number + 1) if page.has_next() else "",
-        "csv": _moved(parameters, **{CSV: 1}),
+        "parameters": parameters,
         "is_empty": not (page.object_list or listing.wanted),
         "inbox": inbox,
     }
-
-
-def _moved(given: QueryDict, **others: int) -> str:
-    parameters = given.copy()
-    parameters.pop("p", None)
-    for name, value in others.items():
-        parameters[name] = str(value)
-    return f"?{parameters.urlencode()}"
 
 
 def attention_shown(request: HttpRequest) -> int:
