@@ -236,7 +236,8 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
             part = next(parts, None)
             if part is None:
                 return None
-            return render_to_string(f"{TEMPLATES}/{part.name}.html", {**part.values, "made": made})
+            name, values = part
+            return render_to_string(f"{TEMPLATES}/{name}.html", {**values, "made": made})
 
     return iter(rendered, None)
 

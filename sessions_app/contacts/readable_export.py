@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -26,16 +26,10 @@ from sessions_app.models.messages import Role
 from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of
 
 ROWS_AT_ONCE = 200
+# A piece of the page: the name of its template, and the values that this shows.
+Part: TypeAlias = tuple[str, dict[str, Any]]
 # A card's points begin with the role of who said them.
 _SPEAKER = re.compile(r"^\[\w+\] ")
-
-
-@dataclass(frozen=True)
-class Part:
-    """A piece of the page: the name of its template, and the values that this shows."""
-
-    name: str
-    values: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ def readable_export(*, chat: Chat, actor: Actor) -> Iterator[Part]:
 
 def _parts(chat: Chat) -> Iterator[Part]:
     key = chat.pk
-    yield Part("head", {"chat": chat, "addresses": addresses_of(chat)})
+    yield "head", {"chat": chat, "addresses": addresses_of(chat)}
     earlier = Prefetch("revisions", MemoryRevision.objects.order_by("number"))
     memories = memories_for_staff().filter(chat_id=key).defer("terms", "likeness")
     rows: list[tuple[str, QuerySet[Any]]] = [
@@ -102,14 +96,14 @@ def _parts(chat: Chat) -> Iterator[Part]:
     messages = Message.objects.filter(chat=key).select_related("session").defer("terms")
     in_order = messages.order_by("session__created_at", "session_id", "order_num")
     yield from _listed("messages", _said(chat, in_order.iterator(ROWS_AT_ONCE)))
-    yield Part("foot")
+    yield "foot", {}
 
 
 def _listed(name: str, rows: Iterator[Any]) -> Iterator[Part]:
     """Yield a list in pieces; one that is empty is said to be so."""
     is_first = True
     while (some := list(islice(rows, ROWS_AT_ONCE))) or is_first:
-        yield Part(name, {"rows": some, "is_first": is_first})
+        yield name, {"rows": some, "is_first": is_first}
         is_first = False
 
 
