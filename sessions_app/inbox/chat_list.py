@@ -204,7 +204,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
     rows = of_messages.select_related("session").defer("terms")
     messages = rows.in_bulk() if user.has_perm(READ_MESSAGES) else {}
-    said = {key: messages.get(message) for key, (message, _place) in lasts.items()}
+    newest = {key: messages.get(message) for key, (message, _place) in lasts.items()}
     unread = unread_counts(keys, user)
     news = _since_review(keys)
     wrong = _wrong(keys)
@@ -240,7 +240,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             labels=labels.get(chat.pk, []),
         )
         for chat in chats
-        for last in [said.get(chat.pk)]
+        for last in [newest.get(chat.pk)]
     ]
 
 

@@ -78,12 +78,11 @@ class WebhookEndpointAdmin(StaffAdmin):
         "log",
     )
 
-    given = ("name", "url", "event_types", "chats")
-    add_fieldsets = ((None, {"fields": given}),)
-    fieldsets = (
-        (None, {"fields": (*given, "enabled")}),
-        (gettext_lazy("How it goes"), {"fields": shown}),
-    )
+    def get_fieldsets(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
+        given = ("name", "url", "event_types", "chats")
+        if obj is None:
+            return ((None, {"fields": given}),)
+        return ((None, {"fields": (*given, "enabled")}), (_("How it goes"), {"fields": self.shown}))
 
     def get_readonly_fields(self, request: HttpRequest, obj: WebhookEndpoint | None = None) -> Any:
         return self.shown if obj else ()
