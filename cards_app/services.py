@@ -1,4 +1,4 @@
-"""Store cards, move them to another chat, and delete them."""
+"""Store cards, read them, move them to another chat, and delete them."""
 
 from __future__ import annotations
 
@@ -69,6 +69,16 @@ def searched_text(card: Card) -> str:
     """Return the text whose words find the card."""
     lists = (getattr(card, name) for name in FIELDS if name != "title")
     return "\n".join([card.title, *(text for items in lists for text in items)])
+
+
+def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:
+    """Return the cards of the chat's latest sessions that began before ``before``, newest first.
+
+    Sessions without any text are skipped.
+    """
+    earlier = MemoryCard.objects.filter(chat_id=chat_id, session_started_at__lt=before)
+    earlier = earlier.exclude(summary_bullets=[])
+    return list(earlier.defer("terms").order_by("-session_started_at", "-pk")[:most])
 
 
 def cards_delete(*, session_ids: Collection[UUID]) -> int:

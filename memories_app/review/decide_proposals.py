@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories_app.errors import MemoryNotFoundError, MemoryStateError, MemoryValidationError
-from memories_app.facts.validation import MAX_TAGS, label_problems
+from memories_app.errors import MemoryNotFoundError, MemoryStateError
+from memories_app.facts.validation import MAX_TAGS
 from memories_app.models import (
     Memory,
     MemoryStatus,
@@ -22,7 +21,9 @@ from memories_app.models import (
     ProposalState,
     RevisionReason,
 )
+from memories_app.review.pending import checked_text
 from memories_app.store.change import (
+    NewText,
     memory_get,
     memory_reinstate,
     memory_supersede,
@@ -32,7 +33,7 @@ from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.duplicate_lookup import proposal_reopen
 from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
+from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 
@@ -57,36 +58,19 @@ def proposal_accept(
     meanwhile), MemoryValidationError, DuplicateFactError, EmbedderError.
     """
     known = _proposal(proposal_id)
-    text = Text.made(known.content if content is None else content, embedder)
+    text = checked_text(known.content if content is None else content, embedder)
     with transaction.atomic(), hooks_gathered():
         proposal, memories = _open(proposal_id)
         _refuse_unseen(memories, seen)
         return accept_locked(proposal, memories, text, actor, reason)
 
 
-@dataclass(frozen=True)
-class Text:
-    """The new text of a memory, with its vector."""
-
-    content: str
-    vector: list[float] | None
-    model_id: str
-
-    @classmethod
-    def made(cls, content: str, embedder: Embedder) -> Text:
-        """Make it before the transaction, so that none is open while a provider is called.
-
-        Raises MemoryValidationError, EmbedderError.
-        """
-        problems = label_problems(content=content)
-        if problems:
-            raise MemoryValidationError(problems)
-        (vector,) = embed_covered(embedder, [content])
-        return cls(content, vector, embedder.model_id)
-
-
 def accept_locked(
-    proposal: MergeProposal, memories: Sequence[Memory], text: Text, actor: Actor, reason: str = ""
+    proposal: MergeProposal,
+    memories: Sequence[Memory],
+    text: NewText,
+    actor: Actor,
+    reason: str = "",
 ) -> Memory:
     """Do ``proposal_accept`` in the caller's transaction, with everything locked."""
     kept, *others = memories
@@ -98,7 +82,7 @@ def accept_locked(
     if kept.content != text.content:
         revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
         refuse_duplicate(kept, scope=kept.scope, content=text.content)
-        content_set(kept, content=text.content, vector=text.vector, model_id=text.model_id)
+        content_set(kept, **vars(text))
     kept.pinned = any(memory.pinned for memory in memories)
     if not replaces:
         kept.told_count = sum(memory.told_count for memory in memories)
@@ -142,7 +126,11 @@ def contents_stamp(memories: Iterable[Memory]) -> str:
 
 def _refuse_unseen(memories: Iterable[Memory], seen: str) -> None:
     if seen and seen != contents_stamp(memories):
-        raise MemoryStateError(_("Somebody changed one of these memories meanwhile. Look again."))
+        raise _changed()
+
+
+def _changed() -> MemoryStateError:
+    return MemoryStateError(_("Somebody changed one of these memories meanwhile. Look again."))
 
 
 def proposal_dismiss(*, proposal_id: int, actor: Actor, reason: str = "") -> None:
@@ -237,7 +225,7 @@ def memories_merge(
 
     Raises MemoryNotFoundError, MemoryStateError, EmbedderError; nothing is changed then.
     """
-    text = Text.made(memory_get(kept_id).content, embedder)
+    text = checked_text(memory_get(kept_id).content, embedder)
     with transaction.atomic(), hooks_gathered():
         kept, other = _active_pair(kept_id, other_id, seen)
         if kept.content != text.content:
@@ -300,13 +288,8 @@ def _active_pair(one_id: UUID, other_id: UUID, seen: str) -> tuple[Memory, Memor
         raise MemoryStateError(
             _("One of these memories isn't active any more, or is seen by others now. Look again.")
         )
-    if seen and seen != contents_stamp([one, other]):
-        raise _changed()
+    _refuse_unseen([one, other], seen)
     return one, other
-
-
-def _changed() -> MemoryStateError:
-    return MemoryStateError(_("Somebody changed one of these memories meanwhile. Look again."))
 
 
 def _locked_pair(one_id: UUID, other_id: UUID) -> tuple[Memory, Memory]:

@@ -5,9 +5,8 @@ They appear on a memory's page and on the page of waiting memories.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.contrib import messages
@@ -40,10 +39,11 @@ from memories_app.review.memory_rows import (
 from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
-from memoryproject.foundation.audit.audit_events import Actor, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
-from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
 
+Decision = TypeVar("Decision")
 WAITING_AT_ONCE = 20
 # What static/dashboard/waiting.js does at each key.
 KEYS = (
@@ -57,44 +57,27 @@ KEYS = (
     ("?", gettext_lazy("show this list")),
 )
 
-_MERGES = {
-    "merge": gettext_lazy("They are one memory now: this one."),
-    "merge-into-other": gettext_lazy("They are one memory now: the other one."),
+MERGE, APART = "merge", "apart"
+# What each button does, whether the other memory of the page comes first (the one that stays, or
+# the older one), and what the page says then.
+_ABOUT_TWO = {
+    "merge": (MERGE, False, gettext_lazy("They are one memory now: this one.")),
+    "merge-into-other": (MERGE, True, gettext_lazy("They are one memory now: the other one.")),
+    "keep-both": (
+        APART,
+        False,
+        gettext_lazy("Both stay, and won't be proposed to be merged again."),
+    ),
+    "older-instead": (OLDER, True, gettext_lazy("The older memory holds now.")),
+    "older-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
+    "this-instead": (OLDER, False, gettext_lazy("This memory holds now.")),
+    "this-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
 }
-# For each button: what to keep, whether this memory is the older one, and the message.
-_RESOLVED = {
-    "older-instead": (OLDER, False, gettext_lazy("The older memory holds now.")),
-    "older-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
-    "this-instead": (OLDER, True, gettext_lazy("This memory holds now.")),
-    "this-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
+# What becomes of a memory that waits, and of several.
+_ANSWERS = {
+    "approve": (gettext_lazy("It is approved, and counts from now on."), APPROVED),
+    "reject": (gettext_lazy("It is rejected, and gone."), REJECTED),
 }
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The memory of a page and another one. ``seen``: their contents when the page was made."""
-
-    memory_id: UUID
-    other_id: UUID
-    seen: str
-    actor: Actor
-
-    def merge(self, chosen: str, embedder: Embedder) -> None:
-        pair = [self.memory_id, self.other_id]
-        kept, other = pair if chosen == "merge" else reversed(pair)
-        memories_merge(
-            kept_id=kept, other_id=other, actor=self.actor, embedder=embedder, seen=self.seen
-        )
-
-    def keep_both(self) -> None:
-        memories_keep_both(
-            one_id=self.memory_id, other_id=self.other_id, actor=self.actor, seen=self.seen
-        )
-
-    def resolve_pair(self, keep: str, this_is_older: bool) -> None:
-        pair = [self.memory_id, self.other_id]
-        older, newer = pair if this_is_older else reversed(pair)
-        contradiction_resolve(older_id=older, newer_id=newer, keep=keep, actor=self.actor)
 
 
 class MemoryDecisions(MemoryRows):
@@ -115,76 +98,49 @@ class MemoryDecisions(MemoryRows):
     def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Decide about this memory and another one: see the page's buttons."""
         self._require_decider(request)
-        posted = request.POST
-        other = memory_id_of(posted.get("other", ""))
-        chosen = posted.get("decision", "")
+        other = memory_id_of(request.POST.get("other", ""))
+        kind, swaps, done = _known(_ABOUT_TWO, request.POST.get("decision", ""))
+        first, second = (other, memory_id) if swaps else (memory_id, other)
+        actor = staff_actor(request)
         # A contradiction is resolved by which memory is the newer one, whatever they say.
-        seen = "" if chosen in _RESOLVED else seen_in(posted)
-        pair = Pair(memory_id, other, seen, staff_actor(request))
-        if chosen in _MERGES:
-            self._execute(request, lambda: pair.merge(chosen, self.embedder()), _MERGES[chosen])
-        elif chosen in _RESOLVED:
-            keep, this_is_older, done = _RESOLVED[chosen]
-            self._execute(request, lambda: pair.resolve_pair(keep, this_is_older), done)
-        elif chosen == "keep-both":
-            done = gettext_lazy("Both stay, and won't be proposed to be merged again.")
-            self._execute(request, pair.keep_both, done)
-        else:
-            raise BadRequest("There is no such decision.")
+        seen = seen_in(request.POST) if kind in (MERGE, APART) else ""
+
+        def decide() -> None:
+            if kind == MERGE:
+                memories_merge(
+                    kept_id=first, other_id=second, actor=actor, embedder=self.embedder(), seen=seen
+                )
+            elif kind == APART:
+                memories_keep_both(one_id=first, other_id=second, actor=actor, seen=seen)
+            else:
+                contradiction_resolve(older_id=first, newer_id=second, keep=kind, actor=actor)
+
+        self._execute(request, decide, done)
         return HttpResponseRedirect(memory_address(memory_id))
 
     def answer_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Approve, correct or reject a memory that waits."""
         self._require_decider(request)
-        posted = request.POST
-        chosen, seen = posted.get("decision", ""), seen_in(posted)
-        actor = staff_actor(request)
-        if chosen == "reject":
-            reason = reason_in(posted)
-            self._execute(
-                request,
-                lambda: memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen),
-                _("It is rejected, and gone."),
-            )
-        elif chosen == "approve":
-            self._execute(
-                request,
-                lambda: memory_approve(memory_id=memory_id, actor=actor, seen=seen),
-                _("It is approved, and counts from now on."),
-            )
-        elif chosen == "correct":
-            content = posted.get("content", "").replace("\r\n", "\n")
+        chosen, seen = request.POST.get("decision", ""), seen_in(request.POST)
+        if chosen == "correct":
+            content = request.POST.get("content", "").replace("\r\n", "\n")
             return self._correct(request, memory_id, content)
-        else:
-            raise BadRequest("There is no such decision.")
+        done, _of_many = _known(_ANSWERS, chosen)
+        reason = reason_in(request.POST)
+        self._execute(request, lambda: _answer(request, memory_id, seen, reason), done)
         return HttpResponseRedirect(_waiting_address(request))
 
     def answer_many_view(self, request: HttpRequest) -> HttpResponse:
         """Approve or reject the memories that were ticked."""
         self._require_decider(request)
-        chosen = request.POST.get("decision", "")
-        actor, reason = staff_actor(request), reason_in(request.POST)
+        _of_one, done = _known(_ANSWERS, request.POST.get("decision", ""))
+        reason = reason_in(request.POST)
         # Each was ticked with the hash of the text that it was ticked for.
         ticked = [value.partition(" ") for value in request.POST.getlist("ticked")]
         pairs = [(memory_id_of(key), seen) for key, _space, seen in ticked]
-        if len(pairs) > WAITING_AT_ONCE or chosen not in ("approve", "reject"):
+        if len(pairs) > WAITING_AT_ONCE:
             raise BadRequest("There is no such decision.")
-        if chosen == "approve":
-            call_for_each(
-                request,
-                pairs,
-                lambda pair: memory_approve(memory_id=pair[0], actor=actor, seen=pair[1]),
-                APPROVED,
-            )
-        else:
-            call_for_each(
-                request,
-                pairs,
-                lambda pair: memory_reject(
-                    memory_id=pair[0], actor=actor, reason=reason, seen=pair[1]
-                ),
-                REJECTED,
-            )
+        call_for_each(request, pairs, lambda pair: _answer(request, *pair, reason), done)
         if not pairs:
             messages.warning(request, _("No memory was ticked."))
         return HttpResponseRedirect(_waiting_address(request))
@@ -277,6 +233,22 @@ class MemoryDecisions(MemoryRows):
             return False
         messages.success(request, str(done))
         return True
+
+
+def _known(decisions: Mapping[str, Decision], chosen: str) -> Decision:
+    """Return what a button stands for. Raises BadRequest."""
+    if chosen not in decisions:
+        raise BadRequest("There is no such decision.")
+    return decisions[chosen]
+
+
+def _answer(request: HttpRequest, memory_id: UUID, seen: str, reason: str) -> None:
+    """Approve or reject a memory that waits, as the request says."""
+    actor = staff_actor(request)
+    if request.POST["decision"] == "approve":
+        memory_approve(memory_id=memory_id, actor=actor, seen=seen)
+    else:
+        memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen)
 
 
 def reason_in(posted: Any, name: str = "reason") -> str:

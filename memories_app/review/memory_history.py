@@ -130,11 +130,9 @@ def similar_rows(memory: Memory) -> list[dict[str, Any]]:
     """Return the similar memories, each with the stamp that a decision about both must match."""
     return [
         {
-            "memory": near.memory,
+            **vars(near),
             "address": memory_address(near.memory.pk),
-            "similarity": near.similarity,
             "shared": round(near.shared * 100),
-            "kept_apart": near.kept_apart,
             "seen": contents_stamp([memory, near.memory]),
             "pieces": word_diff(near.memory.content, memory.content),
         }
@@ -163,26 +161,16 @@ def open_proposals(memory: Memory) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class ShownEvent:
-    """An event of the audit log about a memory, in words."""
-
-    what: str
-    who: str
-    at: datetime
-    address: str
-
-
-def events_of(memory: Memory) -> list[ShownEvent]:
-    """Return the newest events of the audit log about the memory."""
+def events_of(memory: Memory) -> list[dict[str, Any]]:
+    """Return the newest events of the audit log about the memory, in words."""
     newest = AuditEvent.objects.filter(object_id=str(memory.pk)).order_by("-id")[:MAX_EVENTS]
     return [
-        ShownEvent(
-            what=action_shown(event.action),
-            who=event.actor or str(ACTOR_KINDS.get(event.actor_kind, event.actor_kind)),
-            at=event.at,
-            address=reverse("admin:audit_auditevent_change", args=[event.pk]),
-        )
+        {
+            "what": action_shown(event.action),
+            "who": event.actor or ACTOR_KINDS.get(event.actor_kind, event.actor_kind),
+            "at": event.at,
+            "address": reverse("admin:audit_auditevent_change", args=[event.pk]),
+        }
         for event in newest
     ]
 
@@ -192,6 +180,7 @@ def events_of(memory: Memory) -> list[ShownEvent]:
 
 # The number of candidates by vector, and by words.
 LOOKED_AT = 20
+MAX_SIMILAR = 5
 # A shown memory reaches one of these thresholds.
 SIMILAR_COSINE = 0.6
 SIMILAR_SHARE = 0.4
@@ -211,7 +200,7 @@ class SimilarMemory:
     kept_apart: bool = False
 
 
-def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemory]:
+def similar_memories_find(memory: Memory) -> list[SimilarMemory]:
     """Return active memories, the most similar first; none for an inactive memory.
 
     The number of queries is constant.
@@ -228,15 +217,11 @@ def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemor
         others.filter(likeness__overlap=memory.likeness).values_list("pk", flat=True)[:LOOKED_AT]
     )
     if own is not None and model is not None:
-        keys += _nearest(others, model, list(own))
+        keys += nearest_keys(
+            scope=others, model=model.model_id, queries=[list(own)], limit=LOOKED_AT, sure=False
+        )
     vectors = dict(rows.filter(memory__in=any_of(keys)).values_list("memory_id", "vector"))
-    return _ranked(memory, others, keys, own, vectors)[:most]
-
-
-def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[float]) -> list[UUID]:
-    return nearest_keys(
-        scope=others, model=model.model_id, queries=[own], limit=LOOKED_AT, sure=False
-    )
+    return _ranked(memory, others, keys, own, vectors)[:MAX_SIMILAR]
 
 
 def _ranked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
@@ -89,6 +90,7 @@ class MemoryPages(MemoryDecisions):
         "expires_at",
         *FACT_TIMES,
     )
+    add_fieldsets: ClassVar[Any] = ((None, {"fields": (*editable, "whatsapp_chat")}),)
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),
         (
@@ -156,14 +158,6 @@ class MemoryPages(MemoryDecisions):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
         return super().get_queryset(request).defer("terms", "likeness")
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        if obj is None:
-            return ((None, {"fields": (*self.editable, "whatsapp_chat")}),)
-        return self.fieldsets
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return super().get_readonly_fields(request, obj) if obj else ()
-
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Use the API's defaults: visible to its chat if one is named, else to the owner."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
@@ -187,23 +181,14 @@ class MemoryPages(MemoryDecisions):
             "waiting": Memory.objects.filter(status=MemoryStatus.PROPOSED)[:100].count(),
         }
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        base = super().get_changelist(request, **kwargs)
-
-        class Placed(base):  # type: ignore[misc,valid-type]
-            """Give each row its person and the place of its message, for all rows at once."""
-
-            def get_results(self, request: HttpRequest) -> None:
-                super().get_results(request)
-                sources = [row.source_message_id for row in self.result_list]
-                places = self.model_admin.source_places(request, set(filter(None, sources)))
-                chats = {row.chat_id for row in self.result_list if row.chat_id}
-                names = self.model_admin.chat_short_names(chats)
-                for row in self.result_list:
-                    row.place = places.get(row.source_message_id)
-                    row.person = names.get(row.chat_id, "")
-
-        return Placed
+    def complete_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
+        """Give each row its person and the place of its message."""
+        sources = {row.source_message_id for row in rows if row.source_message_id}
+        places = self.source_places(request, sources)
+        names = self.chat_short_names({row.chat_id for row in rows if row.chat_id})
+        for row in rows:
+            row.place = places.get(row.source_message_id)
+            row.person = names.get(row.chat_id, "")
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """Show words instead of choices to users who may only view.

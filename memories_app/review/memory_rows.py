@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -157,13 +156,6 @@ class MemoryActions(ReadOnlyAdmin):
 # Changes in the rows. One that somebody else changed meanwhile stays, and the page reports it.
 
 
-@dataclass(frozen=True)
-class RowChange:
-    memory_id: UUID
-    was: str
-    wanted: str
-
-
 class MemoryRows(MemoryActions):
     """The columns of the list that can be edited in place."""
 
@@ -175,10 +167,13 @@ class MemoryRows(MemoryActions):
         """Save the choices in the rows, and pin or unpin the memory whose button was pressed."""
         if not self.has_change_permission(request):
             raise PermissionDenied
-        actor = staff_actor(request)
+        actor, posted = staff_actor(request), request.POST
         saved = 0
-        for change in _changes(request.POST):
-            saved += self._save(request, change, actor)
+        for name, wanted in posted.items():
+            key = name.removeprefix("vis-")
+            was = str(posted.get(f"was-{key}", ""))
+            if key != name and was != wanted:
+                saved += self._save(request, memory_id_of(key), was, str(wanted), actor)
         if saved:
             messages.success(request, MADE_VISIBLE % {"count": saved})
         self._pin(request, actor)
@@ -186,15 +181,19 @@ class MemoryRows(MemoryActions):
         query = QueryDict(request.POST.get("list_query", "")).urlencode()
         return HttpResponseRedirect(f"{address}?{query}" if query else address)
 
-    def _save(self, request: HttpRequest, change: RowChange, actor: Actor) -> bool:
+    def _save(
+        self, request: HttpRequest, memory_id: UUID, was: str, wanted: str, actor: Actor
+    ) -> bool:
+        """Change who sees a memory, unless somebody else did since the page showed it."""
+
         def check(memory: Memory) -> None:
-            if memory.visibility not in (change.was, change.wanted):
+            if memory.visibility not in (was, wanted):
                 raise ChangedMeanwhileError(["visibility"])
 
         try:
             memory_patch(
-                memory_id=change.memory_id,
-                changes={"visibility": change.wanted},
+                memory_id=memory_id,
+                changes={"visibility": wanted},
                 actor=actor,
                 embedder=self.embedder(),
                 check=check,
@@ -204,10 +203,10 @@ class MemoryRows(MemoryActions):
                 "Somebody else changed who sees this memory meanwhile, so that “%(wanted)s” "
                 "wasn't saved. Look, and choose again."
             )
-            words = VISIBILITIES.get(change.wanted, change.wanted)
-            self._notify(request, change.memory_id, text % {"wanted": words})
+            words = VISIBILITIES.get(wanted, wanted)
+            self._notify(request, memory_id, text % {"wanted": words})
         except MemoryOperationError as error:
-            self._notify(request, change.memory_id, str(error))
+            self._notify(request, memory_id, str(error))
         else:
             return True
         return False
@@ -229,16 +228,6 @@ class MemoryRows(MemoryActions):
             else:
                 done = (PINNED if is_pinned else UNPINNED) % {"count": 1}
                 messages.success(request, done)
-
-
-def _changes(posted: Mapping[str, Any]) -> Iterator[RowChange]:
-    """Yield the rows whose choice differs from the shown value."""
-    for name, wanted in posted.items():
-        if name.startswith("vis-"):
-            key = name.removeprefix("vis-")
-            was = str(posted.get(f"was-{key}", ""))
-            if was != wanted:
-                yield RowChange(memory_id_of(key), was, str(wanted))
 
 
 def memory_id_of(text: str) -> UUID:

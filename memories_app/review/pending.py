@@ -81,6 +81,16 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
     return memory
 
 
+def checked_text(content: str, embedder: Embedder) -> NewText:
+    """Return a valid text with its vector. Call it before the transaction: it calls a provider.
+
+    Raises MemoryValidationError, EmbedderError.
+    """
+    if problems := label_problems(content=content):
+        raise MemoryValidationError(problems)
+    return NewText.made(content, embedder)
+
+
 def memory_approve_corrected(
     *, memory_id: UUID, content: str, actor: Actor, embedder: Embedder, seen: str = ""
 ) -> Memory:
@@ -89,10 +99,7 @@ def memory_approve_corrected(
     The earlier text stays as a revision. ``seen``: see ``memory_approve``.
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, EmbedderError.
     """
-    problems = label_problems(content=content)
-    if problems:
-        raise MemoryValidationError(problems)
-    text = NewText.made(content, embedder)
+    text = checked_text(content, embedder)
     with transaction.atomic(), hooks_gathered():
         memory = _waiting(memory_id, seen)
         texts_set(memory, {"content": content}, text=text, actor=actor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -39,7 +38,7 @@ from memoryproject.foundation.admin_kit.display import shown_short
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
-from memoryproject.foundation.audit.audit_events import Actor, staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
@@ -49,39 +48,6 @@ ACCEPTED = ngettext_lazy(
 DISMISSED = ngettext_lazy(
     "%(count)d proposal is dismissed.", "%(count)d proposals are dismissed.", "count"
 )
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The posted decision about one proposal."""
-
-    proposal_id: int
-    chosen: str
-    reason: str
-    seen: str
-    content: str | None = None
-
-    def execute(self, actor: Actor, embedder: Embedder) -> str:
-        """Carry it out and return the message. Raises BadRequest and the services' errors."""
-        if self.chosen == "accept":
-            proposal_accept(
-                proposal_id=self.proposal_id,
-                actor=actor,
-                embedder=embedder,
-                content=self.content,
-                reason=self.reason,
-                seen=self.seen,
-            )
-            return str(ACCEPTED % {"count": 1})
-        if self.chosen == "reverse":
-            proposal_reverse(
-                proposal_id=self.proposal_id, actor=actor, reason=self.reason, seen=self.seen
-            )
-            return _("The older memory is kept; it replaced the newer one.")
-        if self.chosen == "dismiss":
-            proposal_dismiss(proposal_id=self.proposal_id, actor=actor, reason=self.reason)
-            return str(DISMISSED % {"count": 1})
-        raise BadRequest("There is no such decision.")
 
 
 STATE_FILTER = choice_filter(
@@ -158,15 +124,8 @@ class ProposalPages(ReadOnlyAdmin):
         """Decide a proposal from its row in the list."""
         if not decides(request):
             raise PermissionDenied
-        posted = request.POST
-        decision = Decision(
-            proposal_id,
-            posted.get("decision", ""),
-            reason_in(posted, f"reason-{proposal_id}"),
-            seen_in(posted, f"seen-{proposal_id}"),
-        )
-        self._decide(request, decision)
-        query = QueryDict(posted.get("list_query", "")).urlencode()
+        self._decide(request, proposal_id, of_row=f"-{proposal_id}")
+        query = QueryDict(request.POST.get("list_query", "")).urlencode()
         address = reverse("admin:memories_app_mergeproposal_changelist")
         return HttpResponseRedirect(f"{address}?{query}" if query else address)
 
@@ -188,14 +147,7 @@ class ProposalPages(ReadOnlyAdmin):
             if not decides(request):
                 raise PermissionDenied
             typed = request.POST.get("content", proposal.content).replace("\r\n", "\n")
-            decision = Decision(
-                proposal.pk,
-                request.POST.get("decision", ""),
-                reason_in(request.POST),
-                seen_in(request.POST),
-                typed,
-            )
-            if self._decide(request, decision):
+            if self._decide(request, proposal.pk, content=typed):
                 return HttpResponseRedirect(reverse("admin:memories_app_mergeproposal_changelist"))
             proposal.refresh_from_db()
         return self._page(request, proposal, typed)
@@ -225,10 +177,34 @@ class ProposalPages(ReadOnlyAdmin):
             of=self.model,
         )
 
-    def _decide(self, request: HttpRequest, decision: Decision) -> bool:
-        """Carry out the decision, report it on the page, and return whether it succeeded."""
+    def _decide(
+        self,
+        request: HttpRequest,
+        proposal_id: int,
+        *,
+        of_row: str = "",
+        content: str | None = None,
+    ) -> bool:
+        """Carry out the posted decision, report it on the page, and return whether it succeeded.
+
+        ``of_row``: how the names of a row's fields end.
+        """
+        posted, chosen = request.POST, request.POST.get("decision", "")
+        reason = reason_in(posted, f"reason{of_row}")
+        seen = seen_in(posted, f"seen{of_row}")
+        given: Any = {"proposal_id": proposal_id, "actor": staff_actor(request), "reason": reason}
         try:
-            done = decision.execute(staff_actor(request), self.embedder())
+            if chosen == "accept":
+                proposal_accept(**given, seen=seen, embedder=self.embedder(), content=content)
+                done = ACCEPTED % {"count": 1}
+            elif chosen == "reverse":
+                proposal_reverse(**given, seen=seen)
+                done = _("The older memory is kept; it replaced the newer one.")
+            elif chosen == "dismiss":
+                proposal_dismiss(**given)
+                done = DISMISSED % {"count": 1}
+            else:
+                raise BadRequest("There is no such decision.")
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False

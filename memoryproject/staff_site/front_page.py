@@ -17,7 +17,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 from django_q.models import Schedule
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
@@ -88,7 +87,7 @@ def _services() -> dict[str, str]:
 def metrics(request: HttpRequest) -> HttpResponse:
     """Return the metrics in the format that Prometheus requests."""
     encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-    return HttpResponse(encode(metrics_registry()), content_type=content_type)
+    return HttpResponse(encode(ServerCollector()), content_type=content_type)
 
 
 @require_safe
@@ -163,12 +162,6 @@ class ServerCollector(Collector):
         if any(part.name == "migrations" and part.ready for part in found):
             for made in (_waiting, _recent, _rows, _attention, _jobs):
                 yield from _of_database(made)
-
-
-def metrics_registry() -> CollectorRegistry:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(ServerCollector())
-    return registry
 
 
 def _of_database(made: Callable[[], Iterable[Metric]]) -> list[Metric]:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from cards_app.rules.card_yaml import render_card
-from cards_app.selectors import cards_before
+from cards_app.services import cards_before
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
 from sessions_app.models import AnswerTrial, Turn, TurnReplay

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
-from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator, Column
+from memoryproject.foundation.admin_kit.list_csv import Column
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.conversations.facade import with_name
 from sessions_app.limits.facade import chats_with_access
@@ -72,10 +72,6 @@ def alike_contacts(chat: Chat) -> QuerySet[Chat]:
     names = [name for name in {chat.staff_name, chat.client_name} if name]
     alike = people.filter(Q(staff_name__in=names) | Q(client_name__in=names))
     return alike.select_related("activity").order_by("-activity__last_at", "-activity__chat_id")
-
-
-def contact_pages(people: QuerySet[Chat]) -> BoundedPaginator:
-    return BoundedPaginator(people, PEOPLE_A_PAGE)
 
 
 def contact_rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
@@ -18,7 +19,10 @@ from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, csv_of
+from cards_app.models import MemoryCard
+from memories_app.models import MemoryStatus, SourceDocument
+from memories_app.visibility import memories_for_staff
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator, csv_of
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
@@ -32,26 +36,17 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.audit.words import action_shown
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.contact_list import (
+    PEOPLE_A_PAGE,
     contact_columns,
-    contact_pages,
     contact_rows,
     contacts_found,
 )
-from sessions_app.contacts.readable_export import (
-    addresses_of,
-    cards_of,
-    documents_of,
-    labels_of,
-    memories_of,
-    notes_of,
-    readable_export,
-    receipts_of_person,
-    sessions_of,
-)
+from sessions_app.contacts.readable_export import addresses_of, readable_export
+from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.presentation import access_context
-from sessions_app.models import Chat, ChatActivity
+from sessions_app.models import Chat, ChatActivity, ForgetReceipt, Label
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.presentation.links import (
     chat_or_404,
@@ -77,7 +72,7 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
     people = contacts_found(query, access=access, today=today)
     if CSV in request.GET:
         return _csv(request, list(people[:MAX_ROWS]))
-    page = contact_pages(people).get_page(request.GET.get("p"))
+    page = BoundedPaginator(people, PEOPLE_A_PAGE).get_page(request.GET.get("p"))
     context = {
         "query": query,
         "access": access,
@@ -85,8 +80,6 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
         "longest": MAX_QUERY_LENGTH,
         "page": page,
         "rows": contact_rows(list(page.object_list), **_counted(request)),
-        "newer": _moved(request, page.number - 1) if page.has_previous() else "",
-        "older": _moved(request, page.number + 1) if page.has_next() else "",
     }
     return staff_page(request, LIST, _("Contacts"), context, of=Chat)
 
@@ -103,14 +96,8 @@ def _counted(request: HttpRequest) -> dict[str, bool]:
     """Return which numbers the reader may see."""
     return {
         "with_sessions": request.user.has_perm("sessions_app.view_chatsession"),
-        "with_memories": request.user.has_perm("memories_app.view_memory"),
+        "with_memories": request.user.has_perm(SEE_MEMORIES),
     }
-
-
-def _moved(request: HttpRequest, number: int) -> str:
-    parameters = request.GET.copy()
-    parameters["p"] = str(number)
-    return f"?{parameters.urlencode()}"
 
 
 # One person or group.
@@ -120,18 +107,10 @@ CONTACT = "admin/contacts/contact.html"
 EVENTS = 15
 READ_MESSAGES = "sessions_app.view_message"
 REVIEW = "sessions_app.review_chat"
-MERGE = (SEE, "sessions_app.merge_chat", READ_MESSAGES, "memories_app.view_memory")
-EXPORT = (READ_MESSAGES, "memories_app.view_memory", "memories_app.export_memory")
-# Each block: the right that it needs, and what reads it.
-BLOCKS: dict[str, tuple[str, Callable[[Chat], Any]]] = {
-    "sessions": ("sessions_app.view_chatsession", lambda chat: sessions_of(chat.pk)),
-    "memories": ("memories_app.view_memory", lambda chat: memories_of(chat.pk)),
-    "documents": ("memories_app.view_sourcedocument", lambda chat: documents_of(chat.pk)),
-    "cards": ("cards_app.view_memorycard", lambda chat: cards_of(chat.pk)),
-    "notes": (READ_MESSAGES, lambda chat: notes_of(chat.pk)),
-    "receipts": ("sessions_app.view_forgetreceipt", receipts_of_person),
-    "events": ("audit.view_auditevent", lambda chat: _event_lines(chat.pk)),
-}
+SEE_MEMORIES = "memories_app.view_memory"
+MERGE = (SEE, "sessions_app.merge_chat", READ_MESSAGES, SEE_MEMORIES)
+EXPORT = (READ_MESSAGES, SEE_MEMORIES, "memories_app.export_memory")
+SHOWN, SHOWN_MEMORIES = 10, 20
 # These show what people said, or what was said of them: opening the page is a read.
 TEXTS = ("memories", "documents", "cards", "notes")
 
@@ -141,8 +120,11 @@ def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     rights_required(request, SEE)
     chat = chat_or_404(chat_id)
     blocks = {
-        name: read(chat) for name, (right, read) in BLOCKS.items() if request.user.has_perm(right)
+        name: _some(rows, SHOWN_MEMORIES if name == "memories" else SHOWN)
+        for name, (right, rows) in _blocks(chat).items()
+        if request.user.has_perm(right)
     }
+    sees_events = request.user.has_perm("audit.view_auditevent")
     if any(name in blocks for name in TEXTS):
         staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
     context = {
@@ -153,10 +135,35 @@ def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
         "number": number_shown(chat.whatsapp_chat),
         "activity": ChatActivity.objects.filter(chat=chat).first(),
         **_joined(request, chat),
-        "labels": labels_of(chat.pk),
+        "events": _event_lines(chat.pk) if sees_events else None,
+        "labels": Label.objects.filter(chat_labels__chat=chat),
         "longest_note": MAX_NOTE_LENGTH,
     }
     return staff_page(request, CONTACT, contact_name(chat), context, of=Chat)
+
+
+def _blocks(chat: Chat) -> dict[str, tuple[str, QuerySet[Any]]]:
+    """Return the rows of each block, with the right that it needs; the rows aren't read yet."""
+    own = {"chat_id": chat.pk}
+    in_force = memories_for_staff().filter(**own).exclude(status=MemoryStatus.SUPERSEDED)
+    memories = in_force.defer("terms", "likeness")
+    documents = SourceDocument.objects.filter(**own).order_by("-created_at")
+    receipts = receipts_of(ForgetReceipt.objects.all(), chat.whatsapp_chat)
+    cards = MemoryCard.objects.filter(**own).order_by("-session_started_at")
+    return {
+        "sessions": ("sessions_app.view_chatsession", chat.sessions.order_by("-created_at")),
+        "memories": (SEE_MEMORIES, memories.order_by("-pinned", "-created_at", "memory_id")),
+        "documents": ("memories_app.view_sourcedocument", documents),
+        "cards": ("cards_app.view_memorycard", cards),
+        "notes": (READ_MESSAGES, chat.notes.order_by("-created_at", "note_id")),
+        "receipts": ("sessions_app.view_forgetreceipt", receipts.order_by("-id")),
+    }
+
+
+def _some(rows: QuerySet[Any], most: int) -> dict[str, Any]:
+    """Return the first rows of a block; ``more``: there are others, behind its link."""
+    found = list(rows[: most + 1])
+    return {"rows": found[:most], "more": len(found) > most}
 
 
 def contact_name(chat: Chat) -> str:
@@ -187,7 +194,7 @@ def _joined(request: HttpRequest, chat: Chat) -> dict[str, Any]:
     return {
         "addresses": addresses,
         "may_merge": merges,
-        "may_split": merges and len({line.row.address for line in addresses}) > 1,
+        "may_split": merges and len({row.address for row, _number in addresses}) > 1,
         "merges": chat.merges.defer("rows") if merges else (),
     }
 
@@ -229,7 +236,8 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
             part = next(parts, None)
             if part is None:
                 return None
-            return render_to_string(f"{TEMPLATES}/{part.name}.html", {**part.values, "made": made})
+            name, values = part
+            return render_to_string(f"{TEMPLATES}/{name}.html", {**values, "made": made})
 
     return iter(rendered, None)
 

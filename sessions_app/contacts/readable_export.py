@@ -7,36 +7,29 @@ records: answers with their prompts, raw deliveries, vectors' keys.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 
 from cards_app.models import MemoryCard
-from memories_app.models import Memory, MemoryRevision, MemoryStatus, SourceDocument
+from memories_app.models import MemoryRevision, SourceDocument
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.forgetting.facade import receipts_of
-from sessions_app.models import Chat, ChatAddress, ChatSession, ForgetReceipt, Label, Message, Note
+from sessions_app.models import Chat, ChatAddress, Message, Note
 from sessions_app.models.messages import Role
 from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of
 
 ROWS_AT_ONCE = 200
+# A piece of the page: the name of its template, and the values that this shows.
+Part: TypeAlias = tuple[str, dict[str, Any]]
 # A card's points begin with the role of who said them.
 _SPEAKER = re.compile(r"^\[\w+\] ")
-
-
-@dataclass(frozen=True)
-class Part:
-    """A piece of the page: the name of its template, and the values that this shows."""
-
-    name: str
-    values: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ def readable_export(*, chat: Chat, actor: Actor) -> Iterator[Part]:
 
 def _parts(chat: Chat) -> Iterator[Part]:
     key = chat.pk
-    yield Part("head", {"chat": chat, "addresses": addresses_of(chat)})
+    yield "head", {"chat": chat, "addresses": addresses_of(chat)}
     earlier = Prefetch("revisions", MemoryRevision.objects.order_by("number"))
     memories = memories_for_staff().filter(chat_id=key).defer("terms", "likeness")
     rows: list[tuple[str, QuerySet[Any]]] = [
@@ -103,14 +96,14 @@ def _parts(chat: Chat) -> Iterator[Part]:
     messages = Message.objects.filter(chat=key).select_related("session").defer("terms")
     in_order = messages.order_by("session__created_at", "session_id", "order_num")
     yield from _listed("messages", _said(chat, in_order.iterator(ROWS_AT_ONCE)))
-    yield Part("foot")
+    yield "foot", {}
 
 
 def _listed(name: str, rows: Iterator[Any]) -> Iterator[Part]:
     """Yield a list in pieces; one that is empty is said to be so."""
     is_first = True
     while (some := list(islice(rows, ROWS_AT_ONCE))) or is_first:
-        yield Part(name, {"rows": some, "is_first": is_first})
+        yield name, {"rows": some, "is_first": is_first}
         is_first = False
 
 
@@ -130,72 +123,6 @@ def _sender(chat: Chat, message: Message) -> str:
     return str(message.metadata.get("sender_name") or chat.client_name or chat.whatsapp_chat)
 
 
-# Read what is kept of one person, block by block; each is bounded.
-
-Row = TypeVar("Row")
-
-SHOWN = 10
-SHOWN_MEMORIES = 20
-
-
-@dataclass(frozen=True)
-class AddressLine:
-    """An address as it is displayed: the number, and the address where that reads otherwise."""
-
-    row: ChatAddress
-    number: str
-
-
-@dataclass(frozen=True)
-class Some(Generic[Row]):
-    """The first rows of a block; ``more``: there are others, behind its link."""
-
-    rows: Sequence[Row]
-    more: bool
-
-
-def addresses_of(chat: Chat) -> list[AddressLine]:
-    """Return all addresses of the person, also those they left."""
-    return [AddressLine(row, number_shown(row.address)) for row in chat.addresses.all()]
-
-
-def labels_of(chat_id: UUID) -> list[Label]:
-    return list(Label.objects.filter(chat_labels__chat=chat_id))
-
-
-def sessions_of(chat_id: UUID) -> Some[ChatSession]:
-    rows = ChatSession.objects.filter(chat=chat_id).order_by("-created_at")
-    return _some(rows[: SHOWN + 1], SHOWN)
-
-
-def memories_of(chat_id: UUID) -> Some[Memory]:
-    """Return the memories that came from the person's chat and are in force or wait for staff."""
-    of_chat = memories_for_staff().filter(chat_id=chat_id)
-    kept = of_chat.exclude(status=MemoryStatus.SUPERSEDED).defer("terms", "likeness")
-    rows = kept.order_by("-pinned", "-created_at", "memory_id")
-    return _some(rows[: SHOWN_MEMORIES + 1], SHOWN_MEMORIES)
-
-
-def documents_of(chat_id: UUID) -> Some[SourceDocument]:
-    rows = SourceDocument.objects.filter(chat_id=chat_id).order_by("-created_at")
-    return _some(rows[: SHOWN + 1], SHOWN)
-
-
-def cards_of(chat_id: UUID) -> Some[MemoryCard]:
-    rows = MemoryCard.objects.filter(chat_id=chat_id).order_by("-session_started_at")
-    return _some(rows[: SHOWN + 1], SHOWN)
-
-
-def notes_of(chat_id: UUID) -> Some[Note]:
-    rows = Note.objects.filter(chat=chat_id).order_by("-created_at", "note_id")
-    return _some(rows[: SHOWN + 1], SHOWN)
-
-
-def receipts_of_person(chat: Chat) -> Some[ForgetReceipt]:
-    rows = receipts_of(ForgetReceipt.objects.all(), chat.whatsapp_chat).order_by("-id")
-    return _some(rows[: SHOWN + 1], SHOWN)
-
-
-def _some(rows: Sequence[Row], most: int) -> Some[Row]:
-    found = list(rows)
-    return Some(found[:most], len(found) > most)
+def addresses_of(chat: Chat) -> list[tuple[ChatAddress, str]]:
+    """Return all addresses of the person as people read them, also those they left."""
+    return [(row, number_shown(row.address)) for row in chat.addresses.all()]

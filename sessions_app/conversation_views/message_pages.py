@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
@@ -97,19 +97,10 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     )
     own_pages: ClassVar[Any] = {"media": OwnPage("<uuid:message_id>/media/", media_page)}
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        base = super().get_changelist(request, **kwargs)
-
-        class Signed(base):  # type: ignore[misc,valid-type]
-            """Finds the staff members who wrote the page's messages in one query."""
-
-            def get_results(self, request: HttpRequest) -> None:
-                super().get_results(request)
-                names = author_names(self.result_list)
-                for message in self.result_list:
-                    message.authors = names
-
-        return Signed
+    def complete_rows(self, request: HttpRequest, rows: Iterable[Message]) -> None:
+        names = author_names(rows)
+        for message in rows:
+            message.authors = names  # type: ignore[attr-defined]
 
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
         """Order one session from its beginning, and all other lists by the newest first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -39,21 +38,12 @@ class SessionEndedError(Exception):
         )
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A chat's active session.
-
-    ``is_new``: it was begun now.
-    """
-
-    session: ChatSession
-    is_new: bool
-
-
 def session_open_in(
     *, whatsapp_chat: str, rules: IntakeRules, now: datetime, actor: Actor
-) -> Opened:
-    """Return the active session of a chat; create the chat and the session if necessary.
+) -> tuple[ChatSession, bool]:
+    """Return the active session of a chat, and whether it was begun now.
+
+    The chat and the session are created if necessary.
 
     Raises MemoryDisabledError, and then nothing is created.
     """
@@ -64,7 +54,7 @@ def session_open_in(
         active = ChatSession.objects.filter(chat=chat, status=SessionStatus.ACTIVE)
         before = active.values_list("pk", flat=True).first()
         session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=actor)
-        return Opened(session, is_new=session.pk != before)
+        return session, session.pk != before
 
 
 def session_reset(

@@ -188,13 +188,13 @@ class SessionsView(ListView):
         body = self.body(NewSessionSerializer)
         whatsapp_chat = chat_or_own(self.caller, body.get("whatsapp_chat"))
         check_chat(self.caller, whatsapp_chat)
-        opened = session_open_in(
+        session, is_new = session_open_in(
             whatsapp_chat=whatsapp_chat,
             rules=build_intake_rules(),
             now=timezone.now(),
             actor=self.caller.actor,
         )
-        return _session_answer(opened.session, is_new=opened.is_new)
+        return _session_answer(session, is_new=is_new)
 
 
 def _session_answer(session: ChatSession, *, is_new: bool) -> Response:

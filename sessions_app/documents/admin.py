@@ -98,6 +98,7 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     sortable_by = ("name", "pages", "created_at")
     actions = ("forget_selected",)
     allowed = ("add",)
+    add_fieldsets = ((None, {"fields": ("file", "visibility", "whatsapp_chat")}),)
     fieldsets = (
         (None, {"fields": ("name", "title", "shown_state", "shown_error", "shown_warnings")}),
         (
@@ -123,14 +124,6 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
         if obj is None:
             return UploadForm
         return super().get_form(request, obj, change, **kwargs)
-
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        if obj is None:
-            return [(None, {"fields": ("file", "visibility", "whatsapp_chat")})]
-        return self.fieldsets
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return super().get_readonly_fields(request, obj) if obj else ()
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         initial: dict[str, Any] = super().get_changeform_initial_data(request)

@@ -46,11 +46,15 @@ from sessions_app.models import (
     Snooze,
     Turn,
 )
+from sessions_app.models.messages import Role
 from sessions_app.models.turns import TurnState
+from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
 
 OPEN, SNOOZED, REVIEWED = "open", "snoozed", "reviewed"
 STATES = (OPEN, SNOOZED, REVIEWED)
 CHATS_A_PAGE = 50
+READ_MESSAGES = "sessions_app.view_message"
+SHORT = 160
 # So many chats are counted at a time: a count of all takes longer than the page itself.
 COUNTED = 1_000
 
@@ -90,6 +94,7 @@ class Row:
     """A chat in the list.
 
     ``snoozed_until`` is None if the chat is not put off (any more).
+    ``last``: its last message, for users who may read messages; ``short``: that one's beginning.
     ``unread`` counts messages that are new to the user, at most MAX_UNREAD. ``failed`` and
     ``unconfirmed`` count turns since the last review. ``reviewed`` is True if the chat is reviewed
     up to its end.
@@ -97,6 +102,9 @@ class Row:
 
     chat: Chat
     last: Message | None
+    short: str
+    kind: Kind | None
+    tick: Tick | None
     unread: int
     reviewed: bool
     bookmarked: bool
@@ -108,6 +116,14 @@ class Row:
     opted_out: bool = False
     snoozed_until: datetime | None = None
     labels: Sequence[Any] = field(default=())
+
+    @property
+    def unread_shown(self) -> str:
+        return "99+" if self.unread > 99 else str(self.unread or "")
+
+    @property
+    def is_ours(self) -> bool:
+        return self.last is not None and self.last.role == Role.ASSISTANT
 
 
 def chats_wanted(
@@ -173,7 +189,7 @@ def _active(start: datetime, end: datetime) -> Q:
 
 
 class InboxPaginator(BoundedPaginator):
-    """Counts further the further somebody goes."""
+    """Counts further the further somebody goes. ``number``: the page that is opened."""
 
     def __init__(self, chats: QuerySet[Chat], number: int) -> None:
         super().__init__(chats, CHATS_A_PAGE)
@@ -181,17 +197,14 @@ class InboxPaginator(BoundedPaginator):
         self.most = min(steps * COUNTED, MAX_ROWS)
 
 
-def inbox_pages(chats: QuerySet[Chat], number: int = 1) -> InboxPaginator:
-    """Return the pages of a list. ``number``: the page that is opened."""
-    return InboxPaginator(chats, number)
-
-
 def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     """Return the rows of these chats, with a constant number of queries."""
     keys = [chat.pk for chat in chats]
     lasts = last_message_place(keys)
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
-    messages = of_messages.select_related("session").defer("terms").in_bulk()
+    rows = of_messages.select_related("session").defer("terms")
+    messages = rows.in_bulk() if user.has_perm(READ_MESSAGES) else {}
+    newest = {key: messages.get(message) for key, (message, _place) in lasts.items()}
     unread = unread_counts(keys, user)
     news = _since_review(keys)
     wrong = _wrong(keys)
@@ -209,7 +222,10 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
     return [
         Row(
             chat=chat,
-            last=messages.get(lasts[chat.pk][0]) if chat.pk in lasts else None,
+            last=last,
+            short=last.content[:SHORT] if last else "",
+            kind=kind_of(last.kind) if last else None,
+            tick=TICKS.get(last.delivery_status) if last else None,
             unread=unread.get(chat.pk, 0),
             # What came back after a snooze is open again.
             reviewed=news.get(chat.pk) == 0 and chat.pk not in snoozes,
@@ -224,6 +240,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             labels=labels.get(chat.pk, []),
         )
         for chat in chats
+        for last in [newest.get(chat.pk)]
     ]
 
 

@@ -38,14 +38,6 @@ MAX_SHARED = 20
 SHARE = "sessions_app.review_chat"
 
 
-@dataclass(frozen=True)
-class Change:
-    """The changes of a saved filter; None: this stays."""
-
-    name: str | None = None
-    is_shared: bool | None = None
-
-
 def filters_for(user: User) -> QuerySet[SavedFilter]:
     """Return the person's own filters and the shared ones, by name."""
     return SavedFilter.objects.filter(Q(user=user) | Q(is_shared=True)).select_related("user")
@@ -70,16 +62,23 @@ def filter_save(*, user: User, name: str, query: str, is_shared: bool, actor: Ac
     return kept
 
 
-def filter_change(*, user: User, filter_id: int, change: Change, actor: Actor) -> SavedFilter:
-    """Rename, share or unshare a filter. Raises ReviewError."""
+def filter_change(
+    *,
+    user: User,
+    filter_id: int,
+    actor: Actor,
+    name: str | None = None,
+    is_shared: bool | None = None,
+) -> SavedFilter:
+    """Rename, share or unshare a filter; None: this stays. Raises ReviewError."""
     with transaction.atomic():
         kept = _own(user, filter_id)
         was_shared = kept.is_shared
-        if change.name is not None:
-            kept.name = _name(kept.user, change.name, besides=kept)
-        if change.is_shared is not None:
+        if name is not None:
+            kept.name = _name(kept.user, name, besides=kept)
+        if is_shared is not None:
             kept.is_shared = False
-            if change.is_shared:
+            if is_shared:
                 _share(user, kept)
         kept.save()
         if was_shared and not kept.is_shared:
@@ -155,7 +154,7 @@ def _record(action: str, kept: SavedFilter, actor: Actor, *, is_public: bool = F
 TEMPLATE = "admin/sessions_app/chat/filters.html"
 PAGE = "admin:sessions_app_chat_filters"
 SEE = "sessions_app.view_chat"
-CHANGES = {"share": Change(is_shared=True), "unshare": Change(is_shared=False)}
+SHARING = {"share": True, "unshare": False}
 
 
 @dataclass(frozen=True)
@@ -219,9 +218,9 @@ def _done(request: HttpRequest, do: str) -> HttpResponse:
     if do == "delete":
         name = filter_delete(user=user, filter_id=key, actor=actor)
         messages.success(request, _("Deleted: %(name)s.") % {"name": name})
-    elif do == "rename" or do in CHANGES:
-        change = CHANGES.get(do) or Change(name=name)
-        kept = filter_change(user=user, filter_id=key, change=change, actor=actor)
+    elif do == "rename" or do in SHARING:
+        change: dict[str, Any] = {"is_shared": SHARING[do]} if do in SHARING else {"name": name}
+        kept = filter_change(user=user, filter_id=key, actor=actor, **change)
         messages.success(request, _("Saved: %(name)s.") % {"name": kept.name})
     else:
         raise ReviewError(_("That can't be done with a filter."))
@@ -245,10 +244,15 @@ FILTER_PAGES = {"filters": OwnPage("filters/", filters_page, "GET HEAD POST")}
 # The filters of the inbox, as its address names them.
 
 MAX_QUERY_LENGTH = 200
-FILTERS_KEPT = (
-    *("access", "assigned", "attention", "bookmarked", "failed", "kind", "label", "memory"),
-    *("paused", "provider", "state", "unread", "unreviewed", WHEN),
-)
+FLAGS = ("attention", "bookmarked", "failed", "paused", "unread", "unreviewed")
+CHOSEN = {
+    "access": FILTERS,
+    "kind": ("person", "group"),
+    "memory": ("on", "off"),
+    "provider": Provider.values,
+    "state": STATES,
+}
+FILTERS_KEPT = (*sorted((*FLAGS, *CHOSEN, "assigned", "label")), WHEN)
 STATE_NAMES = (
     ("", gettext_lazy("All but snoozed")),
     (OPEN, pgettext_lazy("conversations", "Open")),
@@ -274,22 +278,16 @@ ACCESSES = tuple(
 def wanted_of(parameters: QueryDict) -> Wanted:
     """Read the filters from the query string, and ignore invalid ones."""
     query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
+    given: dict[str, Any] = {name: parameters.get(name) == "1" for name in FLAGS}
+    for name, known in CHOSEN.items():
+        value = parameters.get(name, "")
+        given[name] = value if value in known else ""
     return Wanted(
         query=query,
-        unread=parameters.get("unread") == "1",
-        bookmarked=parameters.get("bookmarked") == "1",
-        failed=parameters.get("failed") == "1",
-        unreviewed=parameters.get("unreviewed") == "1",
-        paused=parameters.get("paused") == "1",
         assigned=_assigned(parameters.get("assigned", "")),
         label=number_of(parameters.get("label", "")),
-        provider=_one_of(parameters.get("provider", ""), Provider.values),
-        kind=_one_of(parameters.get("kind", ""), ("person", "group")),
-        access=_one_of(parameters.get("access", ""), FILTERS),
-        memory=_one_of(parameters.get("memory", ""), ("on", "off")),
-        state=_one_of(parameters.get("state", ""), STATES),
-        attention=parameters.get("attention") == "1",
         active=_span(parameters.get(WHEN, "")),
+        **given,
     )
 
 
@@ -317,10 +315,6 @@ def _assigned(who: str) -> str:
         return who
     number = number_of(who)
     return "" if number is None else str(number)
-
-
-def _one_of(value: str, known: Any) -> str:
-    return value if value in known else ""
 
 
 def number_of(value: str) -> int | None:

@@ -130,14 +130,6 @@ MAX_HITS = 400
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A staff member as an option of a form."""
-
-    pk: int
-    name: str
-
-
-@dataclass(frozen=True)
 class Hit:
     """A message that was found."""
 
@@ -185,15 +177,15 @@ def _is_narrowed(wanted: Wanted) -> bool:
     return bool(replace(wanted, query="", state="", attention=False, assigned=assigned))
 
 
-def staff_choices(*, also: int | None = None) -> list[Choice]:
-    """Return the staff members to whom a conversation can be assigned.
+def staff_choices(*, also: int | None = None) -> list[dict[str, Any]]:
+    """Return key and name of the staff members to whom a conversation can be assigned.
 
     ``also`` is the current assignee, whose account may be inactive by now; without this option a
     form would show another person, or nobody.
     """
     can_log_in = Q(is_active=True, is_staff=True)
     found = User.objects.filter(can_log_in | Q(pk=also)).order_by("username")
-    return [Choice(each.pk, _choice_name(each)) for each in found]
+    return [{"pk": each.pk, "name": _choice_name(each)} for each in found]
 
 
 def _choice_name(user: User) -> str:
@@ -329,7 +321,3 @@ class ReviewRequest:
 
 
 Do = Callable[[ReviewRequest], str]
-
-
-def is_key(value: str) -> bool:
-    return value.isascii() and value.isdigit() and len(value) < 10

@@ -18,15 +18,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
-from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import (
+    READ_MESSAGES,
     InboxPaginator,
     Row,
     Wanted,
     chats_wanted,
-    inbox_pages,
     inbox_rows,
     unread_counts,
 )
@@ -35,29 +34,7 @@ from sessions_app.inbox.move_markers import attention_count
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.limits import Standing
-from sessions_app.models.messages import Role
-from sessions_app.presentation.links import conversation_address, made_stamp
-from sessions_app.presentation.message_kinds import TICKS, Kind, Tick, kind_of
-
-READ_MESSAGES = "sessions_app.view_message"
-SHORT = 160
-
-
-@dataclass(frozen=True)
-class Line:
-    """A row as it is displayed; ``short`` is the beginning of the last message."""
-
-    row: Row
-    address: str
-    name: str
-    short: str
-    kind: Kind | None
-    tick: Tick | None
-    ours: bool
-
-    @property
-    def unread(self) -> str:
-        return "99+" if self.row.unread > 99 else str(self.row.unread or "")
+from sessions_app.presentation.links import made_stamp
 
 
 @dataclass(frozen=True)
@@ -84,14 +61,14 @@ class Listing:
     made: str
     wanted: Wanted
     page: Page[Chat]
-    lines: Sequence[Line]
+    rows: Sequence[Row]
     reads: bool
     attention: int
     tabs: Sequence[Tab]
 
     @property
     def figures(self) -> Figures:
-        unread = [line.row.unread for line in self.lines if line.row.unread]
+        unread = [row.unread for row in self.rows if row.unread]
         return Figures(len(unread), sum(unread), self.attention)
 
     @property
@@ -100,7 +77,7 @@ class Listing:
         paginator = self.page.paginator
         total = (self.page.number, paginator.count, self.attention)
         counts = [tab.count for tab in self.tabs]
-        shown = repr((total, counts, [_version_of(line) for line in self.lines]))
+        shown = repr((total, counts, [_version_of(row) for row in self.rows]))
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
@@ -121,7 +98,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     wanted = wanted_of(parameters)
     pages, page = _page_of(request, parameters, wanted)
     reads = user.has_perm(READ_MESSAGES)
-    lines = [_line(row, reads=reads) for row in inbox_rows(list(page.object_list), user)]
+    rows = inbox_rows(list(page.object_list), user)
     attention = attention_shown(request)
 
     def count(part: Wanted) -> int:
@@ -136,7 +113,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
 
-    return Listing(made, wanted, page, lines, reads, attention, tabs_of(wanted, count))
+    return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count))
 
 
 def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
@@ -151,7 +128,7 @@ def _page_of(
     request: HttpRequest, parameters: QueryDict, wanted: Wanted
 ) -> tuple[InboxPaginator, Page[Chat]]:
     number = number_of(parameters.get("p", "")) or 1
-    pages = inbox_pages(chats_listed(request, wanted), number)
+    pages = InboxPaginator(chats_listed(request, wanted), number)
     return pages, pages.get_page(parameters.get("p"))
 
 
@@ -171,27 +148,17 @@ def list_context(
     return {
         "made": listing.made,
         "page": page,
-        "lines": listing.lines,
+        "rows": listing.rows,
         "listing": listing,
         "states": states_of(parameters, listing.wanted),
         "wanted": listing.wanted,
         "reads": listing.reads,
         "reviews": request.user.has_perm("sessions_app.review_chat"),
         "actions": actions,
-        "newer": _moved(parameters, p=page.number - 1) if page.has_previous() else "",
-        "older": _moved(parameters, p=page.number + 1) if page.has_next() else "",
-        "csv": _moved(parameters, **{CSV: 1}),
+        "parameters": parameters,
         "is_empty": not (page.object_list or listing.wanted),
         "inbox": inbox,
     }
-
-
-def _moved(given: QueryDict, **others: int) -> str:
-    parameters = given.copy()
-    parameters.pop("p", None)
-    for name, value in others.items():
-        parameters[name] = str(value)
-    return f"?{parameters.urlencode()}"
 
 
 def attention_shown(request: HttpRequest) -> int:
@@ -203,26 +170,13 @@ def attention_shown(request: HttpRequest) -> int:
     return number
 
 
-def _line(row: Row, *, reads: bool) -> Line:
-    last = row.last if reads else None
-    return Line(
-        row=row,
-        address=conversation_address(row.chat.pk),
-        name=row.chat.shown_name,
-        short=last.content[:SHORT] if last else "",
-        kind=kind_of(last.kind) if last else None,
-        tick=TICKS.get(last.delivery_status) if last else None,
-        ours=last is not None and last.role == Role.ASSISTANT,
-    )
-
-
-def _version_of(line: Line) -> tuple[Any, ...]:
+def _version_of(row: Row) -> tuple[Any, ...]:
     """Return all values of a row that the page displays or posts."""
-    row, chat, last = line.row, line.row.chat, line.row.last
+    chat, last = row.chat, row.last
     return (
-        (chat.pk, line.name, chat.whatsapp_chat, chat.is_group, chat.memory_enabled),
+        (chat.pk, chat.shown_name, chat.whatsapp_chat, chat.is_group, chat.memory_enabled),
         chat.activity.last_at,
-        (last.pk, last.kind, last.delivery_status, last.revoked_at, line.short) if last else None,
+        (last.pk, last.kind, last.delivery_status, last.revoked_at, row.short) if last else None,
         (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
         (row.paused, row.standing, row.opted_out, row.snoozed_until),
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,

@@ -20,7 +20,8 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_requi
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
-from sessions_app.inbox.inbox import Do, ReviewRequest, chosen_chats, is_key, snooze
+from sessions_app.inbox.filters_page import number_of
+from sessions_app.inbox.inbox import Do, ReviewRequest, chosen_chats, snooze
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.inbox.notes import NoteForm
 from sessions_app.models import Chat, Label, Message, Note
@@ -180,7 +181,7 @@ def _assignee(review: ReviewRequest) -> User | None:
         return None
     if who == "me":
         return review.user
-    found = User.objects.filter(pk=who).first() if is_key(who) else None
+    found = User.objects.filter(pk=number_of(who)).first()
     if found is None:
         raise ReviewError(_("Say who is to look after it."))
     return found
@@ -188,7 +189,7 @@ def _assignee(review: ReviewRequest) -> User | None:
 
 def _label_of(review: ReviewRequest) -> Label:
     key = review.value or review.request.POST.get("label", "")
-    found = Label.objects.filter(pk=key).first() if is_key(key) else None
+    found = Label.objects.filter(pk=number_of(key)).first()
     if found is None:
         raise ReviewError(_("There is no such label, or not any more."))
     return found

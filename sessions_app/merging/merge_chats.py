@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from cards_app.services import cards_move
 from memories_app.models import SourceDocument
 from memories_app.store.same_files import facts_shared, memories_move
+from memoryproject.foundation.admin_kit.stamped_form import digest_of
 from memoryproject.foundation.audit.audit_events import (
     Actor,
     Event,
@@ -39,7 +40,7 @@ from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbox.facade import later_assignment, review_move
 from sessions_app.limits.facade import access_join, access_merge, usage_merge
 from sessions_app.merging.merge_record import record_begin, record_end
-from sessions_app.merging.portion import COUNTED, ContactSide, side_read, stamp_seen
+from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (
     Chat,
     ChatAccess,
@@ -193,7 +194,7 @@ class MergePreview:
     @property
     def seen(self) -> str:
         """Return the stamp of this preview."""
-        return stamp_seen(self.kept.stamp_values(), self.gone.stamp_values())
+        return digest_of((self.kept.stamp_values(), self.gone.stamp_values()))
 
 
 def merge_preview(one: Chat, other: Chat, *, chat_memory: ChatMemoryService) -> MergePreview:

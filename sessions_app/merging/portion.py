@@ -8,7 +8,7 @@ which side it came; without one it stays.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,7 +17,6 @@ from django.db.models import Count, Q, QuerySet
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryStatus, SourceDocument
-from memoryproject.foundation.admin_kit.stamped_form import digest_of
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbox.facade import later_assignment
 from sessions_app.models import (
@@ -90,13 +89,8 @@ def portion_of(
     own = documents.filter(Q(pk__in=rows.get("documents", ())) | Q(source_message_id__in=messages))
     files = set(own.values_list("pk", flat=True))
     learned = Q(pk__in=rows.get("memories", ())) | Q(source_message_id__in=messages)
-    return Portion(
-        addresses=addresses,
-        sessions=whole,
-        taken_from=taken_from,
-        taken=taken,
-        left_in=left_in,
-        left=left,
+    return replace(
+        portion,
         turns=_turns(chat, rows.get("turns", ())),
         memories=set(memories.filter(learned | Q(document__in=files)).values_list("pk", flat=True)),
         documents=files,
@@ -106,12 +100,6 @@ def portion_of(
             ).values_list("pk", flat=True)
         ),
     )
-
-
-def memories_in_force(portion: Portion) -> int:
-    """Return how many of the memories that go are listed for staff."""
-    rows = Memory.objects.filter(pk__in=portion.memories)
-    return rows.exclude(status=MemoryStatus.SUPERSEDED).count()
 
 
 def _sessions(
@@ -223,8 +211,3 @@ def side_read(chat: Chat, *, chat_memory: ChatMemoryService) -> ContactSide:
         pause=ChatPause.objects.filter(chat=key).first(),
         access=ChatAccess.objects.filter(chat=key).first(),
     )
-
-
-def stamp_seen(*seen: object) -> str:
-    """Return a digest of what a page showed, to find out whether it changed since."""
-    return digest_of(seen)

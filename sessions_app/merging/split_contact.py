@@ -14,7 +14,9 @@ from django.utils.translation import gettext as _
 
 from cards_app.models import MemoryCard
 from memories_app.documents.document_store import shown_name
+from memories_app.models import Memory, MemoryStatus
 from memories_app.store.same_files import SameFile, memories_give, same_files_restore
+from memoryproject.foundation.admin_kit.stamped_form import digest_of
 from memoryproject.foundation.audit.audit_events import (
     Actor,
     Event,
@@ -30,7 +32,7 @@ from sessions_app.merging.merge_chats import (
     contacts_hold,
 )
 from sessions_app.merging.merge_record import chat_bring_back, sides_restore
-from sessions_app.merging.portion import Portion, memories_in_force, portion_of, stamp_seen
+from sessions_app.merging.portion import Portion, portion_of
 from sessions_app.models import (
     Bookmark,
     Chat,
@@ -96,13 +98,14 @@ class SplitPreview:
     def seen(self) -> str:
         """Return the stamp of this preview."""
         portion = self.portion
-        return stamp_seen(
+        seen = (
             str(self.chat.pk),
             [(link.pk, link.address) for link in (*portion.addresses, *self.staying)],
             [sorted(map(str, keys)) for keys in (portion.sessions, portion.divided)],
             [self.messages, sorted(map(str, portion.memories))],
             [len(keys) for keys in (portion.documents, portion.notes, portion.turns)],
         )
+        return digest_of(seen)
 
 
 def split_preview(chat: Chat, keys: Collection[int]) -> SplitPreview:
@@ -181,13 +184,14 @@ def _preview(
     if not staying:
         raise MergeError(_("One address must stay with the contact."))
     portion = portion_of(chat, chosen, record)
+    listed = Memory.objects.filter(pk__in=portion.memories)
     return SplitPreview(
         chat=chat,
         portion=portion,
         staying=staying,
         record=record,
         messages=portion.messages().count(),
-        memories=memories_in_force(portion),
+        memories=listed.exclude(status=MemoryStatus.SUPERSEDED).count(),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -95,6 +95,9 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         """Return what the list's templates need besides Django's context."""
         return {}
 
+    def complete_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
+        """Give the rows of a page what is read for all of them at once; a hook."""
+
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
@@ -146,6 +149,7 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
                     elif not self.multi_page:
                         # A page as long as all that is counted: Django would read the whole table.
                         self.result_list = self.queryset[: self.list_per_page]
+                self.model_admin.complete_rows(request, self.result_list)
 
         return FoundOnce
 
@@ -217,6 +221,8 @@ class ReadOnlyAdmin(StaffAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         """Return what the row's page shows, except what can be edited there."""
+        if obj is None and "add" in self.allowed:
+            return ()
         declared = flatten_fieldsets(self.fieldsets or ()) or flatten(self.fields or ())
         shown = [str(name) for name in declared if name not in self.editable]
         return shown or super().get_readonly_fields(request, obj)

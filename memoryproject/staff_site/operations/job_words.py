@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -147,26 +147,15 @@ HTTP = re.compile(r"HTTP (\d{3})")
 WINDOW = "(#131047)"
 
 
-@dataclass(frozen=True)
-class DeadTurn:
-    """An undelivered reply, of a kind of TURN_KINDS. ``held``: a worker has it at this moment."""
-
-    turn: Turn
-    kind: str
-    reason: str
-    held: bool
-
-
-def turns_of(kind: str, *, now: datetime | None = None) -> QuerySet[Turn]:
+def turns_of(kind: str) -> QuerySet[Turn]:
     """Return the turns of a kind, newest first; those of all kinds for an empty one."""
-    now = now or timezone.now()
     if kind == STUCK:
-        which = _stuck(now)
+        which = _stuck(timezone.now())
     elif kind:
         which = Q(state=kind)
     else:
         # By their keys: this way each half uses its own index.
-        stuck = Turn.objects.filter(_stuck(now)).order_by().values_list("pk", flat=True)
+        stuck = Turn.objects.filter(_stuck(timezone.now())).order_by().values_list("pk", flat=True)
         which = Q(state__in=ENDED) | Q(pk__in=list(stuck[:MAX_COUNTED]))
     found = Turn.objects.filter(which).select_related("chat").order_by("-id")
     return found.defer("unstored_text", "unstored_reply")
@@ -180,25 +169,28 @@ def _stuck(now: datetime) -> Q:
     return waits & Q(created_at__lt=old) & put_off
 
 
-def counts(*, now: datetime | None = None) -> dict[str, int]:
+def counts() -> dict[str, int]:
     """Return the number of turns of each kind, up to MAX_COUNTED."""
-    now = now or timezone.now()
-    return {kind: turns_of(kind, now=now)[:MAX_COUNTED].count() for kind in TURN_KINDS}
+    return {kind: turns_of(kind)[:MAX_COUNTED].count() for kind in TURN_KINDS}
 
 
-def dead_turn(turn: Turn, *, now: datetime | None = None) -> DeadTurn:
-    now = now or timezone.now()
+def dead_turn(turn: Turn) -> dict[str, Any]:
+    """Return an undelivered reply with its kind of TURN_KINDS, and whether a worker has it now."""
     ended = turn.state in ENDED
-    held = not ended and turn.is_held(now)
-    return DeadTurn(turn, turn.state if ended else STUCK, reason_of(turn), held)
+    return {
+        "turn": turn,
+        "kind": turn.state if ended else STUCK,
+        "reason": reason_of(turn),
+        "held": not ended and turn.is_held(timezone.now()),
+    }
 
 
-def by_chat(turns: list[DeadTurn]) -> list[tuple[Chat, list[DeadTurn]]]:
+def by_chat(turns: list[dict[str, Any]]) -> list[tuple[Chat, list[dict[str, Any]]]]:
     """Group one page's turns by chat. The chat of the newest turn comes first."""
-    found: dict[UUID, list[DeadTurn]] = {}
+    found: dict[UUID, list[dict[str, Any]]] = {}
     for each in turns:
-        found.setdefault(each.turn.chat_id, []).append(each)
-    return [(group[0].turn.chat, group) for group in found.values()]
+        found.setdefault(each["turn"].chat_id, []).append(each)
+    return [(group[0]["turn"].chat, group) for group in found.values()]
 
 
 REASONS = {

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLateError
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from django import forms
@@ -48,8 +48,6 @@ TEXT = (
     "זו הודעת בדיקה של העוזר שלך בוואטסאפ. היא הגיעה, כלומר השליחה עובדת."
 )
 
-Answered = TypeVar("Answered")
-
 
 @dataclass(frozen=True)
 class ProviderState:
@@ -78,7 +76,7 @@ class Result:
 
     ok: bool
     message: str
-    took: float
+    took: float = 0.0
     words: str = ""
     todo: str = ""
     facts: dict[str, str] = field(default_factory=dict)
@@ -101,61 +99,45 @@ def number_read(text: str) -> str | None:
     return digits if NUMBER.fullmatch(digits) else None
 
 
-def message_send(provider: str, number: str) -> Result:
-    """Send the test text through the real client. Nothing of it is stored."""
-    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
-    to = Recipient(f"{number}@c.us", phone=number)
+def provider_call(provider: str, number: str) -> Result:
+    """Send the test text to this number through the real client, and store nothing of it.
 
-    def ended(sent: SendResult) -> Result:
-        message = _("The provider took the message. Look at the phone: it should be there soon.")
-        return Result(True, message, 0.0, words=sent.provider_message_id)
-
-    callback = str(uuid.uuid4())
-    return _call_provider(
-        provider,
-        lambda: client.send_text(to=to, text=TEXT, callback_id=callback),
-        ended,
-        sends=True,
-    )
-
-
-def credentials_check(provider: str) -> Result:
-    """Query the provider about our account."""
-
-    def ended(found: Account) -> Result:
-        if found.ready:
-            return Result(True, _("The credentials are good."), 0.0, facts=found.facts)
-        advice = advice_for_state(found.state)
-        return Result(False, str(advice.what), 0.0, found.state, str(advice.todo), found.facts)
-
-    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
-    return _call_provider(provider, client.account, ended, sends=False)
-
-
-def _call_provider(
-    provider: str, ask: Callable[[], Answered], ended: Callable[[Answered], Result], *, sends: bool
-) -> Result:
-    """Run ``ask`` and return its result with the time it took; errors as text without secrets.
-
-    Only ``ask`` runs in another thread: texts must be in the language of this thread.
+    Without a number it queries the provider about our account. Errors are returned as text without
+    secrets. Only the call runs in another thread: texts must be in the language of this thread.
     """
+    client = PROVIDERS[provider].connect(timeout=QUIET_SECONDS)
+
+    def send() -> SendResult:
+        to = Recipient(f"{number}@c.us", phone=number)
+        return client.send_text(to=to, text=TEXT, callback_id=str(uuid.uuid4()))
+
+    call: Callable[[], SendResult | Account] = send if number else client.account
     started = time.monotonic()
-    future = _test_threads().submit(ask)
+    future = _test_threads().submit(call)
     try:
-        result = ended(future.result(timeout=MAX_SECONDS))
+        result = _result_of(future.result(timeout=MAX_SECONDS))
     except SendError as error:
-        words = _without_credentials(error)
-        result = _failed(advice_for(provider, error, sends=sends), words)
+        advice = advice_for(provider, error, sends=bool(number))
+        result = _failed(advice, _without_credentials(error))
     except TooLateError:
         # One that waits for a thread isn't to begin any more.
         future.cancel()
         unknown = SendError(ErrorText("send_timeout"), outcome_unknown=True)
-        result = _failed(advice_for(provider, unknown, sends=sends), "")
+        result = _failed(advice_for(provider, unknown, sends=bool(number)), "")
     return replace(result, took=time.monotonic() - started)
 
 
+def _result_of(answer: SendResult | Account) -> Result:
+    if isinstance(answer, SendResult):
+        message = _("The provider took the message. Look at the phone: it should be there soon.")
+        return Result(True, message, words=answer.provider_message_id)
+    if answer.ready:
+        return Result(True, _("The credentials are good."), facts=answer.facts)
+    return replace(_failed(advice_for_state(answer.state), answer.state), facts=answer.facts)
+
+
 def _failed(advice: Advice, words: str) -> Result:
-    return Result(False, str(advice.what), 0.0, words, str(advice.todo))
+    return Result(False, str(advice.what), words=words, todo=str(advice.todo))
 
 
 def _without_credentials(error: SendError) -> str:
@@ -278,10 +260,10 @@ def _refusal(once: str) -> str:
 
 def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
     """Run the test. It is recorded before anything is sent, without the number."""
-    provider = data["provider"]
+    provider, number = data["provider"], data["number"]
     action = "provider.test" if sends else "provider.check"
     staff_record(request, action, "provider", provider)
-    return message_send(provider, data["number"]) if sends else credentials_check(provider)
+    return provider_call(provider, number)
 
 
 # Shared by the operations pages: their permission and their frame.

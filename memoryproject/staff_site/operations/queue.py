@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Count
@@ -14,7 +15,7 @@ from django_q.signing import SignedPackage
 from django_q.status import Stat
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.staff_site.operations.job_words import OPEN, Fault, fault_of, kind_of
+from memoryproject.staff_site.operations.job_words import OPEN, fault_of, kind_of
 from memoryproject.staff_site.server_state import (
     LATE,
     BrokerGoneError,
@@ -53,25 +54,14 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Cluster:
-    """A group of worker processes, from its last heartbeat.
-
-    ``status``: its state, in words. ``working``: it takes jobs.
-    """
-
-    stat: Stat
-    status: str
-    working: bool
-
-
-@dataclass(frozen=True)
 class QueueState:
     """The state of the queue.
 
     ``depth``: the number of waiting jobs, None if the broker can't be reached. ``waiting`` and
     ``running`` are by kind, and empty with Redis, which doesn't report them; ``unpacked``: the
     number of waiting jobs that were read. ``answering``: the programs that
-    answer. ``stalled``: one of the two programs doesn't run.
+    answer. ``clusters``: the groups of worker processes, each with its state in words, and whether
+    it takes jobs. ``stalled``: one of the two programs doesn't run.
     """
 
     depth: int | None
@@ -81,29 +71,31 @@ class QueueState:
     unpacked: int
     oldest: datetime | None
     answering: list[Heartbeat]
-    clusters: list[Cluster]
+    clusters: list[tuple[Stat, str, bool]]
     finished: list[Kind]
 
     @property
     def stalled(self) -> bool:
-        return not self.answering or not any(cluster.working for cluster in self.clusters)
+        return not self.answering or not any(working for _stat, _state, working in self.clusters)
 
 
-def queue_state(*, now: datetime | None = None) -> QueueState:
+def queue_state() -> QueueState:
     """Return the queue's state.
 
     Never raises and never waits long: if the broker can't be reached, ``depth`` is None.
     """
-    now = now or timezone.now()
+    now = timezone.now()
     try:
         depth: int | None = queue_depth()
-        working = [_cluster(stat) for stat in clusters()]
+        there = sorted(clusters(), key=lambda stat: stat.host)
     except BrokerGoneError:
-        depth, working = None, []
-    waiting: list[tuple[str, datetime]] = []
-    running: list[tuple[str, datetime]] = []
-    if not is_redis():
-        waiting, running = _waiting(now), _running(now)
+        depth, there = None, []
+    jobs = OrmQ.objects.none() if is_redis() else OrmQ.objects.order_by("id")
+    # A job's lock is the time at which it was enqueued, until a worker takes it: then it is the
+    # time until which nobody else may.
+    queued, taken = jobs.filter(lock__lte=now), jobs.filter(lock__gt=now)
+    waiting = [_unpacked(row.payload, row.lock or now) for row in queued[:MAX_UNPACKED]]
+    running = [_unpacked(row.payload, now) for row in taken[:MAX_UNPACKED]]
     return QueueState(
         depth=depth,
         is_redis=is_redis(),
@@ -112,24 +104,12 @@ def queue_state(*, now: datetime | None = None) -> QueueState:
         unpacked=len(waiting),
         oldest=min((since for _kind, since in waiting), default=None),
         answering=heartbeats(now),
-        clusters=sorted(working, key=lambda each: each.stat.host),
+        clusters=[
+            (stat, str(WORKER_STATES.get(state_of(stat), state_of(stat))), takes_jobs(stat))
+            for stat in there
+        ],
         finished=_finished(),
     )
-
-
-def _waiting(now: datetime) -> list[tuple[str, datetime]]:
-    """Return the waiting jobs.
-
-    In the database a job's ``lock`` is the time at which it was enqueued, until a worker takes it.
-    """
-    rows = OrmQ.objects.filter(lock__lte=now).order_by("id")[:MAX_UNPACKED]
-    return [_unpacked(row.payload, row.lock or now) for row in rows]
-
-
-def _running(now: datetime) -> list[tuple[str, datetime]]:
-    """Return the running jobs. Their ``lock`` is the time until which nobody else may take them."""
-    rows = OrmQ.objects.filter(lock__gt=now).order_by("id")[:MAX_UNPACKED]
-    return [_unpacked(row.payload, now) for row in rows]
 
 
 def _unpacked(payload: str, since: datetime) -> tuple[str, datetime]:
@@ -165,58 +145,35 @@ def _finished() -> list[Kind]:
     return [Kind(kind_of(name), count, newest[name]) for name, count in counted if name in newest]
 
 
-def _cluster(stat: Stat) -> Cluster:
-    state = state_of(stat)
-    return Cluster(stat, str(WORKER_STATES.get(state, state)), takes_jobs(stat))
-
-
 # Scheduled jobs: what each schedule does, when it ran, and whether it is late.
 
 
-@dataclass(frozen=True)
-class ScheduleRow:
-    """A schedule. ``job``: the record of its last one, if kept; ``fault``: how that failed."""
-
-    schedule: Schedule
-    does: str
-    every: str
-    job: Task | None
-    fault: Fault | None
-    late: bool
-
-
-@dataclass(frozen=True)
-class Schedules:
-    """All schedules. ``missing``: names of planned schedules that aren't installed."""
-
-    rows: list[ScheduleRow]
-    missing: list[str]
-
-
-def schedules_shown(*, now: datetime | None = None) -> Schedules:
-    now = now or timezone.now()
+def schedules_shown() -> dict[str, Any]:
+    """Return all schedules, and the names of planned ones that aren't installed."""
+    now = timezone.now()
     found = list(Schedule.objects.order_by("name", "id"))
     wanted = [schedule.task for schedule in found if schedule.task]
     tasks = Task.objects.filter(pk__in=wanted).defer("args", "kwargs")
     jobs = {task.id: task for task in tasks}
     names = {schedule.name for schedule in found}
-    return Schedules(
-        rows=[_row(schedule, jobs.get(schedule.task), now) for schedule in found],
-        missing=[planned.name for planned in PLANNED if planned.name not in names],
-    )
+    return {
+        "rows": [_row(schedule, jobs.get(schedule.task), now) for schedule in found],
+        "missing": [planned.name for planned in PLANNED if planned.name not in names],
+    }
 
 
-def _row(schedule: Schedule, job: Task | None, now: datetime) -> ScheduleRow:
+def _row(schedule: Schedule, job: Task | None, now: datetime) -> dict[str, Any]:
+    """Return a schedule with the record of its last job, if kept, and how that failed."""
     due = schedule.next_run if schedule.repeats != 0 else None
-    return ScheduleRow(
-        schedule=schedule,
-        does=kind_of(schedule.func),
-        every=_every(schedule),
+    return {
+        "schedule": schedule,
+        "does": kind_of(schedule.func),
+        "every": _every(schedule),
         # Records are kept of the last few hundred successful jobs only.
-        job=job,
-        fault=fault_of(job.result) if job and not job.success else None,
-        late=due is not None and now - due > LATE,
-    )
+        "job": job,
+        "fault": fault_of(job.result) if job and not job.success else None,
+        "late": due is not None and now - due > LATE,
+    }
 
 
 def _every(schedule: Schedule) -> str:

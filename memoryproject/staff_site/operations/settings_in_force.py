@@ -52,31 +52,26 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Group:
-    title: str
-    settings: list[Setting]
-
-
-@dataclass(frozen=True)
 class SettingsInForce:
-    """All settings. ``general`` are the problems that name no setting."""
+    """All settings, by the titles of their groups.
 
-    groups: list[Group]
+    ``general`` are the problems that name no setting.
+    """
+
+    groups: list[tuple[str, list[Setting]]]
     general: list[Problem]
 
     @property
     def count(self) -> int:
         """Return the number of distinct problems."""
-        beside = {each for group in self.groups for one in group.settings for each in one.problems}
+        beside = {each for _title, group in self.groups for one in group for each in one.problems}
         return len(beside) + len(self.general)
 
 
 def settings_in_force() -> SettingsInForce:
     """Return the settings as this process uses them."""
     problems = problems_found()
-    groups = [
-        Group(str(title), [_setting(name, problems) for name in rows]) for title, rows in GROUPS
-    ]
+    groups = [(str(title), [_setting(name, problems) for name in rows]) for title, rows in GROUPS]
     general = [each for each in problems if not _names_in(each) & set(OWN_SETTINGS)]
     return SettingsInForce(groups, general)
 

@@ -69,7 +69,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "queue": queue_state(),
         "without_vector": texts_waiting(),
         "failed": Failure.objects.count(),
-        "late": [row for row in schedules.rows if row.late],
+        "late": [row for row in schedules["rows"] if row["late"]],
         "schedules": schedules,
         "dead": counts(),
         "unprocessed": unprocessed_count(),
