@@ -117,9 +117,9 @@ def answers(content: Any = ANSWER, finish: str | None = "stop", **message: Any) 
     return lambda body, number: Reply(completion(content, finish, **message))
 
 
-def sends(body: Any, status: int = 200, **headers: str) -> Quirk:
+def sends(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> Quirk:
     """The same response to each request."""
-    return lambda _body, number: Reply(body, status, headers)
+    return lambda _body, number: Reply(body, status, headers or {})
 
 
 def at_first(times: int, first: Reply) -> Quirk:

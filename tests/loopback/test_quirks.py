@@ -192,7 +192,7 @@ ROWS = {
     ),
     # Streams.
     "a stream although none was wanted": Row(
-        sends(STREAM, **{"Content-Type": "text/event-stream"})
+        sends(STREAM, headers={"Content-Type": "text/event-stream"})
     ),
     "a stream without its type": Row(sends(STREAM)),
     "streams only": refused(
@@ -273,7 +273,7 @@ ROWS = {
     "half a character": Row(answers("We open \ud83dat 9.")),
     "control characters": Row(answers("We open\x00 at\x07 9.")),
     "a byte order mark": Row(sends(b"\xef\xbb\xbf" + json.dumps(completion()).encode())),
-    "text/plain": Row(sends(completion(), **{"Content-Type": "text/plain"})),
+    "text/plain": Row(sends(completion(), headers={"Content-Type": "text/plain"})),
     "no counts, no id, no model": Row(
         sends({"choices": [{"message": {"role": "assistant", "content": ANSWER}}]})
     ),
@@ -369,7 +369,7 @@ ROWS = {
         answers("", "tool_calls", tool_calls=[{"id": "c"}]), "empty answer", 4
     ),
     "a page": fails(
-        sends(b"<html><body>Welcome to LiteLLM</body></html>", **{"Content-Type": "text/html"}),
+        sends(b"<html><body>Welcome to LiteLLM</body></html>", headers={"Content-Type": "text/html"}),
         "Welcome to LiteLLM",
         4,
     ),
@@ -382,7 +382,7 @@ ROWS = {
         at_first(1, Reply(error("slow down"), 429, {"retry-after-ms": "1500"})), calls=(2, 1)
     ),
     "429 for an hour": fails(
-        sends(error("Rate limit reached for the day"), 429, **{"Retry-After": "3600"}),
+        sends(error("Rate limit reached for the day"), 429, headers={"Retry-After": "3600"}),
         "Rate limit reached for the day",
     ),
     "429, no credit": fails(
