@@ -228,15 +228,9 @@ def similar_memories_find(memory: Memory, *, most: int = 5) -> list[SimilarMemor
         others.filter(likeness__overlap=memory.likeness).values_list("pk", flat=True)[:LOOKED_AT]
     )
     if own is not None and model is not None:
-        keys += _nearest(others, model, list(own))
+        keys += nearest_keys(scope=others, model=model.model_id, vector=list(own), limit=LOOKED_AT)
     vectors = dict(rows.filter(memory__in=any_of(keys)).values_list("memory_id", "vector"))
     return _ranked(memory, others, keys, own, vectors)[:most]
-
-
-def _nearest(others: QuerySet[Memory], model: EmbeddingModel, own: Sequence[float]) -> list[UUID]:
-    return nearest_keys(
-        scope=others, model=model.model_id, queries=[own], limit=LOOKED_AT, sure=False
-    )
 
 
 def _ranked(
