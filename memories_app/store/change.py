@@ -30,9 +30,14 @@ from memories_app.facts.validation import (
     visibility_problems,
 )
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.duplicate_lookup import KnownFacts
-from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
+from memories_app.store.memory_fields import (
+    content_set,
+    memory_audit,
+    revisions_add,
+    scopes_lock,
+    terms_set,
+)
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered

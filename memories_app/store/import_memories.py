@@ -19,8 +19,7 @@ from memories_app.models import (
     MemorySource,
     MemoryStatus,
 )
-from memories_app.store.deduplicate import memories_audit
-from memories_app.store.memory_fields import memory_row, memory_terms, scopes_lock
+from memories_app.store.memory_fields import memories_audit, memory_row, memory_terms, scopes_lock
 from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor

@@ -10,7 +10,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from memories_app.store.remember import NewMemory, memories_remember
+from memories_app.facts.validation import NewMemory
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.network.poster import Posted
