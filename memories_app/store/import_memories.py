@@ -69,12 +69,7 @@ class MemoryImport:
 
     def finish(self) -> None:
         """Finish the import. Call it after the last part."""
-        there = set(
-            Memory.objects.filter(pk__in=set(self._links.values())).values_list("pk", flat=True)
-        )
-        for memory_id, newer in self._links.items():
-            if newer in there:
-                Memory.objects.filter(pk=memory_id).update(superseded_by=newer)
+        self._link()
         self._links.clear()
 
     def _embed(self, records: Sequence[Record]) -> None:
