@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
@@ -19,6 +18,7 @@ from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.facts.validity import Validity, validity_of
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
+from memoryproject.foundation.leases import names_lock
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import (
     MEMORY_CHANGED,
@@ -111,18 +111,9 @@ def terms_set(memory: Memory) -> None:
 def scopes_lock(scopes: Iterable[str]) -> None:
     """Wait for and take the locks of these scopes; held until the transaction ends.
 
-    The locks are always taken in one order, so that no deadlock occurs. Take them after the
-    locks of chats, sessions and turns, and before any row of a memory.
+    Take them after the locks of chats, sessions and turns, and before any row of a memory.
     """
-    keys = sorted({_key(scope) for scope in scopes})
-    with connection.cursor() as cursor:
-        for key in keys:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
-
-
-def _key(scope: str) -> int:
-    digest = hashlib.blake2b(f"memories {scope}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+    names_lock(f"memories {scope}" for scope in scopes)
 
 
 # The record of changes: audit events, revisions, and events for integrators.

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
-from django.db import models
+from django.db import Error, connection, models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -217,3 +219,35 @@ def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) ->
     if failed is not None:
         raise failed
     return swept
+
+
+# Locks of the database by name or number.
+
+
+@contextmanager
+def advisory_lock(key: int, busy: Exception) -> Iterator[None]:
+    """Hold a lock until the block ends. Raises ``busy`` if another process holds it.
+
+    The database releases it when the process dies.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        if not cursor.fetchone()[0]:
+            raise busy
+    try:
+        yield
+    finally:
+        # A lost connection has released its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+
+
+def names_lock(names: Iterable[str]) -> None:
+    """Wait for and take the locks of these names; held until the transaction ends.
+
+    They are always taken in one order, so that no deadlock occurs.
+    """
+    digests = {hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
+    with connection.cursor() as cursor:
+        for key in sorted(int.from_bytes(each, "big", signed=True) for each in digests):
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])

@@ -1,6 +1,6 @@
 """Public face of recall: what other packages may use."""
 
-from sessions_app.recall.recall import (
+from sessions_app.recall.hits import (
     CLIENT_NAME,
     CLIENTS_MEMORY,
     MAX_NEIGHBOUR_LENGTH,
@@ -16,8 +16,8 @@ from sessions_app.recall.recall import (
     Viewer,
     hit_record,
     name_in_label,
-    recall,
 )
+from sessions_app.recall.recall import recall
 from sessions_app.recall.staff_search import (
     MAX_UNINDEXED_ROWS,
     RECENT,

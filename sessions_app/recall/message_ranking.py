@@ -56,7 +56,7 @@ from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, p
 from sessions_app.models import Chat, Message, MessageEmbedding
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING, Role
-from sessions_app.recall.recall import FactTimes, Hit, LeftOut, Viewer, memory_about
+from sessions_app.recall.hits import FactTimes, Hit, LeftOut, Viewer, memory_about
 
 # A longer silence, in seconds, begins a new run of messages.
 SILENCE = 6 * 3_600

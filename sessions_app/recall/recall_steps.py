@@ -38,16 +38,7 @@ from memoryproject.foundation.retrieval.subqueries import knows_nothing, query_p
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING
-from sessions_app.recall.message_ranking import (
-    Line,
-    adjacent,
-    business_now,
-    messages_searched,
-    rank_messages,
-    read_memories,
-    topics_of,
-)
-from sessions_app.recall.recall import (
+from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
     MESSAGES,
@@ -58,6 +49,15 @@ from sessions_app.recall.recall import (
     current_first,
     newest_first,
     place_of,
+)
+from sessions_app.recall.message_ranking import (
+    Line,
+    adjacent,
+    business_now,
+    messages_searched,
+    rank_messages,
+    read_memories,
+    topics_of,
 )
 
 logger = logging.getLogger(__name__)
