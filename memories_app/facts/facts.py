@@ -16,7 +16,7 @@ from functools import cache, partial
 
 from memories_app.facts import lexicon
 from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, tokens_of
-from memories_app.facts.frames import Frame, frames_of, is_renewing
+from memories_app.facts.frames import RENEWING, Frame, frames_of
 from memories_app.facts.validity import MAX_STATEMENT, without_periods
 from memoryproject.foundation.text.characters import fold
 
@@ -91,7 +91,7 @@ def likeness_of(content: str) -> Likeness:
     return Likeness(
         _short_hash(sense or text),
         tuple(frames_of(read, tokens, _short_hash)),
-        renewed=statement != content or is_renewing(read),
+        renewed=statement != content or RENEWING.search(read) is not None,
         first_person=any(token.text in lexicon.FIRST_PERSON for token in tokens),
     )
 
@@ -119,11 +119,6 @@ def verdict_on(*, newer: Likeness, older: Likeness) -> Verdict:
         and frame.conflicts_with(known[frame.kind, frame.key], renewed=newer.renewed)
     ]
     return max(found, default=Verdict.BESIDE)
-
-
-def replaces(newer: str, older: str) -> bool:
-    """Return whether the newer text takes the older one's place."""
-    return verdict_on(newer=likeness_of(newer), older=likeness_of(older)) is Verdict.REPLACES
 
 
 def _sense(tokens: list[Token]) -> list[Token]:
