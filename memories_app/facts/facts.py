@@ -10,12 +10,13 @@ from __future__ import annotations
 import enum
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 
 from memories_app.facts import lexicon
-from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, tokens_of
+from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, tokens_of
 from memories_app.facts.frames import RENEWING, Frame, frames_of
 from memories_app.facts.validity import MAX_STATEMENT, without_periods
 from memoryproject.foundation.text.characters import fold
@@ -35,6 +36,26 @@ def fact_key(content: str) -> str:
     """
     spaced = _SPACES.sub(" ", folded(content)).strip()
     return _hash(spaced.rstrip(_ENDING) or spaced or content)
+
+
+def folded(text: str) -> str:
+    """Return the text in the form in which facts are compared.
+
+    It keeps what folding would lose: the stroke that negates a sign, and raised digits.
+    """
+    if text.isascii():
+        # It has neither of them.
+        return fold(text)
+    apart = unicodedata.normalize("NFD", text).replace("\u0338", " not ")
+    marked = "".join(_unraised(character) for character in apart)
+    return fold(marked.replace("’", "'").replace("‘", "'"))
+
+
+def _unraised(character: str) -> str:
+    kind = unicodedata.decomposition(character).partition(" ")[0]
+    if kind in ("<super>", "<sub>", "<fraction>"):
+        return f" ^{unicodedata.normalize('NFKC', character)} "
+    return character
 
 
 @dataclass(frozen=True)

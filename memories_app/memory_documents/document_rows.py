@@ -26,6 +26,7 @@ from memories_app.memory_document_format.names import (
 )
 from memories_app.memory_documents.store import Kept, Key, Progress, no_progress
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
+from memories_app.store.memory_fields import names_lock
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
@@ -33,7 +34,6 @@ from memoryproject.foundation.audit.audit_events import (
     actor_name,
     audit_record_many,
 )
-from memoryproject.foundation.leases import names_lock
 
 # The order in which a tree lists file names, whatever the database's language.
 BY_NAME = Collate("name", "C")

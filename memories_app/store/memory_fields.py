@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
@@ -18,7 +19,6 @@ from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.facts.validity import Validity, validity_of
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
-from memoryproject.foundation.leases import names_lock
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import (
     MEMORY_CHANGED,
@@ -114,6 +114,17 @@ def scopes_lock(scopes: Iterable[str]) -> None:
     Take them after the locks of chats, sessions and turns, and before any row of a memory.
     """
     names_lock(f"memories {scope}" for scope in scopes)
+
+
+def names_lock(names: Iterable[str]) -> None:
+    """Wait for and take the locks of these names; held until the transaction ends.
+
+    They are always taken in one order, so that no deadlock occurs.
+    """
+    digests = {hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
+    with connection.cursor() as cursor:
+        for key in sorted(int.from_bytes(each, "big", signed=True) for each in digests):
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
 # The record of changes: audit events, revisions, and events for integrators.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import socket
@@ -221,7 +220,7 @@ def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) ->
     return swept
 
 
-# Locks of the database by name or number.
+# Locks of the database.
 
 
 @contextmanager
@@ -240,14 +239,3 @@ def advisory_lock(key: int, busy: Exception) -> Iterator[None]:
         # A lost connection has released its lock.
         with suppress(Error), connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
-
-
-def names_lock(names: Iterable[str]) -> None:
-    """Wait for and take the locks of these names; held until the transaction ends.
-
-    They are always taken in one order, so that no deadlock occurs.
-    """
-    digests = {hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
-    with connection.cursor() as cursor:
-        for key in sorted(int.from_bytes(each, "big", signed=True) for each in digests):
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
