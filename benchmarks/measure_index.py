@@ -29,8 +29,6 @@ from tests.embedding.clusters import MODEL, Clusters, Filled, Matrix, fill, inde
 SIZES = (10, 100, 1_000, 3_000, 10_000, 30_000)
 WANTED = 10
 CANDIDATES = 100
-# The default embedder's calibration: cosines of 0.31 are as likely about one matter as not.
-NEAR = 0.31
 
 
 def measure(filled: Filled, size: int, queries: Matrix, name: str) -> None:
@@ -38,15 +36,13 @@ def measure(filled: Filled, size: int, queries: Matrix, name: str) -> None:
     scope = filled.scope(size)
 
     def search(question: Sequence[float]) -> list[uuid.UUID]:
-        return nearest_keys(
-            scope=scope, model=MODEL, queries=[question], limit=CANDIDATES, near=NEAR
-        )
+        return nearest_keys(scope=scope, model=MODEL, vector=question, limit=CANDIDATES)
 
     def exact(question: Sequence[float]) -> list[uuid.UUID]:
-        return nearest_exactly(scope=scope, model=MODEL, queries=[question], limit=CANDIDATES)
+        return nearest_exactly(scope=scope, model=MODEL, vector=question, limit=CANDIDATES)
 
     def index_alone(question: Sequence[float]) -> list[uuid.UUID]:
-        return nearest_by_index(scope=scope, model=MODEL, queries=[question], limit=CANDIDATES)
+        return nearest_by_index(scope=scope, model=MODEL, vector=question, limit=CANDIDATES)
 
     shares, alone, fast, slow = [], [], [], []
     for vector in queries:

@@ -31,7 +31,9 @@ from own_database import own_database
 # isort: split
 
 from memories_app.embedding_models.vectors import due_vectors_make
-from memories_app.store.remember import CREATED, NewMemory, memories_remember
+from memories_app.facts.validation import NewMemory
+from memories_app.store.deduplicate import CREATED
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat

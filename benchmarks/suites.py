@@ -31,8 +31,9 @@ from django.db import transaction
 from past_chats import chat_open, clock_at
 
 from memories_app.embedding_models.vectors import due_vectors_make
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.remember import NewMemory, memories_remember
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget

@@ -13,7 +13,6 @@ from uuid import UUID
 from django.db import connection, connections, transaction
 from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
-from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 from psycopg import sql
 
@@ -149,24 +148,12 @@ def _concurrently() -> sql.SQL:
 # Counted in numbers, not texts: the time of an exact search also grows with the dimensions.
 MAX_NUMBERS_EXACTLY = 5_000 * 256
 
-# The search width of the index; a larger one finds more and is slower. See docs/recall.md.
-EF_SEARCH = 400
-
-# The size of a scope is counted up to here, and estimated above, by texts in a larger sample.
-COUNTED = 1_000
-
-# After so many vectors outside the scope the index search stops, and the search is exact.
-MAX_SCANNED = 20_000
-
-# The nearest ten decide whether the results of the index are near.
-VECTOR_CANDIDATES = 10
-
-_SETTINGS = {
-    # Not strict_order, which drops nearer results of later steps; all results are scored later.
-    "hnsw.iterative_scan": "relaxed_order",
-    "hnsw.ef_search": str(EF_SEARCH),
-    "hnsw.max_scan_tuples": str(MAX_SCANNED),
-}
+# ef_search: a larger one finds more and is slower. Not strict_order, which drops nearer results of
+# later steps. After so many vectors outside the scope the search stops.
+_SETTINGS = (
+    "SET LOCAL hnsw.ef_search = 400; SET LOCAL hnsw.iterative_scan = relaxed_order;"
+    " SET LOCAL hnsw.max_scan_tuples = 20000"
+)
 
 Vector = Sequence[float]
 
@@ -176,109 +163,41 @@ def any_of(keys: Sequence[UUID]) -> RawSQL:
     return RawSQL("SELECT unnest(%s::uuid[])", [list(keys)])
 
 
-def nearest_keys(
-    *,
-    scope: QuerySet[Memory],
-    model: str,
-    queries: Sequence[Vector],
-    limit: int,
-    near: float = 0.5,
-    sure: bool = True,
-    texts: int | None = None,
-) -> list[UUID]:
-    """Return the ids of the memories that are nearest to any of the vectors ``queries``.
+def nearest_keys(*, scope: QuerySet[Memory], model: str, vector: Vector, limit: int) -> list[UUID]:
+    """Return the ids of the memories whose vectors of this model are nearest to ``vector``.
 
-    Return at least ``limit`` ids if the scope has so many with a vector of this model.
-
-    near: the cosine from which two texts are about the same topic, by the model's calibration.
-    sure: if False, the search is never repeated exactly: only near results matter to the caller,
-    and the index is reliable for them.
-    texts: the size of the scope, if it is known: an estimate if it is large.
+    A large scope is searched by the index, which is reliable for what is near.
     """
-    if not queries:
-        return []
-    if cast_of(len(queries[0])) is not None:
-        most = MAX_NUMBERS_EXACTLY // len(queries[0])
-        if _has_more(scope, most, texts):
-            parts = _by_index(scope, model, queries, limit)
-            if not sure or all(_is_sure(part, limit, near) for part in parts):
-                return list(dict.fromkeys(found for part in parts for found, _ in part))
-    return nearest_exactly(scope=scope, model=model, queries=queries, limit=limit)
-
-
-def _has_more(scope: QuerySet[Memory], most: int, texts: int | None) -> bool:
-    """Return whether the scope has more than ``most`` texts."""
-    # An estimate is never about so few texts.
-    if texts is not None and texts <= min(most, COUNTED):
-        return False
-    return scope.order_by().values("pk")[most : most + 1].exists()
+    most = MAX_NUMBERS_EXACTLY // len(vector)
+    is_large = scope.order_by().values("pk")[most : most + 1].exists()
+    search = nearest_by_index if is_large and cast_of(len(vector)) else nearest_exactly
+    return search(scope=scope, model=model, vector=vector, limit=limit)
 
 
 def nearest_exactly(
-    *, scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
+    *, scope: QuerySet[Memory], model: str, vector: Vector, limit: int
 ) -> list[UUID]:
     """Return the same as ``nearest_keys`` by reading every vector in the scope."""
-    distances = [CosineDistance("vector", list(vector)) for vector in queries]
-    nearest = distances[0] if len(distances) == 1 else Least(*distances)
     rows = MemoryEmbedding.objects.filter(model=model, memory__in=scope.order_by().values("pk"))
-    return list(rows.order_by(nearest).values_list("memory_id", flat=True)[:limit])
+    nearest = rows.order_by(CosineDistance("vector", list(vector)))
+    return list(nearest.values_list("memory_id", flat=True)[:limit])
 
 
 def nearest_by_index(
-    *, scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
+    *, scope: QuerySet[Memory], model: str, vector: Vector, limit: int
 ) -> list[UUID]:
-    """Return the results of the model's index without checking them."""
-    parts = _by_index(scope, model, queries, limit)
-    return [found for part in parts for found, _ in part]
-
-
-def _is_sure(found: Sequence[tuple[UUID, float]], limit: int, near: float) -> bool:
-    """Return whether the index found enough texts, and the nearest of them are near."""
-    if len(found) < limit:
-        return False
-    cosines = sorted((1.0 - distance for _, distance in found), reverse=True)
-    return cosines[min(VECTOR_CANDIDATES, limit) - 1] >= near
-
-
-def _by_index(
-    scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
-) -> list[list[tuple[UUID, float]]]:
-    """Return for each vector the ids of the found memories with their distance."""
-    statement, params = index_search(scope=scope, model=model, queries=queries, limit=limit)
+    """Return the results of the model's index."""
+    table, cast = MemoryEmbedding._meta.db_table, cast_of(len(vector))
+    where, scope_params = _in_scope(scope)
+    statement = (
+        f"SELECT near.memory_id FROM {table} near WHERE near.model = %s{where}"  # noqa: S608 names of our own
+        f" ORDER BY near.vector::{cast} <=> %s::{cast} LIMIT %s"
+    )
     # In one transaction, so that the settings end with it.
     with transaction.atomic(scope.db, savepoint=False), connections[scope.db].cursor() as cursor:
-        cursor.execute(
-            "SELECT set_config(name, value, true)"
-            " FROM unnest(%s::text[], %s::text[]) AS wanted (name, value)",
-            [list(_SETTINGS), list(_SETTINGS.values())],
-        )
-        cursor.execute(statement, params)
-        rows = cursor.fetchall()
-    parts: list[list[tuple[UUID, float]]] = [[] for _ in queries]
-    for place, found, distance in rows:
-        parts[place].append((found, distance))
-    return parts
-
-
-def index_search(
-    *, scope: QuerySet[Memory], model: str, queries: Sequence[Vector], limit: int
-) -> tuple[str, list[Any]]:
-    """Return the SQL that uses the model's index.
-
-    Its rows are the vector's place in ``queries``, a memory's id and its distance.
-    """
-    table = MemoryEmbedding._meta.db_table
-    cast = cast_of(len(queries[0]))
-    where, scope_params = _in_scope(scope)
-    part = (
-        f"(SELECT %s AS place, near.memory_id, near.vector::{cast} <=> %s::{cast} AS distance"  # noqa: S608 names of our own
-        f" FROM {table} near WHERE near.model = %s{where}"
-        f" ORDER BY distance LIMIT %s)"
-    )
-    params: list[Any] = []
-    for place, vector in enumerate(queries):
-        params += [place, _literal(vector), model, *scope_params, limit]
-    return " UNION ALL ".join([part] * len(queries)), params
+        cursor.execute(_SETTINGS)
+        cursor.execute(statement, [model, *scope_params, _literal(vector), limit])
+        return [found for (found,) in cursor.fetchall()]
 
 
 def _in_scope(scope: QuerySet[Memory]) -> tuple[str, tuple[Any, ...]]:

@@ -10,7 +10,8 @@ from uuid import UUID
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
-from memories_app.store.remember import Remembered, memory_remember
+from memories_app.store.deduplicate import Remembered
+from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.choice import embedder as embedder_in_use

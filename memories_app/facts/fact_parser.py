@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
-from memoryproject.foundation.text.characters import fold
 
 WORD, NUMBER, TIME, RANGE, WEEKDAY, DATE, NAME, SYMBOL = (
     "word", "number", "time", "range", "weekday", "date", "name", "symbol",
@@ -56,26 +54,6 @@ _CONTRACTIONS = (
     (re.compile(r"'s\b"), " 's"),
     (re.compile(r"(?<=s)'(?=\s)"), " 's"),
 )  # fmt: skip
-
-
-def folded(text: str) -> str:
-    """Return the text in the form in which facts are compared.
-
-    It keeps what folding would lose: the stroke that negates a sign, and raised digits.
-    """
-    if text.isascii():
-        # It has neither of them.
-        return fold(text)
-    apart = unicodedata.normalize("NFD", text).replace("\u0338", " not ")
-    marked = "".join(_unraised(character) for character in apart)
-    return fold(marked.replace("’", "'").replace("‘", "'"))
-
-
-def _unraised(character: str) -> str:
-    kind = unicodedata.decomposition(character).partition(" ")[0]
-    if kind in ("<super>", "<sub>", "<fraction>"):
-        return f" ^{unicodedata.normalize('NFKC', character)} "
-    return character
 
 
 def tokens_of(folded_text: str) -> list[Token]:

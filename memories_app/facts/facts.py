@@ -10,13 +10,14 @@ from __future__ import annotations
 import enum
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 
 from memories_app.facts import lexicon
-from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, folded, tokens_of
-from memories_app.facts.frames import Frame, frames_of, is_renewing
+from memories_app.facts.fact_parser import NUMBER, TEMPORAL, TIME, Token, tokens_of
+from memories_app.facts.frames import RENEWING, Frame, frames_of
 from memories_app.facts.validity import MAX_STATEMENT, without_periods
 from memoryproject.foundation.text.characters import fold
 
@@ -35,6 +36,26 @@ def fact_key(content: str) -> str:
     """
     spaced = _SPACES.sub(" ", folded(content)).strip()
     return _hash(spaced.rstrip(_ENDING) or spaced or content)
+
+
+def folded(text: str) -> str:
+    """Return the text in the form in which facts are compared.
+
+    It keeps what folding would lose: the stroke that negates a sign, and raised digits.
+    """
+    if text.isascii():
+        # It has neither of them.
+        return fold(text)
+    apart = unicodedata.normalize("NFD", text).replace("\u0338", " not ")
+    marked = "".join(_unraised(character) for character in apart)
+    return fold(marked.replace("’", "'").replace("‘", "'"))
+
+
+def _unraised(character: str) -> str:
+    kind = unicodedata.decomposition(character).partition(" ")[0]
+    if kind in ("<super>", "<sub>", "<fraction>"):
+        return f" ^{unicodedata.normalize('NFKC', character)} "
+    return character
 
 
 @dataclass(frozen=True)
@@ -91,7 +112,7 @@ def likeness_of(content: str) -> Likeness:
     return Likeness(
         _short_hash(sense or text),
         tuple(frames_of(read, tokens, _short_hash)),
-        renewed=statement != content or is_renewing(read),
+        renewed=statement != content or RENEWING.search(read) is not None,
         first_person=any(token.text in lexicon.FIRST_PERSON for token in tokens),
     )
 
@@ -119,11 +140,6 @@ def verdict_on(*, newer: Likeness, older: Likeness) -> Verdict:
         and frame.conflicts_with(known[frame.kind, frame.key], renewed=newer.renewed)
     ]
     return max(found, default=Verdict.BESIDE)
-
-
-def replaces(newer: str, older: str) -> bool:
-    """Return whether the newer text takes the older one's place."""
-    return verdict_on(newer=likeness_of(newer), older=likeness_of(older)) is Verdict.REPLACES
 
 
 def _sense(tokens: list[Token]) -> list[Token]:

@@ -117,9 +117,8 @@ def frames_of(
         if found is not None:
             key, values = found
             yield Frame(kind, hashed(f"{kind} {key}"), values)
-    for attribute in attributes_of(folded_text):
-        key = hashed(f"{ATTRIBUTE} of {attribute.name}")
-        yield Frame(ATTRIBUTE, key, attribute.values, attribute.sure)
+    for name, values, is_sure in attributes_of(folded_text):
+        yield Frame(ATTRIBUTE, hashed(f"{ATTRIBUTE} of {name}"), values, is_sure)
 
 
 def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
@@ -142,7 +141,7 @@ def _slots(tokens: list[Token]) -> set[int]:
     """Return the places of the values that directly follow a word that takes a value."""
     slots = set()
     for place, token in enumerate(tokens):
-        if token.kind != WORD or not _takes_a_value(token.text):
+        if token.kind != WORD or token.text not in _TAKES_A_VALUE:
             continue
         said_later = any(later.text in lexicon.COPULAS for later in tokens[place + 2 :])
         if token.text in lexicon.ATTRIBUTES and said_later:
@@ -154,10 +153,6 @@ def _slots(tokens: list[Token]) -> set[int]:
         if after < len(tokens) and _may_follow(token.text, tokens[after]):
             slots.add(after)
     return slots
-
-
-def _takes_a_value(word: str) -> bool:
-    return word in _TAKES_A_VALUE
 
 
 def _may_follow(word: str, value: Token) -> bool:
@@ -300,22 +295,11 @@ _ARTICLE = re.compile(
 _WORD = re.compile(r"\w+(?:[.:@'-]\w+)*")
 
 
-@dataclass(frozen=True)
-class Attribute:
-    """An attribute with its value. ``sure``: two values can't be true at the same time."""
+def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    """Yield the attributes that a text states, of which there are seldom several.
 
-    name: str
-    values: tuple[str, ...]
-    sure: bool
-
-
-def is_renewing(pivot_text: str) -> bool:
-    """Return whether a text says that its value is a new one."""
-    return RENEWING.search(pivot_text) is not None
-
-
-def attributes_of(pivot_text: str) -> Iterator[Attribute]:
-    """Yield the attributes that a text states, of which there are seldom several."""
+    Each has a name, its value, and whether two values can't be true at the same time.
+    """
     if len(pivot_text) > MAX_STATEMENT:
         return
     text = " ".join(_FILLERS.sub(" ", pivot_text).split()).strip(" .,!;")
@@ -335,4 +319,4 @@ def attributes_of(pivot_text: str) -> Iterator[Attribute]:
         of = " ".join(_WORD.findall(_ARTICLE.sub("", of.strip())))
         values = tuple(token.text for token in tokens_of(found["value"].rstrip("h")))
         if values:
-            yield Attribute(f"{name} {of}".strip(), values, one)
+            yield f"{name} {of}".strip(), values, one

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from memories_app.facts import lexicon
-from memories_app.facts.fact_parser import WORD, folded, tokens_of
+from memories_app.facts.fact_parser import WORD, tokens_of
+from memories_app.facts.facts import folded
 from memoryproject.foundation.text.tokenizer import stem
 from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
 

@@ -5,14 +5,13 @@ Functions that write must be called while the category is locked.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Collate
 
@@ -27,6 +26,7 @@ from memories_app.memory_document_format.names import (
 )
 from memories_app.memory_documents.store import Kept, Key, Progress, no_progress
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
+from memories_app.store.memory_fields import names_lock
 from memoryproject.foundation.audit.audit_events import (
     SYSTEM,
     Actor,
@@ -40,16 +40,8 @@ BY_NAME = Collate("name", "C")
 
 
 def categories_lock(categories: Iterable[str]) -> None:
-    """Wait until nobody else writes documents of these categories.
-
-    The locks are held until the transaction ends. They are always taken in one order, so that
-    no deadlock occurs.
-    """
-    with connection.cursor() as cursor:
-        for category in sorted(set(categories)):
-            digest = hashlib.blake2b(f"memory documents {category}".encode(), digest_size=8)
-            key = int.from_bytes(digest.digest(), "big", signed=True)
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+    """Wait until nobody else writes documents of these categories, to the transaction's end."""
+    names_lock(f"memory documents {category}" for category in categories)
 
 
 def rows_in(category: str, *, archived: bool = False) -> QuerySet[MemoryDocument]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -23,13 +23,11 @@ from memories_app.memory_document_format.strict_json import (
     MemoryDocumentNotFoundError,
     Problem,
     printable,
+    render_problem,
 )
 
 if TYPE_CHECKING:  # A tree needs no Django.
     from memories_app.models import MemoryDocument
-from dataclasses import field
-
-from memories_app.memory_document_format.strict_json import render_problem
 
 CREATED, UPDATED, UNCHANGED, CONFLICT = "created", "updated", "unchanged", "conflict"
 ARCHIVE = "archive"

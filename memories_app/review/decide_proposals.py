@@ -29,9 +29,14 @@ from memories_app.store.change import (
     memory_supersede,
     refuse_duplicate,
 )
-from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.duplicate_lookup import proposal_reopen
-from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
+from memories_app.store.memory_fields import (
+    content_set,
+    memory_audit,
+    revisions_add,
+    scopes_lock,
+    terms_set,
+)
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered

@@ -217,9 +217,7 @@ def similar_memories_find(memory: Memory) -> list[SimilarMemory]:
         others.filter(likeness__overlap=memory.likeness).values_list("pk", flat=True)[:LOOKED_AT]
     )
     if own is not None and model is not None:
-        keys += nearest_keys(
-            scope=others, model=model.model_id, queries=[list(own)], limit=LOOKED_AT, sure=False
-        )
+        keys += nearest_keys(scope=others, model=model.model_id, vector=list(own), limit=LOOKED_AT)
     vectors = dict(rows.filter(memory__in=any_of(keys)).values_list("memory_id", "vector"))
     return _ranked(memory, others, keys, own, vectors)[:MAX_SIMILAR]
 

@@ -21,8 +21,8 @@ from memories_app.store.change import (
     memory_supersede,
     texts_set,
 )
-from memories_app.store.deduplicate import memory_audit
 from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
+from memories_app.store.memory_fields import memory_audit
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered

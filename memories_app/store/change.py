@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,17 +22,21 @@ from memories_app.errors import (
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.facts.validation import (
     FACT_TIMES,
-    label_problems,
-    metadata_problems,
+    NewMemory,
+    problems_of,
     storable_metadata,
-    tag_problems,
     time_problems,
     visibility_problems,
 )
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.deduplicate import memory_audit, revisions_add
 from memories_app.store.duplicate_lookup import KnownFacts
-from memories_app.store.memory_fields import content_set, scopes_lock, terms_set
+from memories_app.store.memory_fields import (
+    content_set,
+    memory_audit,
+    revisions_add,
+    scopes_lock,
+    terms_set,
+)
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
@@ -81,24 +85,12 @@ def texts_set(
     memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
-def _text_ahead(known: Memory, given: Mapping[str, Any], embedder: Embedder) -> NewText | None:
-    """Return the new content with its vector; None if the memory keeps its own."""
-    content = given.get("content", known.content)
-    return None if content == known.content else NewText.made(content, embedder)
-
-
-def _checked(wanted: Mapping[str, Any], more: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
-    """Return the validated texts as they are stored. Raises MemoryValidationError.
-
-    ``more``: problems of other fields, as field and detail.
-    """
-    given = {name: value for name, value in wanted.items() if value is not None}
-    labels = {name: given[name] for name in ("content", "type", "category") if name in given}
-    problems = label_problems(**labels) + [Problem(*each) for each in more]
-    if "tags" in given:
-        problems += [Problem(*each) for each in tag_problems(tuple(given["tags"]))]
-    if "metadata" in given:
-        problems += [Problem(*each) for each in metadata_problems(given["metadata"])]
+def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict[str, Any]:
+    """Return the changed texts as they are stored. Raises MemoryValidationError."""
+    given = {name: changes[name] for name in TEXTS if changes.get(name) is not None}
+    fields = {"content": known.content, **given, "tags": tuple(given.get("tags", ()))}
+    new = NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
+    problems = [problem for problem in problems_of(new) if problem.field in changes]
     if problems:
         raise MemoryValidationError(problems)
     if "metadata" in given:
@@ -278,11 +270,9 @@ def memory_patch(
     """
     known = memory_get(memory_id)
     visibility = changes.get("visibility", known.visibility)
-    given = _checked(
-        {name: changes.get(name) for name in TEXTS},
-        visibility_problems(visibility, known.chat_id) if "visibility" in changes else (),
-    )
-    text = _text_ahead(known, given, embedder)
+    given = _checked(known, changes, visibility)
+    content = given.get("content", known.content)
+    text = None if content == known.content else NewText.made(content, embedder)
     with transaction.atomic(), hooks_gathered():
         memory = memory_locked(memory_id, also=scope_of(visibility, known.chat_id))
         check(memory)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
 from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
@@ -22,14 +20,7 @@ from memories_app.facts.validation import (
     tag_problems,
 )
 from memories_app.facts.validity import Validity
-from memories_app.models import (
-    Memory,
-    MemoryEmbedding,
-    MemoryRevision,
-    MemorySource,
-    MemoryStatus,
-    RevisionReason,
-)
+from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
 from memories_app.store.duplicate_lookup import (
     Claim,
     Contradicted,
@@ -39,18 +30,19 @@ from memories_app.store.duplicate_lookup import (
     replacement_propose,
 )
 from memories_app.store.memory_fields import (
-    memory_event,
+    Done,
+    memories_audit,
     memory_row,
     memory_terms,
+    revisions_add,
     scopes_lock,
     terms_set,
     validity_given,
 )
 from memories_app.visibility import scope_of
-from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_raise
 from memoryproject.foundation.text.terms import IndexedText
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
@@ -86,8 +78,13 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Decided:
-    """``merged``: the fields of a known memory that got something new."""
+class Remembered:
+    """The result for a memory. ``status`` is created, duplicate or superseding.
+
+    duplicate: it was known and counts as mentioned again. superseding: it is new and replaced
+    ``superseded``. ``merged``: the fields of a known memory that got something new. ``unsure``:
+    staff are asked whether it replaces an older one.
+    """
 
     memory: Memory
     status: str
@@ -114,7 +111,7 @@ class Storing:
         # As they were before tags or metadata were added.
         self._before_merge: dict[UUID, Memory] = {}
 
-    def store(self, prepared: Sequence[Prepared]) -> list[Decided]:
+    def store(self, prepared: Sequence[Prepared]) -> list[Remembered]:
         """Decide about each memory in order, then write all."""
         scopes_lock(one.scope for one in prepared)
         statuses = [MemoryStatus.ACTIVE]
@@ -145,12 +142,12 @@ class Storing:
         )
         return decided
 
-    def _decide(self, one: Prepared, known: KnownFacts, place: int) -> Decided:
+    def _decide(self, one: Prepared, known: KnownFacts, place: int) -> Remembered:
         same = known.same(one.scope, one.fact_key, one.likeness, proposed=one.new.proposed)
         if same is not None:
             self._tell_again(same, one.new)
             merged = self._merge(same, one.new, place) if one.new.merges else ()
-            return Decided(same, DUPLICATE, merged=merged)
+            return Remembered(same, DUPLICATE, merged=merged)
         memory = self._create(one)
         superseded: tuple[UUID, ...] = ()
         if one.new.supersedes and not one.new.proposed:
@@ -159,7 +156,7 @@ class Storing:
             found = known.contradicted(one.scope, claim, self._now)
             superseded = self._take_places(memory, found)
         known.add(memory, one.scope)
-        return Decided(
+        return Remembered(
             memory,
             SUPERSEDING if superseded else CREATED,
             superseded,
@@ -285,7 +282,7 @@ class Storing:
         for newer, older in self._to_propose:
             replacement_propose(newer=newer, older=older)
 
-    def _audit(self, decided: Sequence[Decided]) -> None:
+    def _audit(self, decided: Sequence[Remembered]) -> None:
         done: list[Done] = []
         for one in decided:
             action = "memory.reinforce" if one.status == DUPLICATE else "memory.remember"
@@ -299,70 +296,3 @@ class Storing:
             newer = str(older.superseded_by_id)
             done.append(("memory.supersede", older, {"superseded_by": newer}))
         memories_audit(done, self._actor)
-
-
-# An action, its memory, and details.
-Done = tuple[str, Memory, Mapping[str, Any]]
-
-
-def memory_audit(action: str, memory: Memory, actor: Actor, **details: object) -> None:
-    """Record a memory's change in the audit log and publish it to integrators.
-
-    The audit log holds only the hash of the content.
-    """
-    memories_audit([(action, memory, details)], actor)
-
-
-def memories_audit(done: Sequence[Done], actor: Actor) -> None:
-    """Do ``memory_audit`` for many memories at once.
-
-    An event concerns the chat of its memory, whoever acts: what staff and the owner do to a
-    person's memories is in that person's audit trail.
-    """
-    audit_record_many(
-        events=[
-            Event(
-                action,
-                actor,
-                "memory",
-                memory.pk,
-                memory.content_hash,
-                details,
-                chat_id=memory.chat_id,
-            )
-            for action, memory, details in done
-        ]
-    )
-    events = [memory_event(*one) for one in done]
-    hooks_raise([event for event in events if event is not None])
-
-
-def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> None:
-    """Store the current content of these memories as revisions.
-
-    Call it before they change, with their scopes locked.
-    """
-    if not memories:
-        return
-    newest = dict(
-        MemoryRevision.objects.filter(memory__in=memories)
-        .order_by()
-        .values_list("memory")
-        .annotate(newest=Max("number"))
-    )
-    MemoryRevision.objects.bulk_create(
-        MemoryRevision(
-            memory=memory,
-            number=newest.get(memory.pk, 0) + 1,
-            content=memory.content,
-            visibility=memory.visibility,
-            type=memory.type,
-            category=memory.category,
-            tags=memory.tags,
-            changed_at=timezone.now(),
-            changed_by_kind=actor.kind,
-            changed_by_name=actor.name,
-            reason=reason,
-        )
-        for memory in memories
-    )

@@ -290,7 +290,7 @@ def renewals_propose(
             valid_until__isnull=True,
             said_at__lte=memory.said_at,
         ).exclude(pk=memory.pk)
-        near = nearest_keys(scope=others, model=model_id, queries=[vector], limit=1, sure=False)
+        near = nearest_keys(scope=others, model=model_id, vector=vector, limit=1)
         rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=near)
         for older in rows.select_related("memory"):
             cosine = sum(map(mul, vector, older.vector))

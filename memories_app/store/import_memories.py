@@ -19,8 +19,7 @@ from memories_app.models import (
     MemorySource,
     MemoryStatus,
 )
-from memories_app.store.deduplicate import memories_audit
-from memories_app.store.memory_fields import memory_row, memory_terms, scopes_lock
+from memories_app.store.memory_fields import memories_audit, memory_row, memory_terms, scopes_lock
 from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
@@ -70,12 +69,7 @@ class MemoryImport:
 
     def finish(self) -> None:
         """Finish the import. Call it after the last part."""
-        there = set(
-            Memory.objects.filter(pk__in=set(self._links.values())).values_list("pk", flat=True)
-        )
-        for memory_id, newer in self._links.items():
-            if newer in there:
-                Memory.objects.filter(pk=memory_id).update(superseded_by=newer)
+        self._link()
         self._links.clear()
 
     def _embed(self, records: Sequence[Record]) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
+from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.facts.facts import fact_key, kept_subject, likeness_of
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.facts.validity import Validity, validity_of
-from memories_app.models import Memory, MemoryEmbedding
+from memories_app.models import Memory, MemoryEmbedding, MemoryRevision
+from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import (
     MEMORY_CHANGED,
@@ -109,21 +111,92 @@ def terms_set(memory: Memory) -> None:
 def scopes_lock(scopes: Iterable[str]) -> None:
     """Wait for and take the locks of these scopes; held until the transaction ends.
 
-    The locks are always taken in one order, so that no deadlock occurs. Take them after the
-    locks of chats, sessions and turns, and before any row of a memory.
+    Take them after the locks of chats, sessions and turns, and before any row of a memory.
     """
-    keys = sorted({_key(scope) for scope in scopes})
+    names_lock(f"memories {scope}" for scope in scopes)
+
+
+def names_lock(names: Iterable[str]) -> None:
+    """Wait for and take the locks of these names; held until the transaction ends.
+
+    They are always taken in one order, so that no deadlock occurs.
+    """
+    digests = {hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names}
     with connection.cursor() as cursor:
-        for key in keys:
+        for key in sorted(int.from_bytes(each, "big", signed=True) for each in digests):
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
 
 
-def _key(scope: str) -> int:
-    digest = hashlib.blake2b(f"memories {scope}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big", signed=True)
+# The record of changes: audit events, revisions, and events for integrators.
+
+# An action, its memory, and details.
+Done = tuple[str, Memory, Mapping[str, Any]]
 
 
-# Events about memories for integrators: ids and fixed words, never the content.
+def memory_audit(action: str, memory: Memory, actor: Actor, **details: object) -> None:
+    """Record a memory's change in the audit log and publish it to integrators.
+
+    The audit log holds only the hash of the content.
+    """
+    memories_audit([(action, memory, details)], actor)
+
+
+def memories_audit(done: Sequence[Done], actor: Actor) -> None:
+    """Do ``memory_audit`` for many memories at once.
+
+    An event concerns the chat of its memory, whoever acts: what staff and the owner do to a
+    person's memories is in that person's audit trail.
+    """
+    audit_record_many(
+        events=[
+            Event(
+                action,
+                actor,
+                "memory",
+                memory.pk,
+                memory.content_hash,
+                details,
+                chat_id=memory.chat_id,
+            )
+            for action, memory, details in done
+        ]
+    )
+    events = [memory_event(*one) for one in done]
+    hooks_raise([event for event in events if event is not None])
+
+
+def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> None:
+    """Store the current content of these memories as revisions.
+
+    Call it before they change, with their scopes locked.
+    """
+    if not memories:
+        return
+    newest = dict(
+        MemoryRevision.objects.filter(memory__in=memories)
+        .order_by()
+        .values_list("memory")
+        .annotate(newest=Max("number"))
+    )
+    MemoryRevision.objects.bulk_create(
+        MemoryRevision(
+            memory=memory,
+            number=newest.get(memory.pk, 0) + 1,
+            content=memory.content,
+            visibility=memory.visibility,
+            type=memory.type,
+            category=memory.category,
+            tags=memory.tags,
+            changed_at=timezone.now(),
+            changed_by_kind=actor.kind,
+            changed_by_name=actor.name,
+            reason=reason,
+        )
+        for memory in memories
+    )
+
+
+# Events for integrators: ids and fixed words, never the content.
 
 _TYPES = {
     "memory.remember": MEMORY_CREATED,

@@ -16,7 +16,7 @@ from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, MemorySource
-from memories_app.store.deduplicate import CREATED, DUPLICATE, SUPERSEDING, Prepared, Storing
+from memories_app.store.deduplicate import DUPLICATE, Prepared, Remembered, Storing
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
 from memories_app.store.memory_fields import validity_given
 from memories_app.visibility import scope_of
@@ -27,30 +27,6 @@ logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE = 1_000
 ID_TRIES = 3
-
-__all__ = [
-    "CREATED",
-    "DUPLICATE",
-    "SUPERSEDING",
-    "NewMemory",
-    "Remembered",
-    "memories_remember",
-    "memory_remember",
-]
-
-
-@dataclass(frozen=True)
-class Remembered:
-    """The result for a memory. ``status`` is created, duplicate or superseding.
-
-    duplicate: it was known and counts as mentioned again. superseding: it is new and replaced
-    ``superseded``. ``merged``: the fields of a known memory that got something new.
-    """
-
-    memory: Memory
-    status: str
-    superseded: tuple[UUID, ...] = ()
-    merged: tuple[str, ...] = ()
 
 
 def memory_remember(
@@ -69,11 +45,8 @@ def memory_remember(
     Raises MemoryValidationError, EmbedderError when no vector can be made, DatabaseError when
     nothing can be stored; in all cases nothing is stored.
     """
-    problems = problems_of(new)
-    if problems:
-        raise MemoryValidationError(problems)
-    (remembered,) = _remember(
-        [new], embedder=embedder, actor=actor, new_id=new_id, before_storing=before_storing
+    (remembered,) = memories_remember(
+        memories=[new], embedder=embedder, actor=actor, new_id=new_id, before_storing=before_storing
     )
     return remembered
 
@@ -102,20 +75,7 @@ def memories_remember(
         problem for place, new in enumerate(memories) for problem in problems_of(new, place)
     ]
     if problems:
-        raise MemoryValidationError(problems, many=True)
-    return _remember(
-        memories, embedder=embedder, actor=actor, new_id=new_id, before_storing=before_storing
-    )
-
-
-def _remember(
-    memories: Sequence[NewMemory],
-    *,
-    embedder: Embedder,
-    actor: Actor,
-    new_id: Callable[[], UUID],
-    before_storing: Callable[[], None] | None = None,
-) -> list[Remembered]:
+        raise MemoryValidationError(problems, many=len(memories) > 1)
     keys = [fact_key(new.content) for new in memories]
     duplicates = _duplicate_of(memories, keys)
     fresh = [place for place in range(len(memories)) if place not in duplicates]
@@ -148,7 +108,7 @@ def _store(
             with transaction.atomic():
                 if before_storing is not None:
                     before_storing()
-                decided = Storing(embedder, actor, new_id).store(prepared)
+                stored = Storing(embedder, actor, new_id).store(prepared)
         except IntegrityError as error:
             if "memories_app_memory_pkey" not in str(error):
                 raise
@@ -156,12 +116,12 @@ def _store(
                 logger.critical("No free id was found for a memory in %d tries.", ID_TRIES)
                 raise
             continue
-        for one in decided:
+        for one in stored:
             memory = one.memory
             logger.info(
                 "Memory %s: %s (%s).", memory.memory_id, one.status, memory.content_hash[:12]
             )
-        return [Remembered(one.memory, one.status, one.superseded, one.merged) for one in decided]
+        return stored
     raise AssertionError("not reached")
 
 

@@ -15,9 +15,8 @@ from django.db.models import Q, QuerySet
 from memories_app.facts.facts import fact_key
 from memories_app.models import Memory, MemorySource, MemoryStatus, MergeProposal, Tombstone
 from memories_app.store.change import memory_reinstate
-from memories_app.store.deduplicate import memories_audit
 from memories_app.store.duplicate_lookup import last_before
-from memories_app.store.memory_fields import scopes_lock
+from memories_app.store.memory_fields import memories_audit, scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor
 
 # The source of memories that were extracted without a command.

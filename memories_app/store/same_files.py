@@ -26,11 +26,11 @@ from memories_app.models import (
     SourceDocument,
     Visibility,
 )
-from memories_app.store.deduplicate import revisions_add
 from memories_app.store.memory_fields import (
     memories_moved,
     passages_created,
     passages_forgotten,
+    revisions_add,
     scopes_lock,
 )
 from memories_app.visibility import scope_of

@@ -6,14 +6,15 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
-from django.db import models
+from django.db import Error, connection, models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -217,3 +218,24 @@ def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) ->
     if failed is not None:
         raise failed
     return swept
+
+
+# Locks of the database.
+
+
+@contextmanager
+def advisory_lock(key: int, busy: Exception) -> Iterator[None]:
+    """Hold a lock until the block ends. Raises ``busy`` if another process holds it.
+
+    The database releases it when the process dies.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+        if not cursor.fetchone()[0]:
+            raise busy
+    try:
+        yield
+    finally:
+        # A lost connection has released its lock.
+        with suppress(Error), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])

@@ -7,11 +7,9 @@ can be using them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from datetime import datetime, timedelta
 
-from django.db import Error, connection
 from django.db.models import Model
 from django.utils import timezone
 
@@ -19,6 +17,7 @@ from memories_app.embedding_models.vectors import memories_embed, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.vector_search import index_drop, index_ensure
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.leases import advisory_lock
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.embedding.message_vectors import messages_waiting, sessions_embed
 from sessions_app.models import ChatSession, MessageEmbedding
@@ -106,19 +105,6 @@ class ReembedRunningError(Exception):
         super().__init__("Another memories_reembed is at work in this database.")
 
 
-@contextmanager
-def reembed_lock() -> Iterator[None]:
-    """Hold the lock until the block ends. Raises ReembedRunningError.
-
-    The database releases the lock when the process dies.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
-        if not cursor.fetchone()[0]:
-            raise ReembedRunningError
-    try:
-        yield
-    finally:
-        # A lost connection has released its lock.
-        with suppress(Error), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+def reembed_lock() -> AbstractContextManager[None]:
+    """Return the lock, to hold during a block. Raises ReembedRunningError."""
+    return advisory_lock(LOCK, ReembedRunningError())

@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.conf import settings
 
-from memories_app.store.retract import is_forgotten
 from memoryproject.foundation.integrations.configured import configured_chat_model
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.embedding.facade import embedder as embedder
@@ -28,17 +27,12 @@ def build_extractor() -> Extractor | None:
     return Extractor(
         chat_model=configured_chat_model(),
         embedder=embedder(),
-        forgotten=_is_forgotten,
         min_confidence=settings.EXTRACTION_MIN_CONFIDENCE,
         time_zone=settings.BUSINESS_TIME_ZONE,
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
         godfather=settings.GODFATHER_PHONE,
         limits=build_usage_limits(),
     )
-
-
-def _is_forgotten(content: str, scope: str) -> bool:
-    return is_forgotten(content=content, scope=scope)
 
 
 def enqueue_learning(chat_id: UUID) -> None:

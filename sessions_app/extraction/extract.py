@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -19,9 +19,8 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelE
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.text.parts import halves
 from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
-from sessions_app.extraction.extraction_prompt import Written, learning_request
+from sessions_app.extraction.extraction_prompt import FactsFormError, Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
-from sessions_app.extraction.model_facts import FactsFormError
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.limits.facade import LimitReachedError, MeteredChatModel, UsageLimits
 
@@ -49,14 +48,12 @@ FAILURES = (
 class Extractor:
     """Learn facts from turns.
 
-    ``forgotten(content, scope)`` returns whether the fact was forgotten in that scope and must not
-    be learned again. Facts below ``min_confidence`` wait for staff. ``memory_enabled`` applies if
-    the chat itself doesn't say. ``godfather``: the ids of the owner.
+    Facts below ``min_confidence`` wait for staff. ``memory_enabled`` applies if the chat itself
+    doesn't say. ``godfather``: the ids of the owner.
     """
 
     chat_model: ChatModel
     embedder: Embedder
-    forgotten: Callable[[str, str], bool]
     min_confidence: float = 0.7
     time_zone: str = "UTC"
     memory_enabled: bool = True
@@ -105,7 +102,6 @@ def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
                 source=source,
                 lease=lease,
                 embedder=extractor.embedder,
-                forgotten=extractor.forgotten,
                 min_confidence=extractor.min_confidence,
                 memory_enabled=extractor.memory_enabled,
                 written_on=source.written_at.astimezone(ZoneInfo(extractor.time_zone)).date(),

@@ -65,6 +65,13 @@ Answer with one JSON object of this schema and nothing else:
 """
 
 
+class FactsFormError(Exception):
+    """The model's answer doesn't have the requested form.
+
+    The text says what is wrong and holds nothing of the answer.
+    """
+
+
 @dataclass(frozen=True)
 class Written:
     """One message of a person; ``name`` is their WhatsApp name, which they choose."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -16,22 +16,31 @@ from memories_app.facts.facts import likeness_of
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Visibility
 from memories_app.store.remember import memories_remember
-from memories_app.store.retract import EXTRACTION
+from memories_app.store.retract import EXTRACTION, is_forgotten
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.conversations.facade import Reader, forgetting_wait
 from sessions_app.extraction import statement_words as lexicon
 from sessions_app.extraction.doubts import doubts_of
 from sessions_app.extraction.extraction_claims import ExtractionLease
-from sessions_app.extraction.model_facts import has_other_name, is_carried, quoted_in
-from sessions_app.extraction.passage import clause_of, without_marks, words_of
+from sessions_app.extraction.passage import (
+    INFORMATIVE,
+    Quote,
+    clause_of,
+    forms_of_token,
+    quote_place,
+    without_marks,
+    words_of,
+)
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession, Message
 
 if TYPE_CHECKING:
     from sessions_app.extraction.facts_form import Fact
+
 
 NOTHING_LEARNED = "nothing worth learning"
 
@@ -65,7 +74,6 @@ def facts_store(
     source: SourceText,
     lease: ExtractionLease,
     embedder: Embedder,
-    forgotten: Callable[[str, str], bool],
     min_confidence: float,
     memory_enabled: bool,
     written_on: date,
@@ -79,7 +87,7 @@ def facts_store(
         facts=facts, source=source, min_confidence=min_confidence, written_on=written_on
     )
     stated = checked.stated
-    new = [each for each in stated if not forgotten(each.content, _scope(each))]
+    new = [each for each in stated if not _was_forgotten(each)]
     waiting = sum(each.proposed for each in new)
     outcome = Outcome(
         learned=len(new) - waiting,
@@ -96,7 +104,7 @@ def facts_store(
         now = source_text_of(lease.turn_id, memory_enabled=memory_enabled)
         if now is None or (now.chat_id, now.seen) != (source.chat_id, source.seen):
             raise SourceChangedError(f"the messages of turn {lease.turn_id} changed meanwhile")
-        if any(forgotten(each.content, _scope(each)) for each in new):
+        if any(map(_was_forgotten, new)):
             raise SourceChangedError("what was learned was forgotten meanwhile")
         lease.finish(str(outcome))
 
@@ -107,8 +115,9 @@ def facts_store(
     return outcome
 
 
-def _scope(new: NewMemory) -> str:
-    return scope_of(new.visibility, new.chat_id)
+def _was_forgotten(new: NewMemory) -> bool:
+    """Return whether the fact was forgotten in its scope, so that it isn't learned again."""
+    return is_forgotten(content=new.content, scope=scope_of(new.visibility, new.chat_id))
 
 
 # Check each fact of a model's answer against the message that it quotes.
@@ -185,6 +194,69 @@ def _other_doubts(
         yield "forwarded"
     if source.is_late:
         yield "late"
+
+
+# Check that people said a fact: a quote must occur in their message, and support the fact.
+
+_DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+_MIN_BEGINNING = 3
+
+
+def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, Quote] | None:
+    """Return the index of the first text that holds the quote word for word, and the place in it.
+
+    White space and invisible marks don't count. Returns None if no text holds it: nobody said it.
+    """
+    wanted = without_marks(quote)
+    for index, text in enumerate(texts):
+        found = quote_place(wanted, without_marks(text))
+        if found is not None:
+            return index, found
+    return None
+
+
+def is_carried(content: str, *, texts: Iterable[str], question: str) -> bool:
+    """Return whether people's own words support a fact.
+
+    At least half of its informative words are theirs (``texts``: their messages and names), and
+    none is taken from ``question``, the assistant's words. A fact from a short reply to a question
+    isn't supported. Numbers are compared by ``stated_numbers``, in any spelling.
+    """
+    their_forms, question_forms = _forms(texts), _forms([question])
+    informative = [
+        token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in INFORMATIVE
+    ]
+    own = [
+        token
+        for token in informative
+        if token.script == "number" or forms_of_token(token) & their_forms
+    ]
+    others = [token for token in informative if token not in own]
+    borrowed = any(forms_of_token(token) & question_forms for token in others)
+    return not borrowed and len(own) * 2 >= len(informative) > 0
+
+
+def has_other_name(content: str, *, texts: Iterable[str]) -> bool:
+    """Return whether a fact names somebody or something by a name that people didn't write."""
+    their_forms = _forms(texts)
+    return any(
+        token.capitalised
+        and not token.starts_sentence
+        and kind_of(token) in (Kind.PLAIN, Kind.NAME)
+        and not forms_of_token(token) & their_forms
+        and not _is_declined(token, their_forms)
+        for token in tokenize(content)
+    )
+
+
+def _is_declined(token: Token, known: set[str]) -> bool:
+    """Return whether it may be a known name in another case, as in Russian."""
+    beginning = token.text[: max(_MIN_BEGINNING, len(token.text) - 2)]
+    return token.script == "other" and any(form.startswith(beginning) for form in known)
+
+
+def _forms(texts: Iterable[str]) -> set[str]:
+    return {form for text in texts for token in tokenize(text) for form in forms_of_token(token)}
 
 
 # Recognise facts that hold a password, a key or the number of a card or an account.

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from sessions_app.extraction.extraction_prompt import FactType
-from sessions_app.extraction.model_facts import FactsFormError
+from sessions_app.extraction.extraction_prompt import FactsFormError, FactType
 
 MAX_FACTS = 20
 MAX_FACT_LENGTH = 1_000

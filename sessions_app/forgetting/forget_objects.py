@@ -34,7 +34,6 @@ from sessions_app.conversations.facade import (
     addresses_lock,
     forgetting_begin,
 )
-from sessions_app.forgetting.delete_messages import messages_lock
 from sessions_app.forgetting.deletion_plan import (
     DeletionPlan,
     NothingToForgetError,
@@ -53,6 +52,7 @@ from sessions_app.forgetting.execute import (
     ForgetDependencies,
     backup_names,
     execute_plan,
+    messages_lock,
     scopes_of,
 )
 from sessions_app.forgetting.probe import FOUND, Prober, build_prober

@@ -33,7 +33,7 @@ from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober
 from sessions_app.models import ChatSession, ForgottenKind, Message, Turn
-from sessions_app.transcript_files.backups import Backups, UntouchedBackups
+from sessions_app.transcript_files.backups import Backups
 
 logger = logging.getLogger(__name__)
 
@@ -80,9 +80,8 @@ def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) 
 
 def _try_out(chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     preview = Preview()
-    untouched: Backups | None = None
-    if dependencies.transcripts is not None:
-        untouched = UntouchedBackups(dependencies.transcripts.root)
+    backups = dependencies.transcripts
+    untouched = backups and Backups(backups.root, is_preview=True)
     dependencies = replace(dependencies, recorder=preview.recorder, transcripts=untouched)
     until = time.monotonic() + MAX_SECONDS
     with transaction.atomic():

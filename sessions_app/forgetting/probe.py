@@ -31,13 +31,8 @@ from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.redact_answers import AnswerRedaction
-from sessions_app.forgetting.redact_chats import kept_texts
-from sessions_app.forgetting.redact_unscoped import (
-    UnscopedTraces,
-    statistics_stale,
-    statistics_values,
-)
-from sessions_app.forgetting.registry import swept_columns
+from sessions_app.forgetting.redact_records import UnscopedTraces, kept_texts
+from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
 from sessions_app.forgetting.sweep import Sweep
 from sessions_app.models import ForgottenKind, InboundDelivery, Message, Note
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messages_found, recall

@@ -40,9 +40,8 @@ from sessions_app.models.messages import Role
 from sessions_app.models.turns import WAITING_STATES
 from sessions_app.recall.facade import CLIENT_NAME
 
-# The fields of a turn and its trials that hold texts.
+# The fields of a turn that hold texts.
 TURN_TEXTS = ("context", "error", "unstored_text", "unstored_reply")
-TRIAL_TEXTS = ("system_text", "text", "recalled", "error")
 PICTURES = Func(
     F("replay__prompt"),
     template="jsonb_path_query_array(%(expressions)s, '$[*].pictures[*]')",

@@ -9,6 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
+from django.db import connection
+from psycopg import sql
+
+from memoryproject.foundation.retrieval.fragments import Fragments
+
 # Deleted with its row, or redacted by ``sweep``.
 SWEPT = "swept"
 # It never holds a person's words.
@@ -237,3 +242,69 @@ def _treated(treatment: str) -> set[tuple[str, str]]:
         for column, (how, _) in columns.items()
         if how == treatment
     }
+
+
+# The statistics that PostgreSQL keeps of the columns: they hold values of rows.
+
+_VALUES = """
+SELECT stats.tablename, stats.attname, kept.value
+FROM pg_stats AS stats, LATERAL (
+    SELECT unnest(stats.most_common_vals::text::text[])
+    UNION ALL SELECT unnest(stats.histogram_bounds::text::text[])
+) AS kept (value)
+WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
+"""
+
+# Before PostgreSQL 18, the statistics of an empty table can't be removed.
+_CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
+
+CLEARABLE = (18,)
+
+
+def statistics_values() -> list[tuple[str, str, str]]:
+    """Return the sampled values of erasable columns: table, column, and value as text."""
+    swept = statistics_columns()
+    with connection.cursor() as cursor:
+        cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
+        kept = [row for row in cursor.fetchall() if row[:2] in swept]
+    if connection.get_database_version() >= CLEARABLE:
+        return kept
+    empty = {table for table in {table for table, _, _ in kept} if not _has_row(table)}
+    return [row for row in kept if row[0] not in empty]
+
+
+def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
+    """Return the columns whose statistics keep a forgotten text that no row holds any more.
+
+    A value that a remaining row holds belongs to that row.
+    """
+    return {
+        (table, column)
+        for table, column, value in values
+        if texts.are_in(value) and not _has_row(table, column, value)
+    }
+
+
+def statistics_renew(texts: Fragments) -> None:
+    """Gather the statistics of the affected tables again from the remaining rows."""
+    stale = statistics_stale(statistics_values(), texts)
+    if not stale:
+        return
+    with connection.cursor() as cursor:
+        for table in sorted({table for table, _ in stale}):
+            cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
+        # ANALYZE doesn't change the statistics of empty tables.
+        for table, column in sorted(statistics_stale(statistics_values(), texts)):
+            cursor.execute(_CLEAR, [table, column])
+
+
+def _has_row(table: str, column: str = "", value: str = "") -> bool:
+    """Return whether the table has a row, or one with this value in the column."""
+    query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {})").format(sql.Identifier(table))
+    if column:
+        query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {} WHERE {}::text = %s)").format(
+            sql.Identifier(table), sql.Identifier(column)
+        )
+    with connection.cursor() as cursor:
+        cursor.execute(query, [value] if column else None)
+        return bool(cursor.fetchone()[0])

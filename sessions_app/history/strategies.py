@@ -25,11 +25,6 @@ class MemoryManagementStrategy(Protocol):
     """Manages the length of a conversation's history."""
 
     @property
-    def name(self) -> str:
-        """Return the name that the setting uses: "none" or "summarize"."""
-        ...
-
-    @property
     def fills_gaps(self) -> bool:
         """Return whether a prompt shortens what neither summary nor history holds."""
         ...
@@ -50,7 +45,6 @@ class MemoryManagementStrategy(Protocol):
 class NoStrategy:
     """Keep only the window as history; older messages are found only by recall."""
 
-    name: str = "none"
     fills_gaps: bool = False
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
@@ -76,7 +70,6 @@ class SummarizationStrategy:
     summarize_every_n_messages: int = 20
     delete_summarized_messages: bool = False
     enqueue: Callable[[UUID], None] = _nothing
-    name: str = "summarize"
     fills_gaps: bool = True
     limits: UsageLimits = field(default_factory=UsageLimits)
 

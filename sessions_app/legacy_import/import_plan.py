@@ -30,7 +30,6 @@ from sessions_app.legacy_import.session_folder import (
     LegacyError,
     LegacyFolder,
     LegacyMissing,
-    SessionFile,
     is_uuid,
     is_whatsapp_chat,
     session_uuid,
@@ -90,17 +89,19 @@ def plan_folder(
     """
     entries: list[Entry] = []
     listed: set[bytes] = set()
-    for file in folder.session_files():
-        if only is not None and session_uuid(file.path.stem) != only:
+    for path, status in folder.session_files():
+        if only is not None and session_uuid(path.stem) != only:
             continue
         try:
-            session = parse_session(folder.read(file.path), name=file.path.stem, latest=latest)
+            session = parse_session(folder.read(path), name=path.stem, latest=latest)
         except LegacyError as error:
-            _unusable_session(report, folder.label(file.path), error, is_made_anew=only is not None)
+            _unusable_session(report, folder.label(path), error, is_made_anew=only is not None)
             continue
         if only in (None, session.session_id):
             listed.update(_key(name) for name in session.message_ids)
-            entries.append(_entry(file, session))
+            entries.append(
+                Entry(path, status, session.session_id, session.last_active, session.whatsapp_chat)
+            )
     unlisted = _unlisted(folder, listed, report, latest, only)
     lost = set(unlisted) - {entry.session_id for entry in entries}
     orphans = sorted(lost, key=lambda one: (unlisted[one].last, one), reverse=True)
@@ -181,16 +182,6 @@ def _moment(document: object, latest: datetime) -> datetime:
 def _key(name: str) -> bytes:
     """Return a compact key for a message's id: a folder may hold a million."""
     return UUID(name).bytes if is_uuid(name) else name.encode(errors="surrogateescape")
-
-
-def _entry(file: SessionFile, session: LegacySession) -> Entry:
-    return Entry(
-        path=file.path,
-        status=file.status,
-        session_id=session.session_id,
-        last_active=session.last_active,
-        whatsapp_chat=session.whatsapp_chat,
-    )
 
 
 # Collect the messages of one session.

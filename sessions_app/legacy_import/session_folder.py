@@ -14,7 +14,6 @@ import os
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,14 +22,6 @@ MAX_BYTES = 10 * 1024 * 1024
 MESSAGES = "messages"
 # By the status of the sessions in it.
 SESSION_FOLDERS = {"active": ".", "expired": "expired", "archived": "archived"}
-
-
-@dataclass(frozen=True)
-class SessionFile:
-    """A session's file and the status that its place gives it."""
-
-    path: Path
-    status: str
 
 
 class LegacyFolder:
@@ -46,12 +37,12 @@ class LegacyFolder:
         if not self._names("."):
             raise FolderError(f"{shown(str(root))} is empty: it has no session files.")
 
-    def session_files(self) -> Iterator[SessionFile]:
-        """Return the session files, sorted by status and name."""
+    def session_files(self) -> Iterator[tuple[Path, str]]:
+        """Yield the session files with the status that their place gives them, sorted."""
         for status, folder in SESSION_FOLDERS.items():
             for name in self._names(folder):
                 if name.endswith(".json"):
-                    yield SessionFile(self.root / folder / name, status)
+                    yield self.root / folder / name, status
 
     def message_names(self) -> Iterator[str]:
         """Return the names of all message files, without extension, in any order."""

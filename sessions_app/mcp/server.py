@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from asgiref.sync import sync_to_async
+import httpx
+from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from drf_standardized_errors.formatter import flatten_errors
 from mcp import MCPError, types
 from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import APIException, AuthenticationFailed
 
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.authentication import Caller, caller_with
-from memoryproject.foundation.rest_kit.bodies import refuse_unstorable
+from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, refuse_unstorable
 from sessions_app.conversations.phrases import text_for
 from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool, ToolResult
@@ -138,3 +140,27 @@ def _answer(result: ToolResult) -> types.CallToolResult:
 
 def _failure(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+# One HTTP exchange with the package's transport, from a thread without an event loop.
+
+
+@async_to_sync
+async def exchange(server: Server[Any], headers: Mapping[str, str], body: bytes) -> httpx.Response:
+    """Block until the response is complete.
+
+    The tools run in the calling thread, so that they use its database connection outside the
+    event loop.
+    """
+    manager = StreamableHTTPSessionManager(
+        app=server, json_response=True, stateless=True, max_request_body_size=MAX_BODY_SIZE
+    )
+    # Not a client, which would add its own headers.
+    transport = httpx.ASGITransport(manager.handle_request)
+    named = httpx.Headers(dict(headers), encoding="latin-1")
+    async with manager.run():
+        answer = await transport.handle_async_request(
+            httpx.Request("POST", "http://localhost/mcp/", headers=named, content=body)
+        )
+        await answer.aread()
+    return answer

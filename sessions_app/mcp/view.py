@@ -70,8 +70,7 @@ class McpView(ApiView):
 
     def post(self, request: Request) -> HttpResponse:
         # The import takes a second, so only a web server that needs the package imports it.
-        from sessions_app.mcp.bridge import exchange  # noqa: PLC0415
-        from sessions_app.mcp.server import instructions_for, server_for  # noqa: PLC0415
+        from sessions_app.mcp.server import exchange, instructions_for, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
         if not isinstance(request.data, str):

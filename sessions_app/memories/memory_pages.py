@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -102,15 +102,20 @@ class MemoryAdmin(ForgetAction, TableImportPages, MemoryTransfer, MemoryPages):
         return shown_link(contact_address(chat.pk), str(chat))
 
     def chat_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
-        return chat_titles(chat_ids)
+        return {chat.pk: str(chat) for chat in _chats(chat_ids)}
 
     def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
-        return chat_short_names(chat_ids)
+        return {chat.pk: chat.shown_name for chat in _chats(chat_ids)}
 
     def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> dict[UUID, str]:
-        if not request.user.has_perm("sessions_app.view_message"):
+        """Return the links of existing messages, each in its chat."""
+        if not message_ids or not request.user.has_perm("sessions_app.view_message"):
             return {}
-        return message_places(message_ids)
+        found = Message.objects.filter(pk__in=message_ids).values_list("pk", "chat_id")
+        return {
+            pk: f"{reverse('admin:sessions_app_chat_conversation', args=[chat_id])}?at={pk}#m-{pk}"
+            for pk, chat_id in found
+        }
 
     def recalled_lately(self, request: HttpRequest, memory: Memory) -> list[dict[str, Any]]:
         if not request.user.has_perm("sessions_app.view_turn"):
@@ -138,33 +143,14 @@ _ADDRESS = re.compile(r"[\w.+-]{1,64}@[\w.]{1,64}")
 _NUMBER = re.compile(r"\([\u2066-\u2069]*(\+[\d -]{7,24})[\u2066-\u2069]*\)$")
 
 
-def message_places(message_ids: Collection[UUID]) -> dict[UUID, str]:
-    """Return the links of existing messages, each in its chat."""
-    found = Message.objects.filter(pk__in=list(message_ids)).values_list("pk", "chat_id")
-    return {
-        pk: f"{reverse('admin:sessions_app_chat_conversation', args=[chat_id])}?at={pk}#m-{pk}"
-        for pk, chat_id in (found if message_ids else ())
-    }
-
-
-def chat_titles(chat_ids: Collection[UUID]) -> dict[UUID, str]:
-    """Return staff's names of these chats."""
-    if not chat_ids:
-        return {}
-    return {chat.pk: str(chat) for chat in Chat.objects.filter(pk__in=list(chat_ids))}
-
-
-def chat_short_names(chat_ids: Collection[UUID]) -> dict[UUID, str]:
-    """Return the names of these chats; the address where a chat has none."""
-    if not chat_ids:
-        return {}
-    return {chat.pk: chat.shown_name for chat in Chat.objects.filter(pk__in=list(chat_ids))}
+def _chats(chat_ids: Collection[UUID]) -> Iterable[Chat]:
+    return Chat.objects.filter(pk__in=chat_ids) if chat_ids else ()
 
 
 def chats_called(text: str) -> list[UUID]:
     """Return the ids of the chats with this id or address, or with this part of a name or number.
 
-    A title such as ``chat_titles`` gives counts as the address or number in it. The ids are values,
+    A title such as ``chat_names`` gives counts as the address or number in it. The ids are values,
     so that the query for their memories uses an index.
     """
     with suppress(ValueError):

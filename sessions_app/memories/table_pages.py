@@ -53,10 +53,7 @@ STATUSES = {
     SAME: gettext_lazy("known already"),
     INVALID: gettext_lazy("can't be used"),
 }
-_SAVED = (
-    gettext_lazy("As CSV, with commas, semicolons or tabs; at most %(rows)s rows."),
-    {"rows": MAX_ROWS},
-)
+_SAVED = gettext_lazy("As CSV, with commas, semicolons or tabs; at most %(rows)s rows.")
 
 
 class TableForm(forms.Form):
@@ -206,7 +203,7 @@ class TableImportPages(ReadOnlyAdmin):
             if plan
             else [],
             "kinds": KINDS.items(),
-            "saved_as": str(_SAVED[0]) % _SAVED[1],
+            "saved_as": str(_SAVED) % {"rows": MAX_ROWS},
             "has_file_field": True,
         }
         template = "admin/memories_app/memory/table.html"

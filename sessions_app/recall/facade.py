@@ -14,13 +14,13 @@ from sessions_app.recall.hits import (
     LeftOut,
     RecallResult,
     Viewer,
+    hit_record,
     name_in_label,
 )
-from sessions_app.recall.recall import hit_record, recall
+from sessions_app.recall.recall import recall
 from sessions_app.recall.staff_search import (
     MAX_UNINDEXED_ROWS,
     RECENT,
-    ShownMemory,
     Snippet,
     memories_for_bound,
     memories_named,

@@ -48,6 +48,19 @@ class Hit:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
+def hit_record(hit: Hit) -> dict[str, Any]:
+    """Return the hit for the replay record."""
+    return {
+        "source": hit.source,
+        "id": str(hit.id),
+        "content": hit.content,
+        "score": round(hit.score, 4),
+        "similarity": None if hit.similarity is None else round(hit.similarity, 4),
+        "created_at": hit.created_at.isoformat(),
+        **hit.metadata,
+    }
+
+
 @dataclass(frozen=True)
 class RecallResult:
     """The hits, best first. ``degraded``: a part of memory could not be searched."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from django.db.models import Q
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.recall.hits import MEMORIES, MESSAGES, Hit, LeftOut, RecallResult, Viewer
+from sessions_app.recall.hits import MEMORIES, MESSAGES, LeftOut, RecallResult, Viewer
 
 
 def recall(
@@ -61,16 +60,3 @@ def recall(
         repeats=repeats,
         as_of=as_of,
     ).run()
-
-
-def hit_record(hit: Hit) -> dict[str, Any]:
-    """Return the hit for the replay record."""
-    return {
-        "source": hit.source,
-        "id": str(hit.id),
-        "content": hit.content,
-        "score": round(hit.score, 4),
-        "similarity": None if hit.similarity is None else round(hit.similarity, 4),
-        "created_at": hit.created_at.isoformat(),
-        **hit.metadata,
-    }

@@ -38,7 +38,6 @@ from memoryproject.foundation.retrieval.subqueries import knows_nothing, query_p
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import ASKING
-from sessions_app.recall.conversation_lines import Line, adjacent, business_now, messages_searched
 from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
@@ -51,7 +50,15 @@ from sessions_app.recall.hits import (
     newest_first,
     place_of,
 )
-from sessions_app.recall.message_ranking import rank_messages, read_memories, topics_of
+from sessions_app.recall.message_ranking import (
+    Line,
+    adjacent,
+    business_now,
+    messages_searched,
+    rank_messages,
+    read_memories,
+    topics_of,
+)
 
 logger = logging.getLogger(__name__)
 

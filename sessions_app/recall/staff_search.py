@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import reduce
 from operator import and_
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Value
@@ -174,24 +174,14 @@ def memories_named(within: Q | None = None) -> QuerySet[Any]:
     return named.annotate(whatsapp_chat=Subquery(chats.values("whatsapp_chat")[:1]))
 
 
-class ShownMemory(NamedTuple):
-    """What a recall shows of a memory beside its text."""
-
-    chat_id: UUID | None
-    type: str
-    category: str
-    tags: list[str]
-    visibility: str
-    metadata: dict[str, Any]
-    whatsapp_chat: str | None
-    client_name: str | None
-    source: str
-    said_at: datetime
-    valid_from: datetime | None
-    valid_until: datetime | None
+# What a recall shows of a memory beside its text.
+SHOWN = (
+    *("chat_id", "type", "category", "tags", "visibility", "metadata", "whatsapp_chat"),
+    *("client_name", "source", "said_at", "valid_from", "valid_until"),
+)
 
 
-def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, ShownMemory]:
+def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
     """Return by id what recall shows of these memories beside their texts."""
     if not memory_ids:
         return {}
@@ -200,8 +190,7 @@ def memories_shown(memory_ids: Sequence[UUID]) -> dict[UUID, ShownMemory]:
         whatsapp_chat=Subquery(chat.values("whatsapp_chat")),
         client_name=Subquery(chat.values("client_name")),
     )
-    rows = memories.values_list("pk", *ShownMemory._fields)
-    return {key: ShownMemory(*columns) for key, *columns in rows}
+    return {row.pop("pk"): row for row in memories.values("pk", *SHOWN)}
 
 
 def memories_for_bound(reach: Q) -> Q:

@@ -49,8 +49,10 @@ def backup_name(now: datetime) -> str:
 class Backups:
     """The folder of backups; each is a folder in it with the files and a manifest."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, is_preview: bool = False) -> None:
+        """is_preview: what would be removed is only counted."""
         self.root = root
+        self._is_preview = is_preview
 
     def write(
         self, *, name: str, files: Sequence[BatchFile], folder: BatchFolder, progress: Progress
@@ -94,8 +96,9 @@ class Backups:
         files = 0
         for path in self._named(names):
             files += sum(1 for file in path.iterdir() if file.name != MANIFEST)
-            shutil.rmtree(path)
-            folder_sync(self.root)
+            if not self._is_preview:
+                shutil.rmtree(path)
+                folder_sync(self.root)
         return files
 
     def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
@@ -106,12 +109,13 @@ class Backups:
         gone = 0
         for path in self._named(names):
             found = [file.name for file in path.iterdir() if _contains(file, holds)]
+            gone += len(found)
+            if self._is_preview or not found:
+                continue
             for name in found:
                 (path / name).unlink()
-            if found:
-                _leave_out(path / MANIFEST, set(found))
-                folder_sync(path)
-            gone += len(found)
+            _leave_out(path / MANIFEST, set(found))
+            folder_sync(path)
         return gone
 
     def _named(self, names: Iterable[str]) -> list[Path]:
@@ -158,22 +162,6 @@ class Backups:
         part.rename(place)
         folder_sync(self.root)
         return place
-
-
-class UntouchedBackups(Backups):
-    """Backups for a preview: count the files that would be removed."""
-
-    def remove(self, names: Iterable[str]) -> int:
-        """See Backups.remove."""
-        return sum(
-            1 for path in self._named(names) for file in path.iterdir() if file.name != MANIFEST
-        )
-
-    def sweep(self, names: Iterable[str], *, holds: Callable[[str], bool]) -> int:
-        """See Backups.sweep."""
-        return sum(
-            1 for path in self._named(names) for file in path.iterdir() if _contains(file, holds)
-        )
 
 
 def _entry(file: BatchFile) -> dict[str, Any]:

@@ -91,10 +91,15 @@ def _message(text: str, found: re.Match[str], end: int, line: int) -> Transcript
 
 
 class Reader:
-    """Read one file, message by message. The problems are complete after the last message."""
+    """Read one file, message by message. The problems are complete after the last message.
+
+    ``further``: the number of problems that are not listed.
+    """
 
     def __init__(self, file: str) -> None:
-        self.problems = Problems(file)
+        self.file = file
+        self.problems: list[Problem] = []
+        self.further = 0
         self.notes: list[str] = []
         self.count = 0
         self._last: TranscriptMessage | None = None
@@ -118,7 +123,7 @@ class Reader:
     def _decoded(self, data: bytes) -> str | None:
         """Return the text even if some bytes aren't UTF-8, to report other problems too."""
         if len(data) > MAX_FILE_SIZE:
-            self.problems.add(
+            self._add(
                 "too_large",
                 f"The transcript is larger than {MAX_FILE_SIZE // 1024 // 1024} MiB.",
                 "Split it into several.",
@@ -128,7 +133,7 @@ class Reader:
             return data.decode("utf-8").removeprefix(BOM)
         except UnicodeDecodeError as error:
             is_utf16 = data.startswith(UTF_16)
-            self.problems.add(
+            self._add(
                 "not_exact",
                 "The transcript is in UTF-16, not in UTF-8."
                 if is_utf16
@@ -144,7 +149,7 @@ class Reader:
         ``ends``: these characters, if any. The last message may lack them, because line ends
         are often missing at the end of a file.
         """
-        file = self.problems.file
+        file = self.file
         if "\r" in ends:
             self.notes.append(
                 f"{file}: every message ends with a carriage return, which is kept as part of "
@@ -157,7 +162,7 @@ class Reader:
             )
 
     def _note_almost(self, text: str) -> None:
-        file = self.problems.file
+        file = self.file
         found = _ALMOST.search(text)
         if found is not None:
             line = text.count("\n", 0, found.start()) + 1
@@ -168,10 +173,17 @@ class Reader:
 
     # The seven format rules of seed 000, and the other reasons to refuse a transcript.
 
+    def _add(self, code: str, what: str, mend: str, *, line: int | None = None) -> None:
+        """Note a problem; only the first ones are kept."""
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(code, self.file, what, mend, line))
+        else:
+            self.further += 1
+
     def _check_start(self, lines: int) -> None:
         """Check how many lines precede the first speaker's line."""
         if lines:
-            self.problems.add(
+            self._add(
                 "starts_with_user",
                 "A transcript must start with User:, but this one has "
                 f"{'1 line' if lines == 1 else f'{lines} lines'} before that.",
@@ -183,7 +195,7 @@ class Reader:
         self.count += 1
         last, self._last = self._last, message
         if last is None and message.role != USER:
-            self.problems.add(
+            self._add(
                 "starts_with_user",
                 "A transcript must start with User:, not with Assistant:.",
                 "Put the user's message before it, or move this answer to the end of the "
@@ -197,7 +209,7 @@ class Reader:
     def _check_end(self) -> None:
         """Check the whole file."""
         if self.count < MIN_MESSAGES:
-            self.problems.add(
+            self._add(
                 "too_few_messages",
                 f"A transcript has at least 2 messages, User: and its Assistant:; this one has "
                 f"{self.count or 'none'}.",
@@ -205,7 +217,7 @@ class Reader:
                 line=self._last.line if self._last else None,
             )
         if self._last is not None and self._last.role != ASSISTANT:
-            self.problems.add(
+            self._add(
                 "ends_with_assistant",
                 "A transcript must end with Assistant:, but its last message is a User:.",
                 "Add the answer, or move this message to the next transcript.",
@@ -216,14 +228,14 @@ class Reader:
         label, other = LABELS[message.role], LABELS[ASSISTANT if message.role == USER else USER]
         if self._in_turns:
             self._in_turns = False
-            self.problems.add(
+            self._add(
                 "alternates",
                 f"User: and Assistant: must alternate; from here on they don't: {other}: should "
                 f"be next.",
                 "Each place is told below; mend all of them.",
                 line=message.line,
             )
-        self.problems.add(
+        self._add(
             "consecutive",
             f"This {label}: follows the {label}: of line {last.line}: no two messages in a row "
             "may be by the same speaker.",
@@ -235,7 +247,7 @@ class Reader:
     def _content(self, message: TranscriptMessage) -> None:
         label = LABELS[message.role]
         if not message.spaced:
-            self.problems.add(
+            self._add(
                 "spacing",
                 f"One space must follow {label}:.",
                 f'Write "{label}: " and then the message. If this line is part of the message '
@@ -244,14 +256,14 @@ class Reader:
             )
         if "\x00" in message.content:
             before = message.content.partition("\x00")[0]
-            self.problems.add(
+            self._add(
                 "not_exact",
                 "There is a NUL character, which the database can't keep.",
                 "Remove it.",
                 line=message.line + before.count("\n"),
             )
         if not message.content.strip():
-            self.problems.add(
+            self._add(
                 "blank_message",
                 f"This {label}: has no text: every message has a minimum size.",
                 "Write what was said, or remove the exchange.",
@@ -310,21 +322,6 @@ class Problem:
             "what": self.what,
             "mend": self.mend,
         }
-
-
-class Problems:
-    """The problems of one file, as they are found; only the first ones are kept."""
-
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.found: list[Problem] = []
-        self.further = 0
-
-    def add(self, code: str, what: str, mend: str, *, line: int | None = None) -> None:
-        if len(self.found) < MAX_PROBLEMS:
-            self.found.append(Problem(code, self.file, what, mend, line))
-        else:
-            self.further += 1
 
 
 # Errors that stop a save or an export of transcripts.

@@ -311,7 +311,7 @@ def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> No
             sign_of(role=message.role, content=message.content),
             loose_sign_of(role=message.role, content=message.content),
         )
-    check.add_problems(reader.problems.found, reader.problems.further)
+    check.add_problems(reader.problems, reader.further)
     check.notes += reader.notes[: MAX_NOTES - len(check.notes)]
     digest = hashlib.sha256(data).hexdigest()
     check.files.append(BatchFile(number, name, digest, len(data), reader.count, stamp))

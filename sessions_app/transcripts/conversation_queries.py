@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from django.db import Error, connection
 from django.db.models import BinaryField, F, Func, IntegerField, QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 
+from memoryproject.foundation.leases import advisory_lock
 from sessions_app.conversations.facade import (
     ConversationNotFoundError,
     chat_at,
@@ -89,27 +89,15 @@ class Target:
         return Conversation(Chat.objects.select_for_update(no_key=True).get(pk=found.pk))
 
 
-@contextmanager
-def alone_in(target: Target) -> Iterator[None]:
-    """Hold the lock on saves into the target's chat. Raises BusyError.
-
-    The database releases the lock when the process dies.
-    """
+def alone_in(target: Target) -> AbstractContextManager[None]:
+    """Return the lock on saves into the target's chat. Raises BusyError."""
     found = target.find()
     name = str(found.chat.pk) if found else target.whatsapp_chat
     digest = hashlib.sha256(f"transcripts\0{name}".encode()).digest()
-    key = int.from_bytes(digest[:8], "big", signed=True)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        if not cursor.fetchone()[0]:
-            raise BusyError(
-                "Another chat_memory saves into the same chat: run it again when that is done."
-            )
-    try:
-        yield
-    finally:
-        with suppress(Error), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [key])
+    return advisory_lock(
+        int.from_bytes(digest[:8], "big", signed=True),
+        BusyError("Another chat_memory saves into the same chat: run it again when that is done."),
+    )
 
 
 # A message and its answer are an exchange.

@@ -42,7 +42,6 @@ class Learning:
     lessons: list[Lesson] = field(default_factory=list)
     requests: list[ChatRequest] = field(default_factory=list)
     handed: list[UUID] = field(default_factory=list)
-    forgotten: set[tuple[str, str]] = field(default_factory=set)
     during: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
@@ -51,7 +50,6 @@ class Learning:
         self.extractor = Extractor(
             chat_model=ScriptedChatModel(self._answer),
             embedder=dependencies.embedder,
-            forgotten=lambda content, scope: (content, scope) in self.forgotten,
             godfather=self.world.rules.chat_memory.godfather,
         )
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from memories_app.models import Memory
-from sessions_app.extraction.dependencies import build_extractor
 from sessions_app.models import ExtractionWork
 from tests.extraction.learning import Learning, fact
 from tests.world import CLIENT, World
@@ -16,15 +13,8 @@ SAID = "I own a boat in the harbour of Acre"
 
 
 @pytest.fixture
-def learning(world: World, settings: Any) -> Learning:
-    """Learning as the settings wire it, but for the model."""
-    settings.EXTRACT_MEMORIES = True
-    settings.CHAT_MODEL = "openai"
-    learning = Learning(world)
-    wired = build_extractor()
-    assert wired is not None
-    learning.with_extractor(forgotten=wired.forgotten)
-    return learning
+def learning(world: World) -> Learning:
+    return Learning(world)
 
 
 def forget(learning: Learning) -> None:

@@ -18,8 +18,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.receipt_document import left_words
-from sessions_app.forgetting.redact_unscoped import statistics_stale, statistics_values
-from sessions_app.forgetting.registry import swept_columns
+from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
 from sessions_app.models import ForgetReceipt, Message, Note, Turn
 from tests.world import CLIENT, World
 

@@ -24,7 +24,7 @@ from memories_app.models import Memory, MergeProposal, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from sessions_app.cards.make_cards import card_make
-from sessions_app.forgetting.redact_answers import TRIAL_TEXTS, TURN_TEXTS
+from sessions_app.forgetting.redact_answers import TURN_TEXTS
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import (
     AnswerTrial,
@@ -100,7 +100,7 @@ STAYING: dict[type[Model], tuple[str, ...]] = {
     Message: ("content",),
     Turn: TURN_TEXTS,
     TurnReplay: ("prompt", "recalled", "left_out"),
-    AnswerTrial: TRIAL_TEXTS,
+    AnswerTrial: ("system_text", "text", "recalled", "error"),
     SummarizationMetadata: ("digest", "chapter"),
     OutboundPart: ("content",),
     Note: ("text",),

@@ -13,7 +13,8 @@ from uuid import uuid4
 from django.utils import timezone
 from standardwebhooks import Webhook
 
-from memories_app.store.remember import NewMemory, memories_remember
+from memories_app.facts.validation import NewMemory
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
 from memoryproject.foundation.integrations.network.addresses import AddressRules

@@ -15,10 +15,11 @@ from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
 from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_pin
-from memories_app.store.remember import NewMemory, memories_remember
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party

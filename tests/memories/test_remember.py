@@ -17,8 +17,9 @@ from pytest_django import DjangoAssertNumQueries
 from memories_app.embedding_models.vectors import due_vectors_make
 from memories_app.facts.validation import NewMemory, storable_metadata
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MergeProposal
+from memories_app.store.deduplicate import Remembered
 from memories_app.store.memory_fields import content_hash
-from memories_app.store.remember import Remembered, memories_remember
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

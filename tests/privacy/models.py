@@ -50,11 +50,7 @@ def learn(world: World, chat: Chat) -> list[str]:
     now of the chat, whoever may see it."""
     model = Telltale()
     known = set(Memory.objects.values_list("pk", flat=True))
-    extractor = Extractor(
-        chat_model=ScriptedChatModel(model),
-        embedder=world.dependencies.embedder,
-        forgotten=lambda _content, _scope: False,
-    )
+    extractor = Extractor(chat_model=ScriptedChatModel(model), embedder=world.dependencies.embedder)
     chat_learn(chat_id=chat.pk, extractor=extractor)
     assert model.seen, "nothing was learned from"
     work = ExtractionWork.objects.filter(turn__chat=chat).order_by("turn")

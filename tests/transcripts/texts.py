@@ -29,4 +29,4 @@ class Parsed:
 def parse(data: bytes, *, file: str = "transcript") -> Parsed:
     reader = Reader(file)
     messages = list(reader.messages(data))
-    return Parsed(messages, reader.problems.found, reader.problems.further, reader.notes)
+    return Parsed(messages, reader.problems, reader.further, reader.notes)

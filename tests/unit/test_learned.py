@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.extraction.extraction_prompt import FactsFormError
+from sessions_app.extraction.fact_store import is_carried, quoted_in
 from sessions_app.extraction.facts_form import read_facts
-from sessions_app.extraction.model_facts import FactsFormError, is_carried, quoted_in
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),

@@ -317,7 +317,7 @@ def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
     everywhere: dict[str, Any] = {
         "scope": Memory.objects.all(),
         "model": model.model_id,
-        "queries": [vector],
+        "vector": vector,
         "limit": 2,
     }
     truth = nearest_exactly(**everywhere)

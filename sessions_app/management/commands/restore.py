@@ -6,8 +6,7 @@ import hashlib
 import logging
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
-from django.db import DatabaseError, Error, OperationalError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
@@ -32,6 +31,7 @@ from memoryproject.foundation.integrations.media_storage.base import MediaStorag
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
+from memoryproject.foundation.leases import advisory_lock
 from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
 from sessions_app.backup.archive_writer import media_put_back
@@ -187,7 +187,8 @@ def backup_restore(
         archive.check_all()
         manifest = archive.manifest
         check_no_jobs(manifest)
-        with _alone():
+        # Also while the first one creates the tables.
+        with advisory_lock(_LOCK, RestoreError("Another restore is at work in this database.")):
             check_migrations(manifest, migrations_of_this_version())
             with connection.cursor() as cursor:
                 check_empty(cursor)
@@ -198,21 +199,6 @@ def backup_restore(
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
     return Restored(report, is_signed=archive.is_signed, files=files)
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Refuse a second restore, also while the first one creates the tables."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
-        if not cursor.fetchone()[0]:
-            raise RestoreError("Another restore is at work in this database.")
-    try:
-        yield
-    finally:
-        # A lost connection has released its lock.
-        with suppress(Error), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
 
 
 def _put_back(

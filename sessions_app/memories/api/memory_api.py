@@ -13,7 +13,7 @@ from rest_framework.reverse import reverse
 from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
-from memories_app.store.remember import CREATED
+from memories_app.store.deduplicate import CREATED
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (

@@ -44,7 +44,6 @@ from sessions_app.recall.facade import (
     MEMORIES,
     MESSAGES,
     Hit,
-    ShownMemory,
     Viewer,
     memories_for_bound,
     memories_shown,
@@ -283,11 +282,11 @@ def _recalled(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
     return found
 
 
-def _of_memory(memory: ShownMemory, caller: Caller) -> dict[str, Any]:
+def _of_memory(memory: dict[str, Any], caller: Caller) -> dict[str, Any]:
     """Hide the source chat of a public memory from tokens that can't access that chat."""
-    said_by = memory.client_name or memory.whatsapp_chat or memory.source
-    shown = {**memory._asdict(), "source": "memory", "said_by": said_by}
-    if not caller.may_see(memory.chat_id):
+    said_by = memory["client_name"] or memory["whatsapp_chat"] or memory["source"]
+    shown = {**memory, "source": "memory", "said_by": said_by}
+    if not caller.may_see(memory["chat_id"]):
         shown |= dict.fromkeys(("whatsapp_chat", "client_name", "said_by"))
     return shown
 

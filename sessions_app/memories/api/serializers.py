@@ -18,7 +18,8 @@ from memories_app.facts.validation import (
     storable_metadata,
 )
 from memories_app.models import MemoryStatus, Visibility
-from memories_app.store.remember import CREATED, DUPLICATE, MAX_AT_ONCE
+from memories_app.store.deduplicate import CREATED, DUPLICATE
+from memories_app.store.remember import MAX_AT_ONCE
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,

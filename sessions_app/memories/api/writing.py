@@ -20,7 +20,8 @@ from memories_app.errors import (
 )
 from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Visibility
-from memories_app.store.remember import CREATED, DUPLICATE, Remembered, memories_remember
+from memories_app.store.deduplicate import CREATED, DUPLICATE, Remembered
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.authentication import Caller

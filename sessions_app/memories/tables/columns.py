@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -222,59 +221,10 @@ def with_note(sentence: str, note: str) -> str:
 
 # Tables to download and fill in, one for each kind, in English and Hebrew.
 
-Rows = Sequence[Sequence[str]]
-_ENGLISH_EXAMPLES: Mapping[str, Rows] = {
-    HOURS: (
-        ("day", "opens", "closes", "note"),
-        ("Sun–Thu", "8:00", "18:00", ""),
-        ("Friday", "8:00", "14:00", "the kitchen closes at 13:00"),
-        ("Saturday", "closed", "", ""),
-        ("31/12/2099", "closed", "", "an exception: a date instead of a day"),
-    ),
-    PRICES: (
-        ("item", "price", "currency", "note"),
-        ("Challah", "25", "₪", ""),
-        ("Coffee to go", "12.50", "₪", "with any milk"),
-    ),
-    QUESTIONS: (
-        ("question", "answer"),
-        ("Do you deliver?", "Yes, within the city, for orders from ₪100."),
-        ("Is there parking?", "There is a car park behind the building, the first hour is free."),
-    ),
-    FACTS: (
-        ("fact",),
-        ("We bake everything ourselves, without preservatives.",),
-        ("The café has wireless internet for guests.",),
-    ),
-}
-_HEBREW_EXAMPLES: Mapping[str, Rows] = {
-    HOURS: (
-        ("יום", "פתיחה", "סגירה", "הערה"),
-        ("א'-ה'", "8:00", "18:00", ""),
-        ("שישי", "8:00", "14:00", "המטבח נסגר ב-13:00"),
-        ("שבת", "סגור", "", ""),
-        ("31/12/2099", "סגור", "", "יום מיוחד: תאריך במקום יום"),
-    ),
-    PRICES: (
-        ("פריט", "מחיר", "מטבע", "הערה"),
-        ("חלה", "25", "₪", ""),
-        ("קפה לדרך", "12.50", "₪", "עם כל סוג חלב"),
-    ),
-    QUESTIONS: (
-        ("שאלה", "תשובה"),
-        ("יש משלוחים?", "כן, בתוך העיר, בהזמנה מ-100 ₪."),
-        ("יש חניה?", "יש חניון מאחורי הבניין, והשעה הראשונה חינם."),
-    ),
-    FACTS: (
-        ("עובדה",),
-        ("אנחנו אופים הכול בעצמנו, בלי חומרים משמרים.",),
-        ("בבית הקפה יש אינטרנט אלחוטי לאורחים.",),
-    ),
-}
+_EXAMPLES = Path(__file__).parent / "examples"
 
 
 def example_table(kind: str, *, hebrew: bool) -> bytes:
     """Return a table as spreadsheets open it: UTF-8 with a byte order mark, lines as in CSV."""
-    out = io.StringIO(newline="")
-    csv.writer(out).writerows((_HEBREW_EXAMPLES if hebrew else _ENGLISH_EXAMPLES)[kind])
-    return out.getvalue().encode("utf-8-sig")
+    text = (_EXAMPLES / f"{kind}.{'he' if hebrew else 'en'}.csv").read_text(encoding="utf-8")
+    return text.replace("\n", "\r\n").encode("utf-8-sig")

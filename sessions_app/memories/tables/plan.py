@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from memories_app.facts.facts import fact_key
 from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, Visibility
-from memories_app.store.remember import DUPLICATE, Foreseen, memories_foresee, memories_remember
+from memories_app.store.deduplicate import DUPLICATE
+from memories_app.store.remember import Foreseen, memories_foresee, memories_remember
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.characters import fold

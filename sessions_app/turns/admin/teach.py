@@ -28,8 +28,9 @@ from memories_app.errors import (
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
 from memories_app.store.change import memory_patch
+from memories_app.store.deduplicate import DUPLICATE, Remembered
 from memories_app.store.memory_fields import content_hash
-from memories_app.store.remember import DUPLICATE, Remembered, memories_remember
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error

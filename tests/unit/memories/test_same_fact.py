@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories_app.facts.facts import fact_key, likeness_of, replaces
+from memories_app.facts.facts import Verdict, fact_key, likeness_of, verdict_on
 
 # Labelled pairs: the same fact, another one; an older and a newer text of which the newer replaces
 # the older, or both stay.
 FACTS = json.loads(Path(__file__).with_name("facts.json").read_text(encoding="utf-8"))
+
+
+def replaces(newer: str, older: str) -> bool:
+    return verdict_on(newer=likeness_of(newer), older=likeness_of(older)) is Verdict.REPLACES
 
 
 def same_fact(one: str, other: str) -> bool:

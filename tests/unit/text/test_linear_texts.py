@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import to_whatsapp
 from memoryproject.foundation.retrieval.subqueries import MAX_CHARACTERS, periods_asked
 from memoryproject.foundation.text.whole_text import whole_places
-from sessions_app.extraction.model_facts import quoted_in
+from sessions_app.extraction.fact_store import quoted_in
 
 TODAY = date(2026, 11, 27)
 

@@ -1,89 +1,121 @@
-"""Redact what belongs to no chat: queue, admin log, logins, PostgreSQL's statistics."""
+"""Redact what is kept of erased texts besides the answers.
+
+In their chats these are messages of the assistant that no turn made, quotations, notes and raw
+deliveries. They have no record of their source: those that quote a text which was said or shown in
+their chat before are taken to have it from there. People's own messages stay. What belongs to no
+chat stands in the queue, the admin's log, logins, and stored responses.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
-from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django_q.models import OrmQ, Task
-from psycopg import sql
 
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
-from sessions_app.forgetting.registry import statistics_columns
-from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Sweep, Trace
-from sessions_app.models import ForgetReceipt, InboundDelivery
-
-_VALUES = """
-SELECT stats.tablename, stats.attname, kept.value
-FROM pg_stats AS stats, LATERAL (
-    SELECT unnest(stats.most_common_vals::text::text[])
-    UNION ALL SELECT unnest(stats.histogram_bounds::text::text[])
-) AS kept (value)
-WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
-"""
-
-# Before PostgreSQL 18, the statistics of an empty table can't be removed.
-_CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
-
-CLEARABLE = (18,)
+from sessions_app.conversations.facade import ChangeKind
+from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
+from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
+from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Note
+from sessions_app.models.messages import Role
 
 
-def statistics_values() -> list[tuple[str, str, str]]:
-    """Return the sampled values of erasable columns: table, column, and value as text."""
-    swept = statistics_columns()
-    with connection.cursor() as cursor:
-        cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
-        kept = [row for row in cursor.fetchall() if row[:2] in swept]
-    if connection.get_database_version() >= CLEARABLE:
-        return kept
-    empty = {table for table in {table for table, _, _ in kept} if not _has_row(table)}
-    return [row for row in kept if row[0] not in empty]
+def chats_redact(sweep: Sweep, lineage: Lineage) -> list[AnswerRedaction]:
+    """Redact everything that the chats of the plan derived from the erased texts.
 
-
-def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
-    """Return the columns whose statistics keep a forgotten text that no row holds any more.
-
-    A value that a remaining row holds belongs to that row.
+    Returns the redactions of the answers of each chat.
     """
-    return {
-        (table, column)
-        for table, column, value in values
-        if texts.are_in(value) and not _has_row(table, column, value)
-    }
+    redactions = []
+    for chat_id in sorted(sweep.plan.chats):
+        redactions.append(AnswerRedaction(sweep, lineage, chat_id))
+        redactions[-1].redact()
+        for kept in kept_texts(sweep, chat_id):
+            kept.remove()
+    return redactions
 
 
-def statistics_renew(texts: Fragments) -> None:
-    """Gather the statistics of the affected tables again from the remaining rows."""
-    stale = statistics_stale(statistics_values(), texts)
-    if not stale:
+def own_command_redact(sweep: Sweep) -> None:
+    """Redact the command that asks for the forgetting, because it names the text."""
+    if not sweep.keep_turn:
         return
-    with connection.cursor() as cursor:
-        for table in sorted({table for table, _ in stale}):
-            cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
-        # ANALYZE doesn't change the statistics of empty tables.
-        for table, column in sorted(statistics_stale(statistics_values(), texts)):
-            cursor.execute(_CLEAR, [table, column])
+    commands = Message.objects.filter(turn__pk=sweep.keep_turn, metadata__has_key="command")
+    for message in commands.select_related("chat", "session"):
+        command_redact(sweep, message)
 
 
-def _has_row(table: str, column: str = "", value: str = "") -> bool:
-    """Return whether the table has a row, or one with this value in the column."""
-    query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {})").format(sql.Identifier(table))
-    if column:
-        query = sql.SQL("SELECT EXISTS (SELECT 1 FROM {} WHERE {}::text = %s)").format(
-            sql.Identifier(table), sql.Identifier(column)
-        )
-    with connection.cursor() as cursor:
-        cursor.execute(query, [value] if column else None)
-        return bool(cursor.fetchone()[0])
+def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[Trace]:
+    """Yield the quotations in a chat of what was said or shown there."""
+    found, since = Fragments(sweep.plan.texts_by_chat[chat_id]), sweep.plan.since
+    if not found or since is None:
+        return
+    messages = Message.objects.filter(chat=chat_id, received_at__gte=since)
+    for message in _in_batches(_without_turn(messages)):
+        left = found.quotes_cut(message.content)
+        if left != message.content:
+            change = partial(sweep.retext, message, ChangeKind.ANSWER, left)
+            yield Trace(Message, message.pk, change)
+    for message in messages.filter(metadata__has_key="quoted").only("metadata"):
+        quoted = message.metadata["quoted"]
+        if found.cleaned(quoted) != quoted:
+            yield Trace(Message, message.pk, partial(sweep.remove_quote, message))
+    # Staff write them with the conversation before their eyes, in their own words, too.
+    for note in Note.objects.filter(chat=chat_id, created_at__gte=since).only("text"):
+        left, removed = found.cut(note.text)
+        if removed:
+            yield Trace(Note, note.pk, partial(_redact_note, sweep, note, left))
+    for key in _holding(InboundDelivery.objects.filter(chat=chat_id), found, since):
+        rows = InboundDelivery.objects.filter(pk=key)
+        yield Trace(InboundDelivery, key, partial(sweep.empty_deliveries, rows))
+
+
+def _without_turn(messages: QuerySet[Message]) -> QuerySet[Message]:
+    """Return the assistant's messages that no turn made: imported, by staff, from the phone."""
+    by_hand = Q(replied_turn=None) | Q(replied_turn__by_hand=True)
+    return messages.filter(by_hand, role=Role.ASSISTANT)
+
+
+def _redact_note(sweep: Sweep, note: Note, left: str) -> None:
+    sweep.recorder.record(ChangeKind.NOTE, note.pk, note.text, left=left)
+    Note.objects.filter(pk=note.pk).update(text=left)
+    sweep.count_once(Note, note.pk)
+
+
+def _holding(
+    deliveries: QuerySet[InboundDelivery], found: Fragments, since: datetime
+) -> Iterator[int]:
+    """Yield the deliveries that hold the texts, except those of messages that say it themselves."""
+    delivered = deliveries.filter(received_at__gte=since).filter(
+        Q(raw__isnull=False) | Q(change__isnull=False)
+    )
+    rows = delivered.select_related("message").only("raw", "change", "message__content")
+    for delivery in rows.iterator(ROWS_AT_ONCE):
+        values = [delivery.raw, delivery.change]
+        own = delivery.message.content if delivery.message is not None else ""
+        if found.cleaned(values) != values and not found.are_in(own):
+            yield delivery.pk
+
+
+def _in_batches(messages: QuerySet[Message]) -> Iterable[Message]:
+    return (
+        messages.select_related("chat", "session")
+        .defer("terms")
+        .order_by("pk")
+        .iterator(ROWS_AT_ONCE)
+    )
+
+
+# What belongs to no chat.
 
 
 # A shorter name or number occurs in too many unrelated texts.
