@@ -1,9 +1,8 @@
-"""`make run`: start everything from a fresh clone and keep it running until Ctrl-C.
+"""`make run`: prepare the installation of a fresh clone, then keep it running until Ctrl-C.
 
-A process of its own (`launch_preparation.py`) prepares the installation and ends. This one stays as
-long as the server runs, so it imports as little as possible: no Django, no database driver. It lets
-supervisor run the programs of `programs.py`. Every process that uses the embedded PostgreSQL keeps
-it running; this process is its last user.
+This writes `.env` once, prepares the database and writes supervisor's configuration, for which it
+needs Django. What stays as long as the server runs needs little memory: by exec this process
+becomes `supervise.py`, with the lock of DATA_DIR.
 """
 
 from __future__ import annotations
@@ -18,164 +17,165 @@ if __name__ == "__main__":
     # Ctrl-C during the imports below, which take most of the start, prints no traceback.
     signal.signal(signal.SIGINT, lambda number, _frame: os._exit(SIGNALLED + number))
 
-import json
+import fcntl
+import secrets
 import socket
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from memoryproject.programs import ending_with_parent
+import django
+from django.core.management import CommandError, call_command
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-READY_WITHIN_SECONDS = 90
-ASK_SECONDS = 5
-MAX_MESSAGE_BYTES = 65_536
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from memoryproject.programs import BASE_DIR, all_programs, supervisor_conf
+from memoryproject.supervise import STOPPING
 
+ENV_FILE = """\
+# Written once by `make run`; it is yours to edit. The environment wins over this file.
+# All settings with their meanings: .env.example
 
-@dataclass(frozen=True)
-class Prepared:
-    """The result of the preparation.
+ENABLE_MEMORY_SYSTEM=true
 
-    ``data_dir``: the folder of the embedded PostgreSQL; empty without one.
-    """
-
-    supervisor_conf: str
-    port: int
-    log_dir: str
-    data_dir: str = ""
-
-
-class Child:
-    """The process that this one waits for. It gets SIGTERM where this one is told to stop."""
-
-    def __init__(self) -> None:
-        # The signal that told it.
-        self.stopped_by = 0
-        self._process: subprocess.Popen[bytes] | None = None
-        for number in STOPPING:
-            signal.signal(number, self._stop)
-
-    def start(self, command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
-        """Start a process. Ctrl-C, which reaches a whole session, doesn't reach it."""
-        command = ending_with_parent(signal.SIGTERM, command)
-        self._process = None
-        self._process = subprocess.Popen(command, start_new_session=True, **options)  # noqa: S603
-        if self.stopped_by:
-            # The signal came before the process was known.
-            self._process.terminate()
-        return self._process
-
-    def _stop(self, number: int, frame: FrameType | None) -> None:
-        self.stopped_by = number
-        if self._process is not None:
-            self._process.terminate()
+# --- demo values, for `make demo` -------------------------------------------------
+# The providers' addresses are loopback servers that the demo starts, so that nothing
+# leaves this machine. For real WhatsApp replace them: see docs/whatsapp.md.
+GODFATHER_PHONE=15550199999@c.us
+WHATSAPP_CLOUD_API_URL=http://127.0.0.1:8791/v24.0
+WHATSAPP_CLOUD_PHONE_NUMBER_ID=100000000000001
+WHATSAPP_CLOUD_APP_SECRET={app_secret}
+WHATSAPP_CLOUD_VERIFY_TOKEN={verify_token}
+WHATSAPP_CLOUD_ACCESS_TOKEN={access_token}
+GREEN_API_URL=http://127.0.0.1:8792
+GREEN_API_ID_INSTANCE=1101000001
+GREEN_API_TOKEN={green_token}
+GREEN_API_WEBHOOK_TOKEN={green_webhook_token}
+"""
 
 
 def main() -> int:
-    """Run the server and return the exit code."""
+    """Prepare the installation and become its supervision. Return the exit code of a failure."""
+    for number in STOPPING:
+        signal.signal(number, stop)
     os.chdir(BASE_DIR)
-    child = Child()
-    code, prepared, descriptors = prepare(child)
-    if prepared is None:
-        return code
-    lock, *shares = descriptors
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     try:
-        return supervise(prepared, lock, child)
-    finally:
-        for share in shares:
-            release_database(Path(prepared.data_dir), share)
+        write_env_file(BASE_DIR / ".env")
+        django.setup()
+        lock = prepare()
+        become_supervision(write_configuration(), lock)
+    except (CommandError, django.db.DatabaseError) as error:
+        print(f"\nCannot start: {error}", file=sys.stderr)  # noqa: T201
+    return 1
 
 
-def prepare(child: Child) -> tuple[int, Prepared | None, list[int]]:
-    """Run the preparation in a process of its own.
-
-    Return the exit code, the result (None where it failed; it has said why) and two descriptors:
-    the lock of DATA_DIR, and what makes this process a user of the embedded PostgreSQL, if there is
-    one.
-    """
-    ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
-            number = theirs.fileno()
-            command = [sys.executable, "-m", "memoryproject.launch_preparation", str(number)]
-            preparation = child.start(command, pass_fds=[number])
-        message, descriptors, _, _ = socket.recv_fds(ours, MAX_MESSAGE_BYTES, 2)
-    code = preparation.wait()
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, False)
-    if message:
-        return 0, Prepared(**json.loads(message)), descriptors
-    if child.stopped_by:
-        code = SIGNALLED + child.stopped_by
-    return code if code > 0 else SIGNALLED - code, None, []
+def stop(number: int, frame: FrameType | None) -> None:
+    """End in order, once: the embedded PostgreSQL is stopped where nobody else uses it."""
+    for each in STOPPING:
+        signal.signal(each, signal.SIG_IGN)
+    sys.exit(SIGNALLED + number)
 
 
-def release_database(data_dir: Path, share: int) -> None:
-    """Stop the embedded PostgreSQL as its last user: web server and workers have ended by now."""
-    from memoryproject.foundation.embedded_postgres import embedded_postgres  # noqa: PLC0415 not while the server runs
-
-    server = embedded_postgres(data_dir)
-    server.adopt(share)
-    server.release()
-
-
-def supervise(prepared: Prepared, lock: int, child: Child) -> int:
-    """Run supervisor until this process is told to stop, and return the exit code.
-
-    Supervisor holds the lock, too: it may take a moment to end after this process.
-    """
-    command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord"]
-    command += ["-c", prepared.supervisor_conf]
-    while not child.stopped_by:
-        supervisor = child.start(command, umask=0o077, pass_fds=[lock])
-        was_ready = announce(prepared, supervisor)
-        code = supervisor.wait()
-        if code == 0 or child.stopped_by:
-            break
-        say(f"\nThe process manager (supervisor) ended unexpectedly ({code}).")
-        if not was_ready:
-            return 1
-    return 0
-
-
-def announce(prepared: Prepared, supervisor: subprocess.Popen[bytes]) -> bool:
-    """Print the addresses once the server is ready, and return whether it is."""
-    url = f"http://127.0.0.1:{prepared.port}/"
-    logs = prepared.log_dir
-    for _ in range(READY_WITHIN_SECONDS * 2):
-        if supervisor.poll() is not None:
-            return False
-        if is_ready(prepared.port):
-            say(f"\nReady: {url} (admin: {url}admin/). Stop with Ctrl-C.\nLogs: {logs}\n")
-            return True
-        time.sleep(0.5)
-    say(f"\nNot ready yet: see {url}readyz for what is missing, and the logs in {logs}.\n")
-    return False
-
-
-def say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
-
-
-def is_ready(port: int) -> bool:
-    """Return whether /readyz answers 200.
-
-    Without an HTTP client: urllib would stay in memory as long as the server runs.
-    """
-    request = f"GET /readyz HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n"
+def write_env_file(path: Path) -> None:
+    """Write the demo's settings with fresh secrets, unless the file exists. Raises CommandError."""
+    names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
+    text = ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names})
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=ASK_SECONDS) as client:
-            client.sendall(request.encode())
-            with client.makefile("rb") as answer:
-                return answer.readline().split()[1:2] == [b"200"]
-    except OSError:
-        return False
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            # The next start would take what is missing as unset.
+            path.unlink()
+            raise
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise CommandError(
+            f"{path} can't be written ({error.strerror}). Start as the user to whom the folder "
+            "belongs, or create the file by hand."
+        ) from error
+
+
+def prepare() -> int:
+    """Run the checks and prepare tables, schedules and the admin user.
+
+    Return the lock of DATA_DIR. Raises CommandError or DatabaseError.
+    """
+    from django.conf import settings  # noqa: PLC0415 configured by now
+    from django.db import connections  # noqa: PLC0415
+
+    call_command("check", stdout=StringIO())
+    lock = lock_data_dir(settings.DATA_DIR)
+    refuse_taken_port(settings.PORT)
+    call_command("prepare")
+    connections.close_all()
+    return lock
+
+
+def lock_data_dir(data_dir: Path) -> int:
+    """Return a descriptor that keeps other runs away as long as a process has it open.
+
+    Two runs would answer the same messages from one configuration. Raises CommandError.
+    """
+    folder = data_dir / "run"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(lock, 20).decode()
+        raise CommandError(
+            f"Another run (process {holder}) uses {data_dir}, or is still stopping. Stop it, or "
+            "set DATA_DIR, LOG_DIR and PORT."
+        ) from None
+    os.truncate(lock, 0)
+    os.write(lock, str(os.getpid()).encode())
+    return lock
+
+
+def refuse_taken_port(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port} is in use ({error.strerror}). Stop what uses it, or set PORT."
+            ) from error
+
+
+def write_configuration() -> Path:
+    """Write supervisor's configuration; return its path."""
+    from django.conf import settings  # noqa: PLC0415 configured by now
+
+    run_dir = settings.DATA_DIR / "run"
+    conf: Path = run_dir / "supervisord.conf"
+    conf.write_text(
+        supervisor_conf(
+            all_programs(settings.PORT),
+            run_dir=run_dir,
+            log_dir=settings.LOG_DIR,
+            directory=BASE_DIR,
+        )
+    )
+    conf.chmod(0o600)
+    return conf
+
+
+def become_supervision(conf: Path, lock: int) -> None:
+    """Replace this process's program. The embedded PostgreSQL goes on, for now without a user."""
+    from django.conf import settings  # noqa: PLC0415 configured by now
+
+    embedded = "" if settings.DATABASE_URL else settings.DATA_DIR
+    command = [sys.executable, "-m", "memoryproject.supervise"]
+    command += map(str, (conf, settings.PORT, settings.LOG_DIR, embedded, lock))
+    os.set_inheritable(lock, True)
+    sys.stdout.flush()
+    # A signal that comes now waits until the other program handles it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    os.execv(sys.executable, command)  # noqa: S606
 
 
 if __name__ == "__main__":

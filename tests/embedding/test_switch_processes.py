@@ -57,7 +57,7 @@ def test_recall_is_right_all_the_time_and_of_one_model_at_a_time(switching: Swit
     assert 'problems": []' in switching.installation.manage("memories_reembed", "--check", "--json")
 
 
-PREPARE = "from memoryproject.launch_preparation import prepare; prepare()"
+PREPARE = "from memoryproject.launch import prepare; prepare()"
 
 
 def test_make_run_is_stopped_by_a_model_of_other_dimensions(small: Switching) -> None:

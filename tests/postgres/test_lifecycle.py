@@ -110,25 +110,14 @@ def test_everything_is_private_and_nothing_outside_changes(data_dir: Path) -> No
     }
 
 
-def test_a_share_keeps_the_server_until_its_holder_releases_it(server: EmbeddedPostgres) -> None:
-    """The launcher gets it from the process that prepared the installation."""
-    server.ensure_running()
-    share = server.share()
+def test_a_server_that_a_killed_user_left_is_stopped_by_others(server: EmbeddedPostgres) -> None:
+    """The launcher ends so, which isn't a user itself."""
+    killed = start_user(server.places.data_dir)
     server.release()
     assert server.is_running()
-
-    holder = EmbeddedPostgres(server.places.data_dir)
-    holder.adopt(share)
-    assert holder.is_held
-    holder.release()
-    assert not server.is_running()
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(share)
-
-
-def test_a_share_that_is_closed_counts_no_more(server: EmbeddedPostgres) -> None:
-    server.ensure_running()
-    os.close(server.share())
+    killed.kill()
+    killed.communicate()
+    assert server.is_running()
     server.release()
     assert not server.is_running()
 

@@ -70,7 +70,7 @@ def assert_welcoming(clone: Clone) -> None:
 def assert_launcher_is_small(clone: Clone) -> None:
     """It has loaded no compiled module of any package, and neither TLS nor a database driver."""
     (launcher,) = [
-        process for process in clone.processes() if "memoryproject.launch" in process.cmdline()
+        process for process in clone.processes() if "memoryproject.supervise" in process.cmdline()
     ]
     maps = Path(f"/proc/{launcher.pid}/maps")
     if maps.exists():

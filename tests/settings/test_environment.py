@@ -36,7 +36,7 @@ from memoryproject.environment import (
     read_env_file,
     secret_from_file,
 )
-from memoryproject.launch_preparation import write_env_file
+from memoryproject.launch import write_env_file
 from memoryproject.settings_table import OWN_SETTINGS
 
 # The example file of the original specification, REQ-CONFIG-001.

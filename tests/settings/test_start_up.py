@@ -120,4 +120,4 @@ def test_the_webhooks_server_serves_what_the_front_door_sends_there() -> None:
 
 @pytest.mark.processes
 def test_the_launcher_imports_neither_django_nor_a_driver() -> None:
-    assert imported("import sys, memoryproject.launch", NOT_IN_LAUNCHER) == []
+    assert imported("import sys, memoryproject.supervise", NOT_IN_LAUNCHER) == []

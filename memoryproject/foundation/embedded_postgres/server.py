@@ -170,13 +170,11 @@ class EmbeddedPostgres:
             self._provisioned = True
 
     def release(self) -> None:
-        """Release the server; if this process was its last user, stop it and wait for its end.
+        """Release the server; if no other process uses it, stop it and wait for its end.
 
         Raises EmbeddedPostgresError when it doesn't stop.
         """
         with self._guard:
-            if not self.is_held:
-                return
             if not self.places.data_dir.exists():
                 # DATA_DIR was deleted while the server ran. The server notices that and stops by
                 # itself.
@@ -188,21 +186,6 @@ class EmbeddedPostgres:
                     postmaster = postmaster_of(self.places) if taken else None
                     if postmaster is not None:
                         stop_postmaster(postmaster, self.places.log)
-
-    def share(self) -> int:
-        """Return a descriptor that counts as a user for as long as any process has it open.
-
-        Call while this process is a user. The descriptor can be passed to a process that has
-        nothing else of this package.
-        """
-        share = FileLock(self.places.users_lock)
-        share.acquire_shared()
-        return share.detach()
-
-    def adopt(self, share: int) -> None:
-        """Make this process the user that a descriptor from ``share`` stands for."""
-        with self._guard:
-            self._users_lock.adopt(share)
 
     def _release_at_exit(self) -> None:
         try:
@@ -272,20 +255,6 @@ class FileLock:
         if self._descriptor is not None:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             self.abandon()
-
-    def detach(self) -> int:
-        """Return the descriptor and forget it: the lock stays as long as any process has it open.
-
-        The lock must be held.
-        """
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is None:
-            raise ValueError(f"The lock {self._path} isn't held.")
-        return descriptor
-
-    def adopt(self, descriptor: int) -> None:
-        """Hold the lock that ``descriptor``, from another process's ``detach``, stands for."""
-        self._descriptor = descriptor
 
     def abandon(self) -> None:
         """Drop the lock without unlocking it: in a forked child, the lock is still the parent's."""
