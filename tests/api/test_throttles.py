@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import random
 import runpy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.rest_kit.models import CallCount
 from memoryproject.foundation.rest_kit.throttles import (
     KINDS,
     MAX_WAITING_CALLS,
-    PORTIONS,
-    CallCounts,
     PlacedIterator,
     TooManyWaiting,
     WaitingCalls,
+    count_call,
     counts_drop,
     waiting_calls,
 )
 from memoryproject.programs import GUNICORN_CONF
 from sessions_app.models import Message
-from tests.api.calling import Api, api_with, error_of
+from tests.api.calling import Api, error_of
 from tests.threads import in_threads
 from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 
 
-def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(api: Api, settings: Any) -> None:
+def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(
+    api: Api, token: Callable[..., str], settings: Any
+) -> None:
     settings.API_RATE_READ = 3
     for _ in range(3):
         assert api.get("sessions/").status_code == 200
@@ -46,7 +44,7 @@ def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(api: Api, settin
     assert 1 <= int(refused["Retry-After"]) <= 60
     # Another kind, and another token, are counted by themselves.
     assert api.post("sessions/", {"whatsapp_chat": CLIENT}).status_code == 201
-    assert api_with().get("sessions/").status_code == 200
+    assert Api(token()).get("sessions/").status_code == 200
 
 
 def test_each_response_says_how_many_calls_are_left(api: Api, settings: Any) -> None:
@@ -69,7 +67,6 @@ def test_each_response_says_how_many_calls_are_left(api: Api, settings: Any) -> 
 
 def test_each_kind_of_call_has_its_own_count(api: Api, settings: Any) -> None:
     for kind in KINDS:
-        # So low that each call is written at once.
         setattr(settings, f"API_RATE_{kind.upper()}", 10)
     api.get("sessions/")
     api.post("sessions/", {"whatsapp_chat": CLIENT})
@@ -88,50 +85,17 @@ def test_counts_of_minutes_that_are_over_are_dropped(api: Api, settings: Any) ->
     assert counts_drop() == 1
 
 
-KEY = ("token:of-tests", "read")
-MINUTE = 30_000_000
-
-
-@pytest.mark.parametrize("rate", [1, 3, 2 * PORTIONS - 1, 2 * PORTIONS, 1_000])
-@pytest.mark.parametrize("seed", range(3))
-def test_no_process_refuses_below_the_limit_nor_accepts_much_more(rate: int, seed: int) -> None:
-    processes = [CallCounts() for _ in range(3)]
-    # One process gets most of the calls, as with connections that stay open.
-    callers = random.Random(seed).choices(processes, weights=[10, 3, 1], k=3 * rate)
-    answers = [counts.accept(KEY, rate=rate, minute=MINUTE) for counts in callers]
-    assert all(answers[:rate])
-    tolerance = len(processes) * (max(rate // PORTIONS, 1) - 1)
-    assert rate <= sum(answers) <= rate + tolerance
-    # Each call in the next minute is free again.
-    assert processes[0].accept(KEY, rate=rate, minute=MINUTE + 1)
-
-
-def test_a_process_writes_once_a_portion_and_no_refused_call() -> None:
-    counts = CallCounts()
-    with CaptureQueriesContext(connection) as queries:
-        for _ in range(3 * 1_000):
-            counts.accept(KEY, rate=1_000, minute=MINUTE)
-    assert len(queries) == PORTIONS
-    assert CallCount.objects.get().calls == 1_000
-
-
-def test_a_call_that_is_late_counts_and_a_clock_that_is_set_back_forgets_nothing_forever() -> None:
-    counts = CallCounts()
-    assert counts.accept(KEY, rate=2, minute=MINUTE)
-    assert counts.accept(KEY, rate=2, minute=MINUTE - 1)
-    assert not counts.accept(KEY, rate=2, minute=MINUTE)
-    assert counts.accept(KEY, rate=2, minute=MINUTE - 60)
-
-
 @pytest.mark.django_db(transaction=True)
-def test_threads_of_one_process_share_its_count() -> None:
-    counts, rate = CallCounts(), 4 * PORTIONS
+def test_all_processes_share_one_count() -> None:
+    """Each thread has a connection of its own, as another process has."""
 
-    def calls() -> int:
-        return sum(counts.accept(KEY, rate=rate, minute=MINUTE) for _ in range(rate))
+    def calls() -> list[int]:
+        return [count_call("token:of-tests", "read", 30_000_000) for _ in range(20)]
 
-    accepted = sum(in_threads(calls, 8))
-    assert rate <= accepted <= rate + 3
+    counts = [count for each in in_threads(calls, 4) for count in each]
+    assert sorted(counts) == list(range(1, 81))
+    # Each call in the next minute is free again.
+    assert count_call("token:of-tests", "read", 30_000_001) == 1
 
 
 # Calls that wait for a model are limited, so that they never hold all threads.

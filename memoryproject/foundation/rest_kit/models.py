@@ -116,9 +116,8 @@ class IdempotentAnswer(LeasedWork):
 
 
 class CallCount(models.Model):
-    """The number of calls of one kind that a caller made in a minute, as far as it is written.
+    """The number of calls of one kind that a caller made in a minute.
 
-    Processes count in memory and write their calls in portions: see throttles.py.
     The table is unlogged: counting causes no disk writes, and a crash loses the counts.
     """
 

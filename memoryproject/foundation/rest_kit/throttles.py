@@ -7,8 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection
@@ -23,93 +22,30 @@ MINUTE = 60
 KINDS = ("read", "write", "forget", "chat", "bulk")
 BY_METHOD = {"GET": "read", "HEAD": "read", "OPTIONS": "read", "DELETE": "forget"}
 
-# The tolerance of limits that docs/api.md states follows from it.
-PORTIONS = 50
-
 # The headers of every response to a caller whose calls are limited, and what they say.
 LIMIT, LEFT, RESET = "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"
 HEADERS = {
     LIMIT: "How many calls of this kind a minute has.",
-    LEFT: "How many of them are left, as far as this process of the web server knows.",
+    LEFT: "How many of them are left.",
     RESET: "In so many seconds the next minute begins.",
 }
 
-_ADD = """
-INSERT INTO api_callcount (caller, kind, minute, calls) VALUES (%s, %s, %s, %s)
-ON CONFLICT (caller, kind, minute) DO UPDATE SET calls = api_callcount.calls + excluded.calls
+_COUNT = """
+INSERT INTO api_callcount (caller, kind, minute, calls) VALUES (%s, %s, %s, 1)
+ON CONFLICT (caller, kind, minute) DO UPDATE SET calls = api_callcount.calls + 1
 RETURNING calls
 """
 
-# The caller's key and the kind of call.
-Key: TypeAlias = tuple[str, str]
 
-
-@dataclass
-class _Calls:
-    """The calls of one caller and kind in this minute.
-
-    ``written``: those of all processes when this one last wrote; ``unwritten``: those of this
-    process since.
-    """
-
-    written: int = 0
-    unwritten: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-@dataclass
-class CallCounts:
-    """The calls that this process knows of in the current minute.
-
-    A process counts in memory and adds its calls to the table in portions, of which
-    ``PORTIONS`` make up the limit. It never refuses a call below the limit. Above the limit, each
-    process accepts at most one call less than a portion. Limits below 2 * ``PORTIONS`` are exact:
-    there a portion is one call.
-
-    All methods may be called by several threads.
-    """
-
-    _minute: int = 0
-    _calls: dict[Key, _Calls] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def accept(self, key: Key, *, rate: int, minute: int) -> bool:
-        """Count a call, and return whether it is within the limit. ``minute``: since 1970."""
-        with self._lock:
-            # A call may be late by a minute; a clock that is set back starts again.
-            if not self._minute - 1 <= minute <= self._minute:
-                self._minute, self._calls = minute, {}
-            minute, calls = self._minute, self._calls.setdefault(key, _Calls())
-        with calls.lock:
-            if calls.written + calls.unwritten >= rate:
-                # Refused calls change nothing, so no process has to know of them.
-                return False
-            calls.unwritten += 1
-            if calls.unwritten >= max(rate // PORTIONS, 1):
-                calls.written = _add(key, minute, calls.unwritten)
-                calls.unwritten = 0
-            return calls.written <= rate
-
-    def left(self, key: Key, *, rate: int) -> int:
-        """Return how many calls this process believes to be left in the current minute."""
-        with self._lock:
-            calls = self._calls.get(key, _Calls())
-        with calls.lock:
-            return max(rate - calls.written - calls.unwritten, 0)
-
-
-def _add(key: Key, minute: int, calls: int) -> int:
-    """Add calls to the table; return those of all processes."""
+def count_call(caller: str, kind: str, minute: int) -> int:
+    """Count a call; return how many the caller has made in the minute, since 1970."""
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, [*key, minute, calls])
+        cursor.execute(_COUNT, [caller, kind, minute])
         return int(cursor.fetchone()[0])
 
 
-_counts = CallCounts()
-
-
 class CallThrottle(BaseThrottle):
-    """Count by caller, kind of call and minute, over all processes: see CallCounts."""
+    """Count by caller, kind of call and minute, over all processes."""
 
     def __init__(self) -> None:
         self._left = float(MINUTE)
@@ -123,11 +59,10 @@ class CallThrottle(BaseThrottle):
             return True
         minute, second = divmod(time.time(), MINUTE)
         self._left = MINUTE - second
-        key = (caller.key, kind)
-        is_within = _counts.accept(key, rate=rate, minute=int(minute))
-        numbers = (rate, _counts.left(key, rate=rate), max(math.ceil(self._left), 1))
+        calls = count_call(caller.key, kind, int(minute))
+        numbers = (rate, max(rate - calls, 0), max(math.ceil(self._left), 1))
         self._headers = dict(zip(HEADERS, map(str, numbers), strict=True))
-        return is_within
+        return calls <= rate
 
     def headers(self) -> dict[str, str]:
         """Return what the response says of the limit; nothing where there is none."""
