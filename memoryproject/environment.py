@@ -21,7 +21,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -188,9 +188,10 @@ class Url(Setting):
 
 
 class Words(Setting):
-    """A list, separated by commas."""
+    """A list, separated by commas. ``pattern``: the form of each word, if they have one."""
 
     code = ""
+    pattern: ClassVar[re.Pattern[str] | None] = None
 
     def parse(self, text: str) -> Any:
         words = [word.strip() for word in text.split(",") if word.strip()]
@@ -201,7 +202,7 @@ class Words(Setting):
         return found
 
     def is_valid(self, word: str) -> bool:
-        return True
+        return self.pattern is None or self.pattern.fullmatch(word) is not None
 
     def collect(self, words: list[str]) -> Any:
         return words
@@ -211,16 +212,12 @@ class Hosts(Words):
     """Host names such as example.com and [::1]."""
 
     code = "setting_hosts"
-
-    def is_valid(self, word: str) -> bool:
-        return HOST.fullmatch(word) is not None
+    pattern = HOST
 
 
 class Emails(Words):
     code = "setting_emails"
-
-    def is_valid(self, word: str) -> bool:
-        return EMAIL.fullmatch(word) is not None
+    pattern = EMAIL
 
 
 class Networks(Words):
@@ -240,9 +237,7 @@ class WhatsAppIds(Words):
     """A set of ids such as 972501234567@c.us."""
 
     code = "setting_ids"
-
-    def is_valid(self, word: str) -> bool:
-        return WHATSAPP_ID.fullmatch(word) is not None
+    pattern = WHATSAPP_ID
 
     def collect(self, words: list[str]) -> frozenset[str]:
         return frozenset(words)
@@ -277,9 +272,7 @@ class Prices(Words):
     """Prices such as gpt-4o-mini=0.15/0.60: of a million input and output tokens, by model."""
 
     code = "setting_prices"
-
-    def is_valid(self, word: str) -> bool:
-        return MODEL_PRICE.fullmatch(word) is not None
+    pattern = MODEL_PRICE
 
     def collect(self, words: list[str]) -> dict[str, tuple[float, float]]:
         found = filter(None, map(MODEL_PRICE.fullmatch, words))
@@ -386,33 +379,27 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
     try:
         # Windows' Notepad begins a file with a byte order mark.
         document = json.loads(path.read_text(encoding="utf-8-sig"))
-        _check_objects(document)
+        found = {name: _value_at(document, keys) for name, keys in CONFIG_KEYS.items()}
     except (OSError, ValueError, RecursionError) as error:
         why = ErrorText("config_unusable", path=path, why=error)
         notes.append(Note("ERROR", ErrorText("of_kind", kind="MEMORY_CONFIG", why=why)))
         return {}
-    found: dict[str, Any] = {}
-    for name, keys in CONFIG_KEYS.items():
-        value: Any = document
-        for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
-        if value is not None:
-            found[name] = value
-    return found
+    return {name: value for name, value in found.items() if value is not None}
 
 
-def _check_objects(document: Any) -> None:
-    """Raise ValueError if the document, or a part that holds settings, is no object."""
-    if not isinstance(document, dict):
-        raise ValueError("the file must hold a JSON object")
-    for keys in CONFIG_KEYS.values():
-        value: Any = document
-        for place, key in enumerate(keys[:-1], start=1):
-            value = value.get(key)
-            if value is None:
-                break
-            if not isinstance(value, dict):
-                raise ValueError(f"{'.'.join(keys[:place])} must be an object")
+def _value_at(document: Any, keys: Sequence[str]) -> Any:
+    """Return the value, or None. Raise ValueError if a part that would hold it is no object."""
+    value = document
+    for place, key in enumerate(keys):
+        if not isinstance(value, dict):
+            part = ".".join(keys[:place])
+            raise ValueError(
+                f"{part} must be an object" if part else "the file must hold a JSON object"
+            )
+        value = value.get(key)
+        if value is None:
+            return None
+    return value
 
 
 def config_wins_over_env_file(

@@ -92,13 +92,10 @@ def person_merge(*, kept: UUID, gone: UUID) -> None:
     """
     with transaction.atomic():
         both = AuditPerson.objects.select_for_update(no_key=True).filter(chat_id__in=[kept, gone])
-        people = list(both.order_by("id"))
-        has_own = any(person.chat_id == kept and not person.merged for person in people)
-        for person in people:
-            if person.chat_id == gone:
-                person.chat_id = kept
-                person.merged = person.merged or has_own
-                person.save(update_fields=["chat_id", "merged"])
+        has_own = any(person.chat_id == kept and not person.merged for person in both)
+        AuditPerson.objects.filter(chat_id=gone).update(
+            chat_id=kept, **({"merged": True} if has_own else {})
+        )
 
 
 def person_keys(chat_id: UUID) -> list[int]:

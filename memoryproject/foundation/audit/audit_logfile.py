@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from io import FileIO
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from memoryproject.foundation.process.storage import folder_sync
 
 logger = logging.getLogger(__name__)
 
-BLOCK = 1024 * 1024
 MAX_LINE_LENGTH = 256 * 1024
 OWNER_ONLY = 0o600
 
@@ -113,21 +113,15 @@ class AuditLogFile:
 
     def _backwards(self) -> Iterator[bytes]:
         """Yield the complete lines from the last to the first."""
-        if not self.path.exists():
+        if not self.path.exists() or not self.path.stat().st_size:
             return
-        with self.path.open("rb") as file:
-            place = _end_of_last_line(file)
-            rest = b""
-            while place > 0:
-                size = min(BLOCK, place)
-                place -= size
-                file.seek(place)
-                first, *lines = (file.read(size) + rest).split(b"\n")
-                # Only the last piece of the file has no line end after it, and it is empty.
-                yield from (line + b"\n" for line in reversed(lines) if line)
-                rest = first + b"\n"
-            if rest:
-                yield rest
+        with self.path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            end = content.rfind(b"\n") + 1
+            while end > 0:
+                start = content.rfind(b"\n", 0, end - 1) + 1
+                if end - start > 1:
+                    yield content[start:end]
+                end = start
 
 
 def _is_dropped(line: bytes, is_old: Callable[[int], bool]) -> bool:
@@ -144,23 +138,14 @@ def _write_all(descriptor: int, content: bytes) -> None:
 def _whole_lines(file: FileIO) -> int:
     """Remove a last line that a crash left unfinished; return the file's size."""
     size = file.seek(0, os.SEEK_END)
-    whole = _end_of_last_line(file)
+    if size == 0:
+        return 0
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        whole = content.rfind(b"\n") + 1
     if whole < size:
         logger.warning("The audit log file ended in a line cut off; it is written again.")
         os.ftruncate(file.fileno(), whole)
     return whole
-
-
-def _end_of_last_line(file: BinaryIO | FileIO) -> int:
-    place = file.seek(0, os.SEEK_END)
-    while place > 0:
-        size = min(BLOCK, place)
-        file.seek(place - size)
-        found = file.read(size).rfind(b"\n")
-        if found >= 0:
-            return place - size + found + 1
-        place -= size
-    return 0
 
 
 # The form in which events are signed and written. Does not depend on Django.
