@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from operator import attrgetter
 from typing import Any
 
 from django.db import connection, models
@@ -80,25 +78,6 @@ def _reader(field: Field[Any, Any], as_given: bool) -> Callable[[Model], Any]:
     sets_itself = getattr(field, "auto_now", False) or getattr(field, "auto_now_add", False)
     if sets_itself and not as_given:
         return partial(field.pre_save, add=True)
-    write, read = _writer(field), attrgetter(field.attname)
-    if write is None:
-        return read
-
-    def written(row: Model) -> Any:
-        value = read(row)
-        return None if value is None else write(value)
-
-    return written
-
-
-def _writer(field: Field[Any, Any]) -> Callable[[Any], Any] | None:
-    if isinstance(field, models.JSONField):
-        return partial(json.dumps, cls=field.encoder)
     if isinstance(field, VectorField):
-        return Vector
-    if isinstance(field, models.CharField | models.TextField):
-        # Members of TextChoices, too.
-        return str
-    if isinstance(field, models.ForeignKey):
-        return _writer(field.target_field)
-    return None
+        return lambda row: Vector(getattr(row, field.attname))
+    return lambda row: field.get_db_prep_save(getattr(row, field.attname), connection)

@@ -33,7 +33,8 @@ MAX_FOR_CONTEXT = 16
 # for it.
 MAX_FOR_BATCH = 13
 # Token, call, embedder, what changed, what was found, and what recall shows of memories and of
-# messages; three that read the scope: in a transaction that has written, a scope is read anew each time.
+# messages; three that read the scope: in a transaction that has written, a scope is read anew each
+# time.
 MAX_OF_RECALL = 10
 ENDS = ("BEGIN", "COMMIT")
 

@@ -237,11 +237,6 @@ class DistinctTexts:
         self._seen: set[Said] = set()
         self._quoted: set[Said] = set()
 
-    @property
-    def most_lacking(self) -> float:
-        """The number of the query's words that a text that repeats it may lack."""
-        return (1 - SAME_QUESTION) * len(self._query_words)
-
     @staticmethod
     def key_of(text: str) -> Said:
         """Return a key that is the same for copies of a text."""

@@ -93,18 +93,11 @@ MARKDOWN = "text/markdown"
 
 # Reasons why a document can't be read: the codes of DocumentError, with the texts for staff.
 REASONS = {
-    "unknown_type": ErrorText("document_unknown_type"),
-    "empty": ErrorText("document_empty"),
-    "too_large": ErrorText("document_too_large"),
-    "too_many_pages": ErrorText("document_too_many_pages"),
-    "too_long": ErrorText("document_too_long"),
-    "encrypted": ErrorText("document_encrypted"),
-    "no_text": ErrorText("document_no_text"),
-    "damaged": ErrorText("document_damaged"),
-    "too_slow": ErrorText("document_too_slow"),
-    "too_much_memory": ErrorText("document_too_much_memory"),
-    "missing": ErrorText("document_missing"),
-    "unavailable": ErrorText("document_unavailable"),
+    code: ErrorText(f"document_{code}")
+    for code in (
+        *("unknown_type", "empty", "too_large", "too_many_pages", "too_long", "encrypted"),
+        *("no_text", "damaged", "too_slow", "too_much_memory", "missing", "unavailable"),
+    )
 }
 
 
