@@ -40,7 +40,9 @@ MAX_DIGITS = 4_000
 INFINITE = (float("inf"), float("-inf"))
 
 
-class JsonParser(BaseParser):
+class TextBody(BaseParser):
+    """The base of parsers of whole texts. By itself it returns the text of a JSON body."""
+
     media_type = "application/json"
 
     def parse(
@@ -49,7 +51,15 @@ class JsonParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> Any:
-        text = read_text(stream, parser_context or {})
+        return self.read(read_text(stream, parser_context or {}))
+
+    def read(self, text: str) -> Any:
+        """Return what the text says. Raises ParseError and ValidationError."""
+        return text
+
+
+class JsonParser(TextBody):
+    def read(self, text: str) -> Any:
         try:
             return read_json(text)
         except RecursionError:
@@ -58,35 +68,19 @@ class JsonParser(BaseParser):
             raise ParseError(f"The body is not JSON: {error}.") from None
 
 
-class TextParser(BaseParser):
+class RawJson(TextBody):
+    """JSON that the view's own format reads, which is stricter."""
+
+
+class TextParser(TextBody):
     """Plain text. The character set in its media type is ignored: the text is UTF-8."""
 
     media_type = "text/plain"
 
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        text = read_text(stream, parser_context or {})
+    def read(self, text: str) -> str:
         if "\x00" in text:
             raise refuse("The text holds a NUL character, which can't be stored.", code="nul")
         return text
-
-
-class RawJson(BaseParser):
-    """Return the text of a JSON body unparsed: the format's own reader is stricter."""
-
-    media_type = "application/json"
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        return read_text(stream, parser_context or {})
 
 
 def read_json(text: str) -> Any:

@@ -19,10 +19,8 @@ from memoryproject.foundation.integrations.network.addresses import (
     UnresolvedError,
 )
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.posting import (
     LOOPBACK,
-    answer_object,
     http_client,
     retry_after,
     trusted,
@@ -63,22 +61,15 @@ class Source:
         return urlsplit(self.api_url).hostname in LOOPBACK
 
 
-def get_object(source: Source, url: str, headers: Mapping[str, str]) -> httpx.Response:
-    """GET a response of the provider's API, which may be an error. Raises MediaError."""
-    with call_span("GET", url) as traced, _as_media_error(), _client(source, url) as client:
-        answer = client.get(url, headers=dict(headers))
+def ask_about_file(source: Source, method: str, url: str, **request: Any) -> httpx.Response:
+    """Ask the provider's API, which changes nothing; the answer may be an error.
+
+    ``request``: what httpx takes of it. Raises MediaError.
+    """
+    with call_span(method, url) as traced, _as_media_error(), _client(source, url) as client:
+        answer = client.request(method, url, **request)
         note_status(traced, answer.status_code)
         return answer
-
-
-def post_object(source: Source, url: str, payload: Mapping[str, Any]) -> Fields:
-    """POST a query that changes nothing; return the answer's JSON object. Raises MediaError."""
-    with call_span("POST", url) as traced, _as_media_error(), _client(source, url) as client:
-        answer = client.post(url, json=dict(payload))
-        note_status(traced, answer.status_code)
-    if not answer.is_success:
-        raise failed(answer)
-    return answer_object(answer)
 
 
 def download(

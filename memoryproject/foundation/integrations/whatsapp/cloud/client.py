@@ -20,8 +20,8 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.downloading import (
     Source,
+    ask_about_file,
     download,
-    get_object,
     too_large,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
@@ -116,12 +116,10 @@ class CloudProvider:
                 {"messaging_product": "whatsapp", "type": file.content_type},
                 file,
             )
-            if not response.is_success:
-                raise error_of(response)
+            media_id = _answer(response).text("id")
         except SendError as error:
             error.outcome_unknown = False
             raise
-        media_id = answer_object(response).text("id")
         if not media_id:
             raise SendError(ErrorText("send_no_id"))
         return media_id
@@ -163,7 +161,7 @@ class CloudProvider:
         if not media.media_id:
             raise MediaError("the message names no file", code="gone", permanent=True)
         about_url = f"{self._api_url}/{quote(media.media_id, safe='')}"
-        answer = get_object(self._source, about_url, self._headers)
+        answer = ask_about_file(self._source, "GET", about_url, headers=self._headers)
         if not answer.is_success:
             raise _media_error_of(answer)
         about = answer_object(answer)
@@ -180,13 +178,12 @@ class CloudProvider:
 
     def account(self) -> Account:
         """Return Meta's details of our phone number."""
-        response = self._connection.get_json(
-            f"{self._api_url}/{quote(self.phone_number_id, safe='')}",
-            {"fields": ",".join(_ACCOUNT_FIELDS)},
+        answer = _answer(
+            self._connection.get_json(
+                f"{self._api_url}/{quote(self.phone_number_id, safe='')}",
+                {"fields": ",".join(_ACCOUNT_FIELDS)},
+            )
         )
-        if not response.is_success:
-            raise error_of(response)
-        answer = answer_object(response)
         facts = {name: answer.text(name) for name in _ACCOUNT_FIELDS}
         return Account(True, "", {name: text for name, text in facts.items() if text})
 
@@ -214,10 +211,13 @@ class CloudProvider:
         return SendResult(provider_message_id=wamid)
 
     def _post(self, payload: dict[str, Any]) -> Fields:
-        response = self._connection.post_json(self._url, payload)
-        if not response.is_success:
-            raise error_of(response)
-        return answer_object(response)
+        return _answer(self._connection.post_json(self._url, payload))
+
+
+def _answer(response: httpx.Response) -> Fields:
+    if not response.is_success:
+        raise error_of(response)
+    return answer_object(response)
 
 
 def _addressed(to: Recipient) -> dict[str, str]:

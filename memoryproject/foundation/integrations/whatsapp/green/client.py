@@ -18,7 +18,12 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendError,
     SendResult,
 )
-from memoryproject.foundation.integrations.whatsapp.downloading import Source, download, post_object
+from memoryproject.foundation.integrations.whatsapp.downloading import (
+    Source,
+    ask_about_file,
+    download,
+    failed,
+)
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.content import real_text
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields
@@ -151,8 +156,10 @@ class GreenProvider:
                 if error.code != "gone":
                     raise
         body = {"chatId": _chat_id(chat), "idMessage": provider_message_id}
-        answer = post_object(self._source, self._url("downloadFile"), body)
-        url = real_text(answer.get("downloadUrl"))
+        answer = ask_about_file(self._source, "POST", self._url("downloadFile"), json=body)
+        if not answer.is_success:
+            raise failed(answer)
+        url = real_text(answer_object(answer).get("downloadUrl"))
         if not url:
             raise MediaError("Green API has the file no more", code="gone", permanent=True)
         download(self._source, url, **how)
