@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from django.core.files.storage import FileSystemStorage
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.outside_services.breaker import ServiceGuard
 from memoryproject.foundation.outside_services.models import ServiceName
+from memoryproject.foundation.process.built_once import built_once
 from memoryproject.foundation.process.storage import folder_sync
 
 # In DATA_DIR: the files, or with a bucket those that are on their way into it.
@@ -22,40 +22,27 @@ MEDIA_FOLDER = "media"
 INCOMING_FOLDER = "media-incoming"
 
 
+@built_once
 def configured_media_storage() -> MediaStorage:
-    """Return the storage; nothing is asked of it yet."""
+    """Return the storage; nothing is asked of it yet. Its connections are used again."""
     data = Path(settings.DATA_DIR)
     if not settings.MEDIA_STORAGE:
         return FolderStorage(data / MEDIA_FOLDER)
-    return _bucket_storage(
-        settings.MEDIA_STORAGE,
-        settings.MEDIA_S3_ENDPOINT_URL,
-        settings.MEDIA_S3_REGION,
-        settings.MEDIA_S3_ACCESS_KEY_ID,
-        settings.MEDIA_S3_SECRET_ACCESS_KEY,
-        data / INCOMING_FOLDER,
-    )
-
-
-@lru_cache(maxsize=4)
-def _bucket_storage(
-    address: str, endpoint: str, region: str, key_id: str, secret: str, incoming: Path
-) -> MediaStorage:
-    """Keep one for each process: its connections are used again."""
     from memoryproject.foundation.integrations.media_storage.bucket import Bucket, BucketStorage  # noqa: PLC0415 slow, optional
 
-    place = urlsplit(address)
+    place = urlsplit(settings.MEDIA_STORAGE)
+    endpoint = settings.MEDIA_S3_ENDPOINT_URL
     server = urlsplit(endpoint).netloc.rpartition("@")[2] or "Amazon S3"
     guard = ServiceGuard(str(ServiceName.MEDIA_STORAGE), f"{place.netloc} at {server}")
     bucket = Bucket(
         name=place.netloc,
         prefix=place.path.strip("/"),
         endpoint_url=endpoint,
-        region=region,
-        access_key=key_id,
-        secret_key=secret,
+        region=settings.MEDIA_S3_REGION,
+        access_key=settings.MEDIA_S3_ACCESS_KEY_ID,
+        secret_key=settings.MEDIA_S3_SECRET_ACCESS_KEY,
     )
-    return BucketStorage(bucket, incoming=incoming, guard=guard)
+    return BucketStorage(bucket, incoming=data / INCOMING_FOLDER, guard=guard)
 
 
 # Files of messages in a folder of this computer, which nobody else reads.
