@@ -9,7 +9,7 @@ from memoryproject.foundation.process.tracing import Attributes, Kind, Span
 
 
 @dataclass
-class Recorded:
+class Recorded(Span):
     """A span, as the code around it left it. ``failed``: why."""
 
     name: str

@@ -39,7 +39,7 @@ QUIET_SECONDS = 60.0
 _propagator = TraceContextTextMapPropagator()
 
 
-class StartedSpan:
+class StartedSpan(Span):
     """A span of OpenTelemetry's SDK."""
 
     def __init__(self, span: OtelSpan) -> None:

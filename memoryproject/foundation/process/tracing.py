@@ -49,12 +49,13 @@ class Kind(Enum):
     CALL = auto()
 
 
-class Span(Protocol):
-    """A span that has begun."""
+class Span:
+    """A span that has begun. This one stands for it where nothing is traced."""
 
     @property
     def traceparent(self) -> str:
         """Its id in the form of W3C Trace Context, by which another process continues the trace."""
+        return ""
 
     def note(self, attributes: Attributes) -> None: ...
 
@@ -74,21 +75,7 @@ class Tracer(Protocol):
     ) -> Span: ...
 
 
-class NoSpan:
-    """Stands for a span where nothing is traced."""
-
-    traceparent = ""
-
-    def note(self, attributes: Attributes) -> None: ...
-
-    def rename(self, name: str) -> None: ...
-
-    def fail(self, kind: str) -> None: ...
-
-    def end(self) -> None: ...
-
-
-NO_SPAN = NoSpan()
+NO_SPAN = Span()
 
 _tracer: Tracer | None = None
 # Not OpenTelemetry's own context: packages that know that one must not add spans of their own,
