@@ -64,7 +64,7 @@ class RequestIds:
         method = request.method if request.method in METHODS else OTHER
         parent = request.headers.get(TRACEPARENT, "") if settings.TRUSTED_PROXIES else ""
         with span(
-            method, Kind.REQUEST, parent=parent, attributes={"http.request.method": method}
+            method, Kind.SERVER, parent=parent, attributes={"http.request.method": method}
         ) as traced:
             response = self.get_response(request)
             if request.resolver_match is not None:

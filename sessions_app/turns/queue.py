@@ -125,7 +125,7 @@ def chat_answer(
             continue
         turn, enqueue = lease.row, dependencies.enqueue
         parent = turn.context.get(TRACEPARENT, "")
-        with log_context(chat=chat_id, turn=turn.turn_id), span("turn", Kind.JOB, parent=parent):
+        with log_context(chat=chat_id, turn=turn.turn_id), span("turn", Kind.CONSUMER, parent=parent):
             turn_run(lease=lease, dependencies=dependencies)
         send_followed_up(turn=turn, enqueue=enqueue)
         if DEFERRALS in turn.context and enqueue is not None:

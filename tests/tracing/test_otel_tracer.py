@@ -44,8 +44,8 @@ def test_a_trace_is_continued_by_its_traceparent(
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
     with Collector() as collector:
         tracer = OtelTracer(endpoint=collector.url, service_name="tests")
-        outer = tracer.start("outer", Kind.JOB, parent or None, {"memory.job": "j1"})
-        inner = tracer.start("inner", Kind.PART, outer, {})
+        outer = tracer.start("outer", Kind.CONSUMER, parent or None, {"memory.job": "j1"})
+        inner = tracer.start("inner", Kind.INTERNAL, outer, {})
         inner.end()
         outer.end()
         wait_until(lambda: len(collector.spans()) == 2, "both spans")
@@ -60,7 +60,7 @@ def test_a_trace_is_continued_by_its_traceparent(
 
 def test_a_trace_that_is_not_sampled_stays_so_in_the_next_process() -> None:
     tracer = OtelTracer(endpoint="http://127.0.0.1:9", service_name="tests")
-    span = tracer.start("outer", Kind.JOB, f"00-{TRACE}-{PARENT}-00", {})
+    span = tracer.start("outer", Kind.CONSUMER, f"00-{TRACE}-{PARENT}-00", {})
     span.note({"http.route": "/"})
     span.rename("other")
     span.fail("ValueError")

@@ -76,7 +76,7 @@ def test_a_call_is_traced_as_a_part_only_and_without_its_path(recorder: Recorder
         note_status(call, 503)
 
     _, sent = recorder.spans
-    assert (sent.name, sent.kind, sent.failed) == ("POST", Kind.CALL, ["503"])
+    assert (sent.name, sent.kind, sent.failed) == ("POST", Kind.CLIENT, ["503"])
     assert sent.attributes == {
         "http.request.method": "POST",
         "server.address": "api.example",
@@ -137,7 +137,7 @@ def test_a_request_is_named_by_its_route(
     answer = client.generic(method, path)
 
     (request,) = recorder.spans
-    assert request.kind is Kind.REQUEST
+    assert request.kind is Kind.SERVER
     assert request.name.startswith(name)
     assert str(request.attributes.get("http.route", "")).startswith(route or "")
     assert request.attributes["http.response.status_code"] == answer.status_code

@@ -22,15 +22,8 @@ from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 from opentelemetry.trace import Tracer as SdkTracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from memoryproject.foundation.process.tracing import Attributes, Kind, Span
+from memoryproject.foundation.process.tracing import TRACEPARENT, Attributes, Kind, Span
 
-KINDS = {
-    Kind.PART: SpanKind.INTERNAL,
-    Kind.REQUEST: SpanKind.SERVER,
-    Kind.JOB: SpanKind.CONSUMER,
-    Kind.CALL: SpanKind.CLIENT,
-}
-TRACEPARENT = "traceparent"
 SCOPE = "memoryproject"
 # How long the end of a process waits for the collector.
 LAST_EXPORT_MILLISECONDS = 2_000
@@ -90,7 +83,7 @@ class OtelTracer:
     ) -> StartedSpan:
         """See Tracer.start."""
         span = self._sdk_tracer().start_span(
-            name, context=_context_of(parent), kind=KINDS[kind], attributes=attributes
+            name, context=_context_of(parent), kind=SpanKind[kind.name], attributes=attributes
         )
         return StartedSpan(span)
 

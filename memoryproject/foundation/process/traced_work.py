@@ -52,7 +52,7 @@ def _job_started(sender: object, task: dict[str, Any], **_: object) -> None:
     _job.enter_context(
         span(
             f"job {function.rpartition('.')[2]}",
-            Kind.JOB,
+            Kind.CONSUMER,
             parent=task.get(TRACEPARENT, ""),
             attributes={"memory.job.function": function},
         )
@@ -79,7 +79,7 @@ def _query(
     if current_span() is None:
         return execute(sql, params, many, context)
     name, attributes = query_shown(sql)
-    with span(name, Kind.CALL, attributes=attributes):
+    with span(name, Kind.CLIENT, attributes=attributes):
         return execute(sql, params, many, context)
 
 

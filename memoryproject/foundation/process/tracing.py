@@ -41,12 +41,12 @@ CLIENT_ERROR = 400
 
 
 class Kind(Enum):
-    """The sides of a span. ``CALL``: of what another server does."""
+    """OpenTelemetry's kinds of spans. ``CLIENT``: of what another server does."""
 
-    PART = auto()
-    REQUEST = auto()
-    JOB = auto()
-    CALL = auto()
+    INTERNAL = auto()
+    SERVER = auto()
+    CONSUMER = auto()
+    CLIENT = auto()
 
 
 class Span:
@@ -96,7 +96,7 @@ def current_span() -> Span | None:
 
 @contextmanager
 def span(
-    name: str, kind: Kind = Kind.PART, *, parent: str = "", attributes: Attributes | None = None
+    name: str, kind: Kind = Kind.INTERNAL, *, parent: str = "", attributes: Attributes | None = None
 ) -> Iterator[Span]:
     """Trace the block as a part of the span around it, or else of ``parent``, a traceparent.
 
@@ -104,11 +104,11 @@ def span(
     something.
     """
     around = _current.get() or parent or None
-    if _tracer is None or (around is None and kind is Kind.CALL):
+    if _tracer is None or (around is None and kind is Kind.CLIENT):
         yield NO_SPAN
         return
     all_attributes: dict[str, str | int] = {}
-    if kind is not Kind.CALL:
+    if kind is not Kind.CLIENT:
         all_attributes.update({f"memory.{key}": value for key, value in log_ids().items()})
     for key, value in (attributes or {}).items():
         all_attributes[key] = value
@@ -137,7 +137,7 @@ def call_span(method: str, url: str) -> Iterator[Span]:
         attributes["server.address"] = host
     if port:
         attributes["server.port"] = port
-    with span(method, Kind.CALL, attributes=attributes) as traced:
+    with span(method, Kind.CLIENT, attributes=attributes) as traced:
         yield traced
 
 
