@@ -34,7 +34,7 @@ PROGRAM = """
 command={command}
 environment={environment}
 directory={directory}
-stopwaitsecs={stop_seconds}
+stopwaitsecs=30
 stdout_logfile={log_dir}/{name}.log
 autostart=true
 autorestart=true
@@ -55,7 +55,6 @@ class Program:
     name: str
     command: Sequence[str]
     environment: Mapping[str, str] = field(default_factory=dict)
-    stop_seconds: int = 30
 
 
 def all_programs(port: int) -> list[Program]:
@@ -91,7 +90,6 @@ def supervisor_conf(
                 command=_escape(shlex.join(ending_with_parent(signal.SIGTERM, program.command))),
                 environment=environment,
                 directory=_escape(directory),
-                stop_seconds=program.stop_seconds,
                 log_dir=_escape(log_dir),
             )
         )

@@ -11,6 +11,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -122,9 +123,7 @@ class Once:
         if row.status is not None:
             return _again(row)
         try:
-            if not atomic:
-                return self._store(row, execute(), holds_texts=holds_texts)
-            with transaction.atomic():
+            with transaction.atomic() if atomic else nullcontext():
                 return self._store(row, execute(), holds_texts=holds_texts)
         except BaseException:
             self._give_up(row)
