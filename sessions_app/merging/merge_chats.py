@@ -24,9 +24,8 @@ from memoryproject.foundation.audit.audit_events import (
     person_merge,
     pseudonyms_for,
 )
+from memoryproject.foundation.bound_chats import bound_to, rebind
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
-from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_move
-from memoryproject.foundation.rest_kit.tokens import tokens_move
 from sessions_app.conversations.facade import (
     Held,
     Scopes,
@@ -39,7 +38,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbox.facade import later_assignment, review_move
 from sessions_app.limits.facade import access_join, access_merge, usage_merge
-from sessions_app.merging.merge_record import record_begin, record_end
+from sessions_app.merging.merge_record import BOUND, record_begin, record_end
 from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (
     Chat,
@@ -132,11 +131,11 @@ def _rows_move(old: Chat, young: Chat) -> None:
     usage_merge(old=old, young=young)
     # Before its memories: endpoints that were notified of the younger chat are notified that they
     # moved.
-    endpoints_move(from_chat=young.pk, to_chat=old.pk)
+    for bound in BOUND.values():
+        rebind(bound, bound_to(bound, young.pk), add=old.pk, remove=young.pk)
     deliveries_move(from_chat=young.pk, to_chat=old.pk)
     memories_move(from_chat=young.pk, to_chat=old.pk)
     cards_move(from_chat=young.pk, to_chat=old.pk)
-    tokens_move(from_chat=young.pk, to_chat=old.pk)
     person_merge(kept=old.pk, gone=young.pk)
 
 

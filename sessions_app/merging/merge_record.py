@@ -13,8 +13,9 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryStatus, SourceDocument
 from memories_app.store.same_files import same_files_record
 from memoryproject.foundation.audit.audit_events import person_keys, person_split
-from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_bound, endpoints_rebind
-from memoryproject.foundation.rest_kit.tokens import tokens_bound, tokens_rebind
+from memoryproject.foundation.bound_chats import bound_to, rebind
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
+from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.models import (
     Assignment,
     Bookmark,
@@ -47,6 +48,8 @@ CHAT = (
     "memory_enabled",
     "created_at",
 )
+# What is bound to chats by a column, under the name that its rows have in a record.
+BOUND: dict[str, type[Model]] = {"tokens": ApiToken, "endpoints": WebhookEndpoint}
 USAGE = (
     "day",
     "is_owner",
@@ -90,8 +93,10 @@ def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
             "receipts": _keys(ForgetReceipt.objects.filter(chat_id=key)),
             "merges": _texts(ContactMerge.objects.filter(chat=key).values_list("pk", flat=True)),
             "people": person_keys(key),
-            "tokens": {"kept": tokens_bound(kept.pk), "gone": tokens_bound(key)},
-            "endpoints": {"kept": endpoints_bound(kept.pk), "gone": endpoints_bound(key)},
+            **{
+                name: {"kept": bound_to(model, kept.pk), "gone": bound_to(model, key)}
+                for name, model in BOUND.items()
+            },
             "labels": {"kept": labels_read(kept.pk), "gone": labels_read(key)},
             "states": {"kept": states_read(kept.pk), "gone": states_read(key)},
             "usage": [columns_of(day, USAGE) for day in UsageDay.objects.filter(chat=key)],
@@ -284,11 +289,12 @@ def sides_restore(*, kept: Chat, gone: Chat, record: ContactMerge | None) -> Non
     ForgetReceipt.objects.filter(pk__in=rows["receipts"], chat_id=kept.pk).update(chat_id=gone.pk)
     ContactMerge.objects.filter(pk__in=rows["merges"], chat=kept).update(chat=gone)
     person_split(kept=kept.pk, gone=gone.pk, keys=rows["people"])
-    for bound, rebind in ((rows["tokens"], tokens_rebind), (rows["endpoints"], endpoints_rebind)):
+    for name, model in BOUND.items():
+        bound = rows[name]
         both = [key for key in bound["gone"] if key in bound["kept"]]
         alone = [key for key in bound["gone"] if key not in both]
-        rebind(both, add=gone.pk, remove=None)
-        rebind(alone, add=gone.pk, remove=kept.pk)
+        rebind(model, both, add=gone.pk, remove=None)
+        rebind(model, alone, add=gone.pk, remove=kept.pk)
     _bookmarks(gone, rows["bookmarks"])
     for columns in rows["usage"]:
         _usage_give(kept, gone, columns)

@@ -99,7 +99,7 @@ def chat_deliveries_erase(*, chat_id: UUID) -> int:
 
 
 def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
-    """Move deliveries when two chats are merged as one person: see endpoints_move."""
+    """Move deliveries when two chats are merged as one person."""
     return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
 
 

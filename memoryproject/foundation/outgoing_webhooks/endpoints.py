@@ -197,33 +197,6 @@ def endpoint_check(
             raise EndpointError(translate_error(error_text(error)), "url") from error
 
 
-def endpoints_move(*, from_chat: UUID, to_chat: UUID) -> None:
-    """Bind endpoints to ``to_chat`` that were bound to ``from_chat``: both are one person.
-
-    Call it in the transaction that merges the chats.
-    """
-    bound = WebhookEndpoint.objects.filter(chat_ids__contains=[from_chat])
-    _rebind(bound, add=to_chat, remove=from_chat)
-
-
-def endpoints_bound(chat_id: UUID) -> list[int]:
-    """Return the endpoints that are bound to a chat, among others."""
-    bound = WebhookEndpoint.objects.filter(chat_ids__contains=[chat_id])
-    return list(bound.order_by("pk").values_list("pk", flat=True))
-
-
-def endpoints_rebind(keys: Collection[int], *, add: UUID, remove: UUID | None) -> None:
-    """Bind those of the endpoints that are still bound to chats to ``add``, not to ``remove``."""
-    bound = WebhookEndpoint.objects.filter(pk__in=keys, chat_ids__isnull=False)
-    _rebind(bound, add=add, remove=remove)
-
-
-def _rebind(rows: QuerySet[WebhookEndpoint], *, add: UUID, remove: UUID | None) -> None:
-    for endpoint in rows.select_for_update(no_key=True).order_by("pk"):
-        endpoint.chat_ids = sorted({*(endpoint.chat_ids or []), add} - {remove})
-        endpoint.save(update_fields=["chat_ids"])
-
-
 def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
     """Return the endpoints that need attention.
 

@@ -119,32 +119,6 @@ def token_used(token: ApiToken, now: datetime) -> None:
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)
 
 
-def tokens_move(*, from_chat: UUID, to_chat: UUID) -> int:
-    """Bind tokens to ``to_chat`` that were bound to ``from_chat``: both are one person.
-
-    Call it in the transaction that merges the chats. Returns the number of tokens.
-    """
-    bound = list(ApiToken.objects.select_for_update().filter(chat_ids__contains=[from_chat]))
-    for token in bound:
-        kept = {chat for chat in token.chat_ids or [] if chat != from_chat}
-        token.chat_ids = sorted(kept | {to_chat})
-        token.save(update_fields=["chat_ids"])
-    return len(bound)
-
-
-def tokens_bound(chat_id: UUID) -> list[int]:
-    """Return the tokens that are bound to a chat, among others."""
-    bound = ApiToken.objects.filter(chat_ids__contains=[chat_id])
-    return list(bound.order_by("pk").values_list("pk", flat=True))
-
-
-def tokens_rebind(keys: Collection[int], *, add: UUID, remove: UUID | None) -> None:
-    """Bind those of the tokens that are still bound to chats to ``add`` and not to ``remove``."""
-    for token in ApiToken.objects.select_for_update().filter(pk__in=keys, chat_ids__isnull=False):
-        token.chat_ids = sorted({*(token.chat_ids or []), add} - {remove})
-        token.save(update_fields=["chat_ids"])
-
-
 def digest_of(secret: str) -> str:
     """Return the secret's SHA-256. The secret has 256 random bits, so it can't be guessed."""
     return hashlib.sha256(secret.encode()).hexdigest()
