@@ -18,7 +18,7 @@ from django.utils.translation import ngettext_lazy
 from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
-from memoryproject.foundation.integrations.whatsapp.base import FileProvider, WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
 from sessions_app.media.facade import attachment_undo, media_name, outgoing_type, sent_name
 from sessions_app.models import MediaFile, Message, Turn
@@ -75,7 +75,7 @@ def attached(
         raise ReplyRefusedError(Refusal.FILE_EMPTY)
     content, given_name = cast(BinaryIO, posted.file), posted.name or ""
     found = outgoing_type(content, given_name)
-    if found is None or not isinstance(provider, FileProvider):
+    if found is None:
         raise ReplyRefusedError(Refusal.FILE_TYPE)
     most = provider.file_limits[found.kind]
     if posted.size > most:
@@ -106,8 +106,7 @@ def parts_of(text: str, attachment: Attachment | None, provider: WhatsAppProvide
     """
     if attachment is None:
         return split_text(text, provider.text_limit) or [text]
-    takes = provider.caption_limits if isinstance(provider, FileProvider) else {}
-    if text_length(text) <= takes.get(attachment.kind, 0):
+    if text_length(text) <= provider.caption_limits.get(attachment.kind, 0):
         return [text]
     return ["", *split_text(text, provider.text_limit)]
 

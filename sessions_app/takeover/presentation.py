@@ -18,7 +18,6 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.integrations.configured import configured_providers
-from memoryproject.foundation.integrations.whatsapp.base import FileProvider
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from sessions_app.conversations.facade import has_window, window_closes
 from sessions_app.media.facade import EXTENSIONS
@@ -96,7 +95,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "quote": quotable(chat, by, quote) if may_act else None,
         "takes_templates": takes_templates(by),
         "template": dict.fromkeys(TEMPLATE_FIELDS, ""),
-        "file_limits": provider.file_limits if isinstance(provider, FileProvider) else {},
+        "file_limits": provider.file_limits,
         # What the field for a file offers, as its attribute ``accept``.
         "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
     }

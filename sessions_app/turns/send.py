@@ -18,7 +18,6 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import (
-    FileProvider,
     OutgoingFile,
     Recipient,
     SendError,
@@ -370,8 +369,6 @@ def file_send(
     """Call the provider once with the turn's file. Raises SendError and LeaseLostError."""
     turn, storage = work.turn, work.dependencies.media
     provider = work.dependencies.providers[turn.provider]
-    if not isinstance(provider, FileProvider):
-        raise SendError(ErrorText("send_no_files"), permanent=True)
     row = attachment_of(turn)
     if row is None or storage is None:
         raise SendError(ErrorText("send_file_gone"), permanent=True)

@@ -216,20 +216,16 @@ def test_statuses_only_move_up_and_failed_is_final(
 
 
 def test_a_status_before_our_own_commit_is_applied_when_it_comes(world: World) -> None:
-    class Hasty:
+    class Hasty(RecordingProvider):
         """A provider whose status webhook is faster than its own answer."""
-
-        name, text_limit = "cloud", 4096
 
         def send_text(self, **request: Any) -> Any:
             result = world.provider.send_text(**request)
             status(world, "delivered")
             return result
 
-        def mark_read(self, **_: Any) -> None: ...
-
     recording = world.provider
-    hasty = Hasty()
+    hasty = Hasty(name="cloud")
     dependencies = replace(
         world.dependencies, providers={**world.dependencies.providers, "cloud": hasty}
     )

@@ -104,16 +104,24 @@ class OutgoingFile:
     open: Callable[[], BinaryIO]
 
 
-@runtime_checkable
-class FileProvider(Protocol):
-    """A provider that sends files.
+class WhatsAppProvider(Protocol):
+    """A way to send WhatsApp messages. Implementations hold no state between calls.
 
-    ``file_limits``: the largest size in bytes of each kind. ``caption_limits``: the longest caption
-    of each kind, counted as ``text_limit`` is; a kind that isn't there takes none.
+    ``text_limit`` is counted as outgoing_text.text_length counts (UTF-16 code units).
+    ``file_limits``: the largest size in bytes of each kind of file. ``caption_limits``: the longest
+    caption of each kind, counted as ``text_limit`` is; a kind that isn't there takes none.
     """
 
+    name: str
+    text_limit: int
     file_limits: Mapping[str, int]
     caption_limits: Mapping[str, int]
+
+    def send_text(
+        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
+    ) -> SendResult:
+        """Send one text of at most ``text_limit`` characters. Raises SendError."""
+        ...
 
     def send_file(
         self,
@@ -125,22 +133,6 @@ class FileProvider(Protocol):
         reply_to: str | None = None,
     ) -> SendResult:
         """Send one file, with a caption or "". Raises SendError and OSError."""
-        ...
-
-
-class WhatsAppProvider(Protocol):
-    """A way to send WhatsApp messages. Implementations hold no state between calls.
-
-    ``text_limit`` is counted as formatting.text_length counts (UTF-16 code units).
-    """
-
-    name: str
-    text_limit: int
-
-    def send_text(
-        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
-    ) -> SendResult:
-        """Send one text of at most ``text_limit`` characters. Raises SendError."""
         ...
 
     def mark_read(
