@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
+    PostError,
     address_checked,
     addresses_checked,
     resolved,
@@ -29,7 +30,6 @@ from memoryproject.foundation.integrations.network.addresses import (
     url_parsed,
 )
 from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
-from memoryproject.foundation.integrations.network.poster import PostError
 from tests.hooks.receiver import Receiver
 
 STRICT = AddressRules()

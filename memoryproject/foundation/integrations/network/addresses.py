@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 
@@ -154,3 +154,29 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
     if address.scope_id or address not in _GLOBAL_V6:
         return False
     return not any(address in network for network in _REFUSED_V6)
+
+
+# The interface for posting webhooks. This module imports no HTTP client: those are slow to import.
+
+
+@dataclass(frozen=True)
+class Posted:
+    """The receiver's response.
+
+    ``retry_after``: the seconds that it asked to wait, None if it asked for no wait.
+    """
+
+    status: int
+    retry_after: float | None = None
+
+
+class PostError(Exception):
+    """No response came. The text states the reason, never the URL, which may hold a token."""
+
+
+class Poster(Protocol):
+    """Posts a body to an address."""
+
+    def post(self, url: str, *, headers: Mapping[str, str], body: bytes) -> Posted:
+        """Post once and follow no redirect. Raises PostError."""
+        ...

@@ -16,10 +16,11 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
+    Posted,
+    PostError,
     addresses_checked,
     url_parsed,
 )
-from memoryproject.foundation.integrations.network.poster import Posted, PostError
 from memoryproject.foundation.integrations.retry import parse_retry_after
 from memoryproject.foundation.process.tracing import call_span, note_status
 
