@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -33,7 +34,7 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
 )
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
-from memoryproject.foundation.rest_kit.throttles import PlacedIterator, waiting_calls
+from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.facade import parse_command
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -232,20 +233,18 @@ class AskView(ApiView):
     def _stream(self, body: dict[str, Any]) -> StreamingHttpResponse:
         """Stream the answer; requests with the same key get the answer of the same turn."""
         key = self.request.headers.get("Idempotency-Key")
-        waiting_calls.take_place()
-        try:
+        with ExitStack() as place:
+            place.enter_context(waiting_calls.place())
             turn = self._begin(body, None if key is None else Once.of(self.request, key).key_hash)
             if turn.message is not None and turn.message.content != body["content"]:
                 raise AnotherBody("This Idempotency-Key was used for something else that was said.")
-        except BaseException:
-            waiting_calls.leave_place()
-            raise
-        events = answer_events(turn=turn, dependencies=build_turn_dependencies(), patience=PATIENCE)
-        return StreamingHttpResponse(
-            PlacedIterator(events, waiting_calls),
-            content_type="text/event-stream",
-            headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-        )
+            dependencies = build_turn_dependencies()
+            return PlacedResponse(
+                place.pop_all(),
+                answer_events(turn=turn, dependencies=dependencies, patience=PATIENCE),
+                content_type="text/event-stream",
+                headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+            )
 
     def _begin(self, body: dict[str, Any], ref: str | None) -> Turn:
         turn = talk_begin(

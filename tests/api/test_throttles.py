@@ -14,7 +14,7 @@ from memoryproject.foundation.rest_kit.models import CallCount
 from memoryproject.foundation.rest_kit.throttles import (
     KINDS,
     MAX_WAITING_CALLS,
-    PlacedIterator,
+    PlacedResponse,
     TooManyWaiting,
     WaitingCalls,
     count_call,
@@ -162,13 +162,14 @@ def test_a_key_that_was_used_for_another_text_leaves_its_place(api: Api) -> None
         assert api.post("chat/", SAID).status_code == 200
 
 
-def test_an_iterator_that_is_never_read_leaves_its_place() -> None:
+def test_a_response_that_is_never_read_leaves_its_place() -> None:
     calls = WaitingCalls(1)
-    calls.take_place()
-    items = PlacedIterator((each for each in "ab"), calls)
-    with pytest.raises(TooManyWaiting):
-        calls.take_place()
-    items.close()
-    items.close()
-    with calls.place(), pytest.raises(TooManyWaiting):
-        calls.take_place()
+    with ExitStack() as place:
+        place.enter_context(calls.place())
+        response = PlacedResponse(place.pop_all(), (each for each in "ab"))
+    with pytest.raises(TooManyWaiting), calls.place():
+        pass
+    response.close()
+    response.close()
+    with calls.place(), pytest.raises(TooManyWaiting), calls.place():
+        pass

@@ -6,11 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.http import StreamingHttpResponse
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
@@ -95,8 +96,6 @@ def counts_drop() -> int:
 # For each process. It must be smaller than the number of its threads: memoryproject/programs.py.
 MAX_WAITING_CALLS = 14
 
-Item = TypeVar("Item")
-
 
 class TooManyWaiting(Unavailable):
     default_code = "overloaded"
@@ -112,46 +111,27 @@ class WaitingCalls:
     def __init__(self, places: int) -> None:
         self._places = threading.BoundedSemaphore(places)
 
-    def take_place(self) -> None:
-        """Take a place, which ``leave_place`` gives back. Raises TooManyWaiting."""
-        if not self._places.acquire(blocking=False):
-            raise TooManyWaiting
-
-    def leave_place(self) -> None:
-        self._places.release()
-
     @contextmanager
     def place(self) -> Iterator[None]:
         """Hold a place during the block. Raises TooManyWaiting."""
-        self.take_place()
+        if not self._places.acquire(blocking=False):
+            raise TooManyWaiting
         try:
             yield
         finally:
-            self.leave_place()
+            self._places.release()
 
 
-class PlacedIterator(Iterator[Item]):
-    """Iterates over ``items`` and leaves the place at the end, or when it is closed."""
+class PlacedResponse(StreamingHttpResponse):
+    """Holds a place until it is closed, as web servers close each response, read or not."""
 
-    def __init__(self, items: Iterator[Item], calls: WaitingCalls) -> None:
-        self._items = items
-        self._calls: WaitingCalls | None = calls
-
-    def __next__(self) -> Item:
-        try:
-            return next(self._items)
-        except BaseException:
-            self.close()
-            raise
+    def __init__(self, place: ExitStack, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._place = place
 
     def close(self) -> None:
-        """Leave the place. A generator that never started doesn't run its ``finally``."""
-        calls, self._calls = self._calls, None
-        if calls is not None:
-            calls.leave_place()
-        close = getattr(self._items, "close", None)
-        if close is not None:
-            close()
+        super().close()
+        self._place.close()
 
 
 waiting_calls = WaitingCalls(MAX_WAITING_CALLS)
