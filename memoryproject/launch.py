@@ -28,7 +28,6 @@ from types import FrameType
 import django
 from django.core.management import CommandError, call_command
 
-from memoryproject.foundation.process.storage import file_make
 from memoryproject.programs import BASE_DIR, all_programs, supervisor_conf
 from memoryproject.supervise import STOPPING
 
@@ -82,8 +81,14 @@ def write_env_file(path: Path) -> None:
     names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
     text = ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names})
     try:
-        # Of a part of it the next start would take what is missing as unset.
-        file_make(path, text.encode())
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+        except OSError:
+            # The next start would take what is missing as unset.
+            path.unlink()
+            raise
     except FileExistsError:
         return
     except OSError as error:

@@ -80,16 +80,9 @@ def folder_sync(path: Path) -> None:
 
 
 def file_make(path: Path, contents: bytes) -> None:
-    """Write a file that doesn't exist yet, with mode 600, to the disk; all of it or nothing.
-
-    Raises OSError.
-    """
+    """Write a file that doesn't exist yet, with mode 600, to the disk. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(descriptor)
-    except OSError:
-        path.unlink()
-        raise
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(contents)
+        file.flush()
+        os.fsync(descriptor)
