@@ -31,9 +31,7 @@ def scratch(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_drill_restores_a_new_backup_and_leaves_nothing(
-    installation: Installation, scratch: Path
-) -> None:
+def test_it_restores_and_leaves_nothing(installation: Installation, scratch: Path) -> None:
     before = installation.manage("memories_export")
     drill = json.loads(installation.manage("restore_drill", "--json", "--scratch", str(scratch)))
     assert drill["rows"] > 0
@@ -42,9 +40,7 @@ def test_a_drill_restores_a_new_backup_and_leaves_nothing(
     assert installation.manage("memories_export") == before
 
 
-def test_a_drill_takes_an_encrypted_backup_of_the_schedule_with_its_private_key(
-    installation: Installation, scratch: Path, tmp_path: Path
-) -> None:
+def test_it_takes_encrypted_ones(installation: Installation, scratch: Path, tmp_path: Path) -> None:
     identity, archive = tmp_path / "identity.txt", tmp_path / "monday.zip.age"
     recipient = installation.manage("backup", "--new-identity", str(identity)).strip()
     installation.manage("backup", "--recipient", recipient, str(archive))
@@ -58,9 +54,7 @@ def test_a_drill_takes_an_encrypted_backup_of_the_schedule_with_its_private_key(
     assert archive.exists()
 
 
-def test_a_damaged_backup_fails_the_drill(
-    installation: Installation, scratch: Path, tmp_path: Path
-) -> None:
+def test_a_damaged_backup_fails(installation: Installation, scratch: Path, tmp_path: Path) -> None:
     archive = tmp_path / "damaged.zip"
     installation.manage("backup", str(archive))
     archive.write_bytes(archive.read_bytes()[:-500])
@@ -72,9 +66,7 @@ def test_a_damaged_backup_fails_the_drill(
     assert list(scratch.iterdir()) == []
 
 
-def test_an_audit_log_that_was_changed_fails_the_drill(
-    installation: Installation, scratch: Path
-) -> None:
+def test_a_changed_audit_log_fails_the_drill(installation: Installation, scratch: Path) -> None:
     """What a backup faithfully preserves may still be wrong."""
     installation.manage("audit_verify")
     installation.manage(

@@ -15,7 +15,6 @@ import psutil
 import psycopg
 import pytest
 
-from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared
@@ -98,17 +97,6 @@ def state(database: Database) -> dict[str, list[str]]:
     return {name: sorted(map(str, database.rows(query))) for name, query in TABLES.items()}
 
 
-def connect(installation: Installation) -> psycopg.Connection[Any]:
-    server = EmbeddedPostgres(installation.data_dir)
-    return psycopg.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        dbname=server.database,
-    )
-
-
 def count(database: Database, table: str) -> int:
     return int(database.rows(f"SELECT count(*) FROM sessions_app_{table}")[0]["count"])
 
@@ -124,7 +112,7 @@ def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
     assert not once["turn"]
     empty(database)
 
-    with connect(installation) as holder:
+    with database.connect() as holder:
         hold(holder, place)
         importing = Importing(installation, old)
         wait_until(lambda: database.rows(WAITING), "the import waits for the lock")
@@ -160,7 +148,7 @@ def test_two_imports_at_once_do_it_once(
     once = state(database)
     empty(database)
 
-    with connect(installation) as holder:
+    with database.connect() as holder:
         hold(holder, "inside a session")
         both = [Importing(installation, old), Importing(installation, old)]
         wait_until(lambda: len(database.rows(WAITING)) == 2, "both are at the same session")
