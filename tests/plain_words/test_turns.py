@@ -236,9 +236,7 @@ NEAR = [
 
 
 @pytest.mark.parametrize(("language", "fact", "question"), NEAR, ids=[each[0] for each in NEAR])
-def test_the_nearest_is_offered_below_the_threshold(
-    offline: World, language: str, fact: str, question: str
-) -> None:
+def test_the_nearest_is_offered(offline: World, language: str, fact: str, question: str) -> None:
     offline.remember(CLIENT, fact)
     # Whatever a score is, it is below this threshold.
     rules = replace(offline.dependencies.rules, min_similarity=1.1)
@@ -288,9 +286,7 @@ def test_with_a_model_nothing_below_the_threshold_is_offered(world: World) -> No
         ("ru", "запомни, что мой размер обуви 42", "какой у меня размер обуви?"),
     ],
 )
-def test_answers_from_memory_are_in_the_persons_language(
-    offline: World, language: str, remember: str, question: str
-) -> None:
+def test_in_the_persons_words(offline: World, language: str, remember: str, question: str) -> None:
     one(offline, CLIENT, remember)
     heading, line = one(offline, CLIENT, question).splitlines()
     assert heading == text_for("recital", language)

@@ -79,9 +79,7 @@ def test_a_backup_whose_storage_does_not_answer_is_none(bucket: S3Server, tmp_pa
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_restore_that_fails_takes_back_what_it_put_and_nothing_else(
-    archive: Path, bucket: S3Server, world: World, is_there: bool
-) -> None:
+def test_a_failing_restore(archive: Path, bucket: S3Server, world: World, is_there: bool) -> None:
     if not is_there:
         bucket.clear()
     before = bucket.objects
@@ -103,9 +101,7 @@ def test_a_restore_that_fails_takes_back_what_it_put_and_nothing_else(
     assert bucket.objects == before
 
 
-def test_a_restore_into_a_storage_that_does_not_answer_restores_nothing(
-    archive: Path, bucket: S3Server
-) -> None:
+def test_a_restore_into_a_silent_storage_is_none(archive: Path, bucket: S3Server) -> None:
     bucket.refuse_next(503, "SlowDown", times=2)
     with pytest.raises(CommandError, match="Nothing was restored: S3 refused HeadObject"):
         call_command("restore", str(archive), "--without-keys")

@@ -133,9 +133,7 @@ def test_a_damaged_file_is_found_and_nothing_is_restored(archive: Path, tmp_path
     assert not Chat.objects.exists()
 
 
-def test_a_name_that_is_no_id_is_refused_even_where_the_archive_is_trusted(
-    archive: Path, tmp_path: Path, settings: Any
-) -> None:
+def test_a_name_that_is_no_id_is_refused(archive: Path, tmp_path: Path, settings: Any) -> None:
     def rename(files: dict[str, bytes]) -> None:
         manifest = json.loads(files["manifest.json"])
         old = next(iter(manifest["media"]))

@@ -33,9 +33,7 @@ def link(path: Path, target: Path) -> None:
     os.symlink(target, path)
 
 
-def test_links_out_of_the_folder_are_not_followed(
-    old: OldFolder, bring_in: Import, good: str, tmp_path: Path
-) -> None:
+def test_links_out_of_it(old: OldFolder, bring_in: Import, good: str, tmp_path: Path) -> None:
     outside = OldFolder(tmp_path / "elsewhere")
     stolen = outside.add(last_active=NOW.isoformat())
     link(old.root / f"{stolen}.json", outside.root / f"{stolen}.json")

@@ -125,9 +125,7 @@ def of_another_version(path: Path) -> Path:
         "SET statement_timeout = '50ms'",
     ],
 )
-def test_how_a_server_likes_to_write_values_is_not_in_the_archive(
-    taste: str, archive: Path, tmp_path: Path
-) -> None:
+def test_a_servers_taste_is_not_archived(taste: str, archive: Path, tmp_path: Path) -> None:
     before = everything()
     execute(taste)
     try:
@@ -180,9 +178,7 @@ def test_any_text_comes_back(tmp_path_factory: pytest.TempPathFactory, texts: li
     assert sorted(Memory.objects.values_list("content", flat=True)) == sorted(texts)
 
 
-def test_a_full_database_of_an_older_version_is_refused_before_it_is_migrated(
-    archive: Path,
-) -> None:
+def test_a_full_database_is_refused_before_it_is_migrated(archive: Path) -> None:
     before = everything()
     applied = execute("SELECT app, name FROM django_migrations ORDER BY id")
     call_command("migrate", "django_q", "0018", fake=True, verbosity=0)

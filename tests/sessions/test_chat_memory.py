@@ -41,9 +41,7 @@ def session(db: None) -> ChatSession:
     return ChatSession.objects.create(chat=chat, created_at=NOON, last_active=NOON)
 
 
-def test_order_is_by_order_num_whatever_the_timestamps_say(
-    service: ChatMemoryService, session: ChatSession
-) -> None:
+def test_order_is_by_number_not_by_time(service: ChatMemoryService, session: ChatSession) -> None:
     times = [NOON, NOON - timedelta(days=3), NOON + timedelta(days=1)]
     messages = [ConversationMessage("user", f"m{n}", at) for n, at in enumerate(times)]
     service.add_messages(conversation_id=session.pk, messages=messages)
@@ -157,9 +155,7 @@ def broken_database(db: None) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("broken_database")
-def test_recovery_004_what_the_database_refuses_leaves_the_session_as_it_was(
-    service: ChatMemoryService, session: ChatSession
-) -> None:
+def test_recovery_004_a_refused_write(service: ChatMemoryService, session: ChatSession) -> None:
     """RECOVERY-004: the caller is told, and can repeat."""
     with pytest.raises(GenericMemoryError, match="Nothing was changed; try again") as caught:
         service.add_messages(conversation_id=session.pk, messages=[said("x")])
@@ -227,9 +223,7 @@ def test_clear_cancels_what_waits_for_its_answer(world: World) -> None:
     assert Turn.objects.get().state == "cancelled"
 
 
-def test_the_hook_and_the_vectors_come_after_the_commit(
-    session: ChatSession, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_after_the_commit(session: ChatSession, django_capture_on_commit_callbacks: Any) -> None:
     calls: list[str] = []
 
     class Recorder:
@@ -272,9 +266,7 @@ def test_a_failing_hook_harms_nothing(
 
 
 @pytest.mark.parametrize("wrong", ["abc", "zzz", "", 7, None, b"x", ["a"]])
-def test_an_id_that_is_none_is_invalid_data(
-    db: None, service: ChatMemoryService, wrong: Any
-) -> None:
+def test_a_wrong_id_is_invalid_data(db: None, service: ChatMemoryService, wrong: Any) -> None:
     for call in (
         lambda: service.get_messages(conversation_id=wrong),
         lambda: service.add_messages(conversation_id=wrong, messages=[said("x")]),
@@ -316,9 +308,7 @@ def test_a_shape_that_is_wrong_is_invalid_data(
         method(conversation_id=session.pk, **call)
 
 
-def test_the_history_is_what_chat_models_take(
-    service: ChatMemoryService, session: ChatSession
-) -> None:
+def test_the_history_suits_chat_models(service: ChatMemoryService, session: ChatSession) -> None:
     roles = ["system", "user", "tool", "assistant", "summary", "user"]
     messages = [said(f"m{place}", role) for place, role in enumerate(roles)]
     service.add_messages(conversation_id=session.pk, messages=messages)

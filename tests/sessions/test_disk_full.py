@@ -81,9 +81,7 @@ def notices(world: World, told: SharedTimes) -> StorageNotices:
     return made
 
 
-def test_err_session_002_what_comes_in_is_refused_whole_and_the_person_is_told_once(
-    disk: Disk, world: World, notices: StorageNotices
-) -> None:
+def test_err_session_002_told_once(disk: Disk, world: World, notices: StorageNotices) -> None:
     """ERR-SESSION-002: the provider repeats what was not stored."""
     world.say(CLIENT, "before")
     disk.fill()
@@ -130,9 +128,7 @@ def test_err_session_002_and_recovery_004_an_answer_that_cannot_be_stored_is_mad
     assert Turn.objects.get().state == "sent"
 
 
-def test_the_notice_is_in_the_chats_language(
-    disk: Disk, world: World, notices: StorageNotices
-) -> None:
+def test_the_notice_speaks_the_language(disk: Disk, world: World, notices: StorageNotices) -> None:
     notices.notify_sender(message_from(CLIENT, "שלום, מה נשמע?"))
     assert "שטח האחסון מלא" in world.provider.sent[0].text
 
@@ -167,7 +163,7 @@ def connections_open() -> int:
         return int(count)
 
 
-def test_a_notice_leaves_no_connection_to_the_database_open(
+def test_a_notice_leaves_no_connection(
     transactional_db: None, settings: Any, tmp_path: Path
 ) -> None:
     """It is sent in a thread of its own, which asks the database how the provider does."""
@@ -193,9 +189,7 @@ def test_a_notice_leaves_no_connection_to_the_database_open(
         ({"group_id": "120363000000000001@g.us", "replies_to_us": True}, 1),
     ],
 )
-def test_only_who_waits_for_an_answer_is_told(
-    changes: dict[str, Any], count: int, told: SharedTimes
-) -> None:
+def test_only_who_waits_is_told(changes: dict[str, Any], count: int, told: SharedTimes) -> None:
     provider = RecordingProvider(name="cloud")
     notices = StorageNotices({"cloud": provider}, AtOnce(), told)
     notices.notify_sender(message_from(CLIENT, "hello", **changes))

@@ -81,7 +81,7 @@ def test_an_embedder_that_can_not_be_loaded_leaves_the_words(told: World) -> Non
     assert found.hits
 
 
-def test_err_memory_003_a_failing_search_leaves_the_other_one(
+def test_err_memory_003_the_other_search_stays(
     told: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)

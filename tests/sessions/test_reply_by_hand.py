@@ -110,9 +110,7 @@ def test_who_writes_in_between_takes_over_for_an_hour(world: World, desk: Desk) 
     assert desk.write("You're welcome").paused_until is None
 
 
-def test_a_chat_that_came_by_the_api_is_written_to_by_the_provider_for_such(
-    world: World, desk: Desk
-) -> None:
+def test_a_chat_of_the_api_is_written_to_by_our_provider(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi", provider="console", number_id="")
     before = len(world.provider.sent)
     desk.otherwise = OwnNumber("cloud", NUMBER_ID)
@@ -125,9 +123,7 @@ def test_a_chat_that_came_by_the_api_is_written_to_by_the_provider_for_such(
     assert (reply.provider, reply.number_id, reply.delivery_status) == ("cloud", NUMBER_ID, "sent")
 
 
-def test_without_one_a_reply_there_stands_in_the_conversation_alone(
-    world: World, desk: Desk
-) -> None:
+def test_without_one_a_reply_is_only_stored(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi", provider="console", number_id="")
     before = len(world.provider.sent)
     desk.write("Hello from us")
@@ -145,9 +141,7 @@ def test_an_empty_reply_is_refused(world: World, desk: Desk, text: str) -> None:
     assert not ChatPause.objects.exists()
 
 
-def test_outside_the_window_nothing_is_stored_and_nothing_is_paused(
-    world: World, desk: Desk
-) -> None:
+def test_outside_the_window_nothing_is_stored_or_paused(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     now = timezone.now()
     with pytest.raises(WindowClosedError):
@@ -157,9 +151,7 @@ def test_outside_the_window_nothing_is_stored_and_nothing_is_paused(
     assert desk.write("Hello", now=now + timedelta(hours=23)).fresh
 
 
-def test_the_window_goes_by_what_the_person_wrote_last_not_by_our_own_words(
-    world: World, desk: Desk
-) -> None:
+def test_the_window_goes_by_what_the_person_wrote_last(world: World, desk: Desk) -> None:
     earlier = timezone.now() - timedelta(hours=5)
     world.say(CLIENT, "Hi", timestamp=earlier)
     desk.write("Hello")

@@ -204,9 +204,7 @@ def test_the_rest_of_a_long_answer_follows_once_a_doubtful_part_is_confirmed(wor
         (["failed", "delivered"], "failed"),
     ],
 )
-def test_statuses_only_move_up_and_failed_is_final(
-    world: World, told: list[str], ends: str
-) -> None:
+def test_statuses_move_up_and_failed_is_final(world: World, told: list[str], ends: str) -> None:
     world.say(CLIENT, "Hi")
     assert (reply().delivery_status, reply().was_received) == ("sent", False)
     for name in told:

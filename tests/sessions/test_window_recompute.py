@@ -49,9 +49,7 @@ class AnyMessages(TestCase):
         limit=st.integers(0, 100),
         tokens=st.dictionaries(st.integers(1, 2_000_000), st.integers(0, 60), max_size=25),
     )
-    def test_it_holds_the_newest_that_fit_and_the_last_two(
-        self, limit: int, tokens: dict[int, int]
-    ) -> None:
+    def test_it_holds_the_newest_that_fit(self, limit: int, tokens: dict[int, int]) -> None:
         session = new_session()
         fill(session, tokens)
         start, total, counter = recomputed(session, limit)

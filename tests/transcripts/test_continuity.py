@@ -52,9 +52,7 @@ def decomposed(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("damage", [crlf, blank_lines, decomposed])
 @pytest.mark.parametrize("number", [1, 2])
-def test_the_same_conversation_in_another_form_is_not_stored_twice(
-    batches: Batches, damage: object, number: int
-) -> None:
+def test_another_form_is_not_stored_twice(batches: Batches, damage: object, number: int) -> None:
     """D1: it was added again, and the file removed."""
     assert callable(damage)
     data = batches.put(1, *FOUR).read_bytes()

@@ -234,9 +234,7 @@ def test_an_archived_session_takes_nothing(world: World, batches: Batches) -> No
     assert found == [("archived", batch_name(1), None)]
 
 
-def test_while_an_answer_is_on_its_way_nothing_is_put_between(
-    world: World, batches: Batches
-) -> None:
+def test_nothing_is_put_before_a_waiting_answer(world: World, batches: Batches) -> None:
     world.receive(message_from(CLIENT, "one"))
     batches.put(1, "a", "b")
     assert refused(batches, target=Target(whatsapp_chat=CLIENT)) == [
@@ -292,9 +290,7 @@ def test_many_messages_in_one_file(batches: Batches) -> None:
     assert stored() == said(*(f"text {number}" for number in range(2_000)))
 
 
-def test_when_two_chats_turn_out_to_be_one_person_it_is_known_what_was_saved(
-    batches: Batches,
-) -> None:
+def test_of_two_merged_chats_it_is_known_what_was_saved(batches: Batches) -> None:
     batches.put(1, "a", "b")
     batches.save(target=Target(whatsapp_chat=CLIENT))
     batches.put(1, "c", "d")

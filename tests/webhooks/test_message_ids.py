@@ -54,9 +54,7 @@ def token_of(message_id: str) -> Any:
 @pytest.mark.django_db
 @QUICK
 @given(IDENTITIES, TOKENS, st.booleans(), st.sampled_from([b"\0", b""]))
-def test_the_token_is_read_in_every_spelling(
-    identity: str, token: str, ours: bool, end: bytes
-) -> None:
+def test_the_token_in_every_spelling(identity: str, token: str, ours: bool, end: bytes) -> None:
     made = wamid(identity, token, ours=ours, end=end)
     assert token_of(made) == token
     assert token_of(made.rstrip("=")) == token
@@ -172,9 +170,7 @@ def test_a_change_finds_its_message_by_the_other_id(world: World, first: str, th
 
 @pytest.mark.django_db
 @EITHER
-def test_a_change_that_comes_first_waits_for_its_message(
-    world: World, first: str, then: str
-) -> None:
+def test_an_early_change_waits_for_its_message(world: World, first: str, then: str) -> None:
     world.say(CLIENT, "Good morning", party=BOTH)
     world.receive(edited("the code is 1912", first))
     world.receive(written("the code is 1809", then))
@@ -183,9 +179,7 @@ def test_a_change_that_comes_first_waits_for_its_message(
 
 @pytest.mark.django_db
 @EITHER
-def test_a_revocation_that_comes_before_anybody_is_known_is_obeyed(
-    world: World, first: str, then: str
-) -> None:
+def test_a_revocation_of_nobody_known_is_obeyed(world: World, first: str, then: str) -> None:
     world.receive(revoked(first))
     world.receive(written("the code is 1809", then))
     assert Message.objects.get(provider_message_id=wamid(then, TOKEN)).revoked_at is not None
@@ -196,9 +190,7 @@ def test_a_revocation_that_comes_before_anybody_is_known_is_obeyed(
 @pytest.mark.django_db
 @pytest.mark.parametrize("memory_enabled", [True, False])
 @EITHER
-def test_a_message_that_is_delivered_under_both_ids_is_one(
-    world: World, first: str, then: str, memory_enabled: bool
-) -> None:
+def test_both_ids_are_one_turn(world: World, first: str, then: str, memory_enabled: bool) -> None:
     world.with_rules(memory_enabled=memory_enabled)
     world.receive(written("hello", first), written("hello", then))
     world.work()
