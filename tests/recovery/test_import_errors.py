@@ -11,7 +11,7 @@ import pytest
 from sessions_app.legacy_import.session_folder import MAX_BYTES
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Limits
-from tests.recovery.conftest import Import
+from tests.recovery.conftest import Import, is_in
 from tests.recovery.old_files import CLIENT, NOW, OTHER_CLIENT, OldFolder, message, new_id
 
 pytestmark = pytest.mark.django_db
@@ -84,16 +84,6 @@ WRONG_MESSAGE_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "another's message": ({"session_id": "another"}, "session_id: names another session"),
     "wrong name": ({"message_id": "other"}, "message_id: another one"),
 }
-
-
-@pytest.fixture
-def good(old: OldFolder) -> str:
-    """A session that has nothing to do with what is wrong."""
-    return old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
-
-
-def is_in(session_id: str) -> bool:
-    return ChatSession.objects.filter(pk=session_id).exists()
 
 
 def test_err_session_001_a_broken_file_is_skipped_and_the_rest_goes_on(

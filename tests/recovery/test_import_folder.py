@@ -12,21 +12,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from sessions_app.legacy_import.session_folder import FolderError
-from sessions_app.models import ChatSession, Message
-from tests.recovery.conftest import Import
-from tests.recovery.old_files import NOW, OTHER_CLIENT, OldFolder, message
+from sessions_app.models import Message
+from tests.recovery.conftest import Import, is_in
+from tests.recovery.old_files import NOW, OldFolder, message
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def good(old: OldFolder) -> str:
-    """A session that has nothing to do with what is wrong."""
-    return old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
-
-
-def is_in(session_id: str) -> bool:
-    return ChatSession.objects.filter(pk=session_id).exists()
 
 
 def link(path: Path, target: Path) -> None:
