@@ -3,13 +3,14 @@ nothing of what was said stays: in no table, and in no log."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.processes.conftest import everything
 from tests.processes.posting import cloud_text, green_text, new_phone
-from tests.processes.stage import GODFATHER, stage
+from tests.processes.stage import GODFATHER, Stage, stage
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -25,6 +26,10 @@ def changed(phone: str, **message: Any) -> dict[str, Any]:
     kept = {name: messages[0][name] for name in ("from", "id", "timestamp")}
     messages[0] = {**kept, **message}
     return payload
+
+
+def is_nowhere(live: Stage, word: str) -> bool:
+    return not live.database.tables_with(word)
 
 
 def test_messages_are_answered_from_themselves_alone_and_nothing_of_them_stays() -> None:
@@ -68,7 +73,7 @@ def test_messages_are_answered_from_themselves_alone_and_nothing_of_them_stays()
             live.wait_until_over(person)
         assert live.graph.texts_to(unanswered) == []
         for marker in MARKERS:
-            wait_until(lambda word=marker: not live.database.tables_with(word), f"no {marker}")
+            wait_until(partial(is_nowhere, live, marker), f"no {marker}")
             assert marker not in live.installation.output()
             assert marker not in str(prompt)
         for table in STORES:

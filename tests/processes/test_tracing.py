@@ -211,8 +211,10 @@ def assert_no_content(collector: Collector, *words: str) -> None:
 def test_a_server_that_stops_sends_the_rest(traced: Stage, collector: Collector) -> None:
     """Its programs run with a delay after which nothing would be sent before their end."""
     installation = traced.installation
-    commands = {"web": ("-m", "gunicorn", "--config", str(GUNICORN_CONF))}
-    commands["answer"] = ("manage.py", "answer")
+    commands = {
+        "web": ["-m", "gunicorn", "--config", str(GUNICORN_CONF)],
+        "answer": ["manage.py", "answer"],
+    }
     for name, command in commands.items():
         installation.stop_program(name)
         started = installation.start_other(sys.executable, *command, OTEL_BSP_SCHEDULE_DELAY=NEVER)
