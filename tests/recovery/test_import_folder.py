@@ -105,3 +105,5 @@ def test_a_folder_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}")
     error = refused(str(tmp_path / "file"))
     assert (error.returncode, "is not a folder" in str(error)) == (2, True)
+    (tmp_path / "empty").mkdir()
+    assert refused(str(tmp_path / "empty")).returncode == 1
