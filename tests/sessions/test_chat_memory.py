@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from sessions_app.conversations.conversation_message import ConversationMessage
 from sessions_app.conversations.message_store import (
@@ -21,6 +19,7 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
+from tests.database import refuse_rows
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)
@@ -136,27 +135,9 @@ def test_a_session_that_is_not_there(db: None, service: ChatMemoryService) -> No
         service.clear_messages(conversation_id=unknown)
 
 
-@pytest.fixture
-def broken_database(db: None) -> Iterator[None]:
-    """The server refuses every new message, as it does when something is wrong with it."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = 'XX000'; END $$"
-        )
-        cursor.execute(
-            "CREATE TRIGGER refuse BEFORE INSERT ON sessions_app_message "
-            "FOR EACH ROW EXECUTE FUNCTION refuse()"
-        )
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER refuse ON sessions_app_message")
-        cursor.execute("DROP FUNCTION refuse")
-
-
-@pytest.mark.usefixtures("broken_database")
 def test_recovery_004_a_refused_write(service: ChatMemoryService, session: ChatSession) -> None:
     """RECOVERY-004: the caller is told, and can repeat."""
+    refuse_rows("sessions_app_message", code="XX000")
     with pytest.raises(GenericMemoryError, match="Nothing was changed; try again") as caught:
         service.add_messages(conversation_id=session.pk, messages=[said("x")])
     assert caught.value.__cause__ is not None

@@ -26,6 +26,7 @@ from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.statuses import EVERY_SECONDS, StorageNotices
+from tests.database import accept_rows, refuse_rows
 from tests.loopback.graph import GraphServer
 from tests.processes.waiting import wait_until
 from tests.sessions.invariants import check_all
@@ -47,19 +48,10 @@ class Disk:
     """The disk as the database sees it."""
 
     def fill(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ "
-                "BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$"
-            )
-            cursor.execute(
-                "CREATE TRIGGER no_space BEFORE INSERT ON sessions_app_message "
-                "FOR EACH ROW EXECUTE FUNCTION no_space()"
-            )
+        refuse_rows("sessions_app_message")
 
     def free(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TRIGGER IF EXISTS no_space ON sessions_app_message")
+        accept_rows("sessions_app_message")
 
 
 @pytest.fixture

@@ -10,12 +10,13 @@ import pytest
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import SendError, SendResult
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_queries import last_heard, window_closes
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.takeover.attachment import EmptyReplyError, KeyUsedError, WindowClosedError
 from sessions_app.takeover.staff_reply import OwnNumber
+from sessions_app.turns.turn_claims import TurnLease, turn_claim
 from tests.sessions.desk import DAY, Desk
 from tests.threads import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
@@ -182,6 +183,25 @@ def test_it_goes_out_behind_the_answer_that_is_being_sent(world: World, desk: De
     assert sent(world) == []
     Turn.objects.update(not_before=None)
     world.work()
+    assert sent(world) == ["answer to: Hi", "And from me"]
+
+
+def test_nor_does_another_worker_send_it_meanwhile(
+    world: World, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_text = world.provider.send_text
+    claimed: list[TurnLease | None] = []
+
+    def send(**message: Any) -> SendResult:
+        if not claimed:
+            desk.write("And from me")
+            claimed.append(turn_claim(chat_id=world.chat(CLIENT).pk))
+        return send_text(**message)
+
+    monkeypatch.setattr(world.provider, "send_text", send)
+    world.say(CLIENT, "Hi")
+    world.work()
+    assert claimed == [None]
     assert sent(world) == ["answer to: Hi", "And from me"]
 
 

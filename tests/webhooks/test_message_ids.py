@@ -18,10 +18,10 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageRevoked,
     Party,
     Reaction,
-    StatusUpdate,
 )
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.messages import has_token_of
+from tests.events import status
 from tests.sessions.test_changes import whole_database
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
@@ -238,18 +238,6 @@ def test_a_quotation_names_the_message_as_it_is_stored(world: World, first: str,
     assert quoting.metadata["reply_to_id"] == wamid(first, TOKEN)
 
 
-def status(message_id: str, name: str) -> StatusUpdate:
-    return StatusUpdate(
-        provider="cloud",
-        number_id=NUMBER_ID,
-        delivery_key=f"status:{message_id}:{name}",
-        provider_message_id=message_id,
-        status=name,
-        timestamp=timezone.now(),
-        party=BOTH,
-    )
-
-
 @pytest.mark.django_db
 @EITHER
 def test_a_status_finds_the_part_by_the_other_id(world: World, first: str, then: str) -> None:
@@ -257,11 +245,11 @@ def test_a_status_finds_the_part_by_the_other_id(world: World, first: str, then:
     part = OutboundPart.objects.get()
     part.provider_message_id = wamid(first, TOKEN, ours=True)
     part.save()
-    world.receive(status(wamid(then, TOKEN, ours=True), "read"))
+    world.receive(status(wamid(then, TOKEN, ours=True), "read", party=BOTH))
     part.refresh_from_db()
     assert part.delivery_status == "read"
     stranger = Party(phone="15550100456", bsuid="US.20000000000000000002")
-    failed = replace(status(wamid("15550100456", TOKEN, ours=True), "failed"), party=stranger)
+    failed = status(wamid("15550100456", TOKEN, ours=True), "failed", party=stranger)
     world.receive(failed)
     part.refresh_from_db()
     assert part.delivery_status == "read"
