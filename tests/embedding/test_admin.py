@@ -8,11 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel
-from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder
 from tests.forms import save
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +20,7 @@ CHANGE = "admin:memories_app_embeddingmodel_change"
 
 
 def test_the_list_shows_states_and_counts(admin_client: Client) -> None:
-    memory_remember(NewMemory(content="a fact", visibility="owner"), embedder=embedder())
+    remember("a fact")
 
     page = admin_client.get(reverse(LIST)).content.decode()
 

