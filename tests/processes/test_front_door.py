@@ -297,6 +297,7 @@ def test_without_its_web_server_the_answer_is_still_an_error_of_the_api(front: S
         front.post.say(new_phone(), "webhooks go on")
     finally:
         installation.start_program("web")
+        wait_until(lambda: installation.answer("/api/schema/") == 200, "it is back")
 
 
 def fail_to_log_in(front: Stage, **headers: str) -> set[str]:
