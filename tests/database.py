@@ -112,3 +112,20 @@ def break_connection() -> None:
         (pid,) = cursor.fetchone()
     with closing(connection.copy()) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+
+
+def refuse_rows(table: str, *, code: str = "53100") -> None:
+    """Let PostgreSQL refuse new rows, by default as on a full disk, until they are accepted."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{code}'; END $$"
+        )
+        cursor.execute(
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+
+
+def accept_rows(table: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TRIGGER IF EXISTS refuse ON {table}")

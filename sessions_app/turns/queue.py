@@ -124,8 +124,8 @@ def chat_answer(
             logger.warning("%s", lost)
             continue
         turn, enqueue = lease.row, dependencies.enqueue
-        parent = turn.context.get(TRACEPARENT, "")
-        with log_context(chat=chat_id, turn=turn.turn_id), span("turn", Kind.CONSUMER, parent=parent):
+        job = span("turn", Kind.CONSUMER, parent=turn.context.get(TRACEPARENT, ""))
+        with log_context(chat=chat_id, turn=turn.turn_id), job:
             turn_run(lease=lease, dependencies=dependencies)
         send_followed_up(turn=turn, enqueue=enqueue)
         if DEFERRALS in turn.context and enqueue is not None:

@@ -33,9 +33,7 @@ from benchmarks.conversations import DataError, read_conversations, read_locomo,
         ("blue", "", 0.0, 0.0),
     ],
 )
-def test_answers_are_compared_by_their_words(
-    gold: str, answer: str, exact: float, f1: float
-) -> None:
+def test_answers_are_compared_by_words(gold: str, answer: str, exact: float, f1: float) -> None:
     assert exact_match(gold, answer) == exact
     assert token_f1(gold, answer) == pytest.approx(f1)
 

@@ -91,9 +91,7 @@ def held() -> Iterator[threading.Event]:
     event.set()
 
 
-def test_a_stopped_run_goes_on_and_asks_nothing_twice(
-    tmp_path: Path, held: threading.Event
-) -> None:
+def test_a_stopped_run_asks_nothing_twice(tmp_path: Path, held: threading.Event) -> None:
     def slowly(body: Json) -> str:
         if "Lou" in body["messages"][-1]["content"].split("\n")[0]:
             held.wait(LONG)

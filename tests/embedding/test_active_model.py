@@ -11,9 +11,7 @@ import pytest
 from django.core.checks import ERROR, WARNING
 from django.core.management import CommandError, call_command
 
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, WrongDimensionsError
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
@@ -26,6 +24,7 @@ from tests.embedding.models import make_model
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
 from tests.loopback.test_openai_embedder import with_vector
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -89,7 +88,7 @@ def test_other_settings_leave_the_model_in_use_and_are_warned_of(
     settings: Any, use_openai: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings.EMBEDDER = "wordllama"
-    memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=embedder())
+    remember(FACT)
     settings.EMBEDDER = "openai"
 
     used = embedder()
@@ -113,7 +112,7 @@ def test_err_memory_001_a_model_that_cannot_be_used_leaves_words_and_says_so(
 ) -> None:
     """ERR-MEMORY-001: the answer is made without the vectors, with the notice; what needs the
     model says that it failed; nothing else stops."""
-    memory_remember(NewMemory(content=FACT, visibility="public"), embedder=embedder())
+    remember(FACT, visibility="public")
     settings.EMBEDDER = "wordllama"
     settings.OPENAI_API_KEY = ""
     settings.OPENAI_BASE_URL = "https://api.openai.com/v1"
@@ -164,9 +163,7 @@ def test_err_memory_002_embedding_is_tried_four_times_after_1_2_and_4_seconds(
 
 def test_recall_goes_by_the_rows_calibration() -> None:
     used = embedder()
-    memory_remember(
-        NewMemory(content="A dog sleeps in the office", visibility="owner"), embedder=used
-    )
+    remember("A dog sleeps in the office", embedder=used)
 
     def score() -> float:
         question = "Which animal rests at work?"
@@ -187,18 +184,16 @@ def test_recall_goes_by_the_rows_calibration() -> None:
 def test_vectors_of_another_size_are_never_stored(settings: Any, use_openai: OpenAIServer) -> None:
     """The server's model was changed under the same name."""
     settings.EMBEDDING_MODEL = "local-model"
-    memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=embedder())
+    remember(FACT)
     EmbeddingModel.objects.update(dimensions=768)
 
     with pytest.raises(WrongDimensionsError, match="768 belong"):
-        memory_remember(NewMemory(content="other", visibility="owner"), embedder=embedder())
+        remember("other")
 
     assert Memory.objects.count() == MemoryEmbedding.objects.count() == 1
 
 
-def test_a_server_that_gives_other_dimensions_stops_the_start(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_other_dimensions_stop_the_start(settings: Any, use_openai: OpenAIServer) -> None:
     settings.EMBEDDING_MODEL = "local-model"
     row("openai:local-model", kind="openai", name="local-model", dimensions=768)
 
@@ -212,9 +207,7 @@ def test_a_server_that_gives_other_dimensions_stops_the_start(
         call_command("check", databases=["default"])
 
 
-def test_a_known_model_that_gives_other_dimensions_stops_the_start(
-    use_openai: OpenAIServer,
-) -> None:
+def test_a_known_models_other_dimensions_stop_the_start(use_openai: OpenAIServer) -> None:
     row(
         "openai:text-embedding-3-small",
         kind="openai",
@@ -252,9 +245,7 @@ def test_another_model2vec_folder_under_the_same_name(settings: Any, tmp_path: P
     assert "have 32 dimensions, but it gives 16 now" in found.msg
 
 
-def test_a_server_that_is_down_does_not_stop_the_start(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_a_server_that_is_down_stops_nothing(settings: Any, use_openai: OpenAIServer) -> None:
     embedder()
     settings.OPENAI_BASE_URL = "http://127.0.0.1:9/v1"
 

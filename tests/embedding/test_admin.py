@@ -8,11 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel
-from memories_app.store.remember import memory_remember
 from sessions_app.embedding.choice import embedder
 from tests.forms import save
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +20,7 @@ CHANGE = "admin:memories_app_embeddingmodel_change"
 
 
 def test_the_list_shows_states_and_counts(admin_client: Client) -> None:
-    memory_remember(NewMemory(content="a fact", visibility="owner"), embedder=embedder())
+    remember("a fact")
 
     page = admin_client.get(reverse(LIST)).content.decode()
 
@@ -47,9 +46,7 @@ def test_staff_correct_the_calibration_and_nothing_else(admin_client: Client) ->
 
 
 @pytest.mark.parametrize(("midpoint", "slope"), [("0.4", "0"), ("0.4", "-3"), ("2", "10")])
-def test_a_calibration_that_makes_no_sense_is_refused_in_words(
-    admin_client: Client, midpoint: str, slope: str
-) -> None:
+def test_a_senseless_calibration_is_told(admin_client: Client, midpoint: str, slope: str) -> None:
     embedder()
 
     page = saved(admin_client, midpoint, slope)

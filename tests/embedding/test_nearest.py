@@ -88,9 +88,7 @@ def test_large_scopes_are_searched_by_the_index(filled: Filled, size: int) -> No
 
 
 @pytest.mark.parametrize("size", [10, 100])
-def test_small_scopes_are_searched_exactly_and_read_their_own_rows(
-    filled: Filled, size: int
-) -> None:
+def test_small_scopes_are_searched_exactly(filled: Filled, size: int) -> None:
     found = plan(filled, size)
 
     assert index_name(MODEL) not in found

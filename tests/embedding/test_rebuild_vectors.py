@@ -110,9 +110,7 @@ def test_recovery_002_vectors_of_a_wrong_size_are_found() -> None:
     assert "1 vectors of memories_app_memoryembedding have a wrong size" in printed.getvalue()
 
 
-def test_a_rebuild_takes_a_model_that_has_other_dimensions_now(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_a_rebuild_takes_other_dimensions(settings: Any, use_openai: OpenAIServer) -> None:
     """A local server's model was changed under its name, and that is what is wanted."""
     settings.EMBEDDING_MODEL = "local-model"
     memories_store([FACT])

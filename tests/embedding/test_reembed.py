@@ -16,9 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memories_app.embedding_models.vectors import memories_lacking
-from memories_app.facts.validation import NewMemory
 from memories_app.models import EmbeddingModel, Memory, MemoryEmbedding
-from memories_app.store.remember import memory_remember
 from memories_app.vector_search import index_state
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -38,6 +36,7 @@ from tests.embedding.reembedding import FACT, FACTS, NEW, OLD, OWNER, ask, run
 from tests.loopback.openai_behaviours import fails
 from tests.loopback.openai_server import OpenAIServer
 from tests.memories.bulk import memories_store
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = [
@@ -70,9 +69,7 @@ def go_to(embedder: Embedder) -> Reembedded:
     return reembed(target=Target(embedder, "none", ""), progress=lambda _done, _total: None)
 
 
-def test_memories_and_messages_get_vectors_of_the_new_model_then_recall_uses_it(
-    world: World, use_openai: OpenAIServer
-) -> None:
+def test_recall_uses_the_new_model_at_last(world: World, use_openai: OpenAIServer) -> None:
     world.say(CLIENT, "My daughter likes walnuts")
     memories_store([FACT, *FACTS])
     assert ask()[0].similarity is not None
@@ -119,13 +116,11 @@ def test_the_old_vectors_stay_for_who_began_before_and_go_later(use_openai: Open
     assert again == {"indexes": 0, "made": 0, "removed": 0}
 
 
-def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
-    world: World, use_openai: OpenAIServer
-) -> None:
+def test_late_vectors_of_the_old_are_made_up_for(world: World, use_openai: OpenAIServer) -> None:
     """A worker that took its embedder before the switch, and stored after it."""
     before = WordLlamaEmbedder()
     run()
-    memory = memory_remember(NewMemory(content=FACT, visibility="owner"), embedder=before).memory
+    memory = remember(FACT, embedder=before)
     world.say(CLIENT, "said to the old model")
     assert models_of(memory) == {OLD}
 
@@ -139,7 +134,7 @@ def test_what_was_written_with_the_old_model_after_the_switch_is_made_up_for(
 def test_while_the_new_model_fails_the_old_vectors_are_kept(use_openai: OpenAIServer) -> None:
     memories_store([FACT])
     run()
-    memory_remember(NewMemory(content="late", visibility="owner"), embedder=WordLlamaEmbedder())
+    remember("late", embedder=WordLlamaEmbedder())
     failing = HashingEmbedder(failure=EmbedderError("down"))
 
     done = embeddings_tend(embedder=failing, now=timezone.now() + timedelta(minutes=16))
@@ -200,12 +195,7 @@ def test_memories_that_come_in_meanwhile_have_their_vector_at_the_switch() -> No
 
     def add(_texts: Sequence[str]) -> None:
         if len(late) < 5:
-            late.append(
-                memory_remember(
-                    NewMemory(content=f"late {len(late)}", visibility="owner"),
-                    embedder=WordLlamaEmbedder(),
-                ).memory
-            )
+            late.append(remember(f"late {len(late)}", embedder=WordLlamaEmbedder()))
 
     go_to(Watching(add))
 
@@ -260,9 +250,7 @@ def test_a_message_revoked_meanwhile_gets_no_vector(world: World) -> None:
     assert list(found.values_list("message__order_num", flat=True)) == [2]
 
 
-def test_texts_that_the_model_does_not_cover_have_no_vector_and_hold_nothing_up(
-    world: World,
-) -> None:
+def test_texts_that_the_model_does_not_cover_have_no_vector(world: World) -> None:
     memories_store(["לטסטקורפ יש משרד", "שלום", FACT])
     world.say(CLIENT, "שלום")
     go_to(HashingEmbedder(64))
@@ -304,9 +292,7 @@ def test_rate_limits_are_waited_for(use_openai: OpenAIServer) -> None:
     assert waited == list(DELAYS), "waiting can't help"
 
 
-def test_a_server_that_is_down_fails_the_run_and_what_was_made_stays(
-    settings: Any, use_openai: OpenAIServer
-) -> None:
+def test_what_was_made_before_a_failure_stays(settings: Any, use_openai: OpenAIServer) -> None:
     memories_store([FACT])
     settings.OPENAI_API_KEY = "wrong"
     use_openai.script_embeddings(fails(401))
@@ -337,9 +323,7 @@ def test_the_switch_is_in_the_audit_log(use_openai: OpenAIServer) -> None:
     )
 
 
-def test_vectors_of_messages_are_made_by_who_took_the_new_model(
-    world: World, use_openai: OpenAIServer
-) -> None:
+def test_vectors_are_made_by_who_took_the_model(world: World, use_openai: OpenAIServer) -> None:
     world.say(CLIENT, "My daughter likes walnuts")
     run()
     session_embed(session_id=world.session(CLIENT).pk, embedder=embedder())

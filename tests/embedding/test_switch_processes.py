@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -18,26 +16,33 @@ pytestmark = pytest.mark.processes
 COUNT = 400
 
 
-@contextmanager
-def prepared(folder: Path, server: OpenAIServer, count: int) -> Iterator[Switching]:
-    made = Switching(folder, server, count, new=NEW, new_id=NEW)
-    try:
-        made.prepare()
-        yield made
-    finally:
-        made.stop()
+@pytest.fixture(scope="module")
+def switching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Switching]:
+    with OpenAIServer() as server:
+        folder = tmp_path_factory.mktemp("switching")
+        made = Switching(folder, server, COUNT, new=NEW, new_id=NEW)
+        try:
+            made.prepare()
+            yield made
+        finally:
+            made.stop()
 
 
-@pytest.fixture
-def switching(tmp_path: Path, server: OpenAIServer) -> Iterator[Switching]:
-    with prepared(tmp_path, server, COUNT) as made:
-        yield made
+PREPARE = "from memoryproject.launch import prepare; prepare()"
 
 
-@pytest.fixture
-def small(tmp_path: Path, server: OpenAIServer) -> Iterator[Switching]:
-    with prepared(tmp_path, server, 10) as made:
-        yield made
+def test_make_run_is_stopped_by_a_model_of_other_dimensions(switching: Switching) -> None:
+    """And goes through without one."""
+    switching.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 512")
+    started = switching.installation.attempt("shell", "-v", "0", "-c", PREPARE)
+
+    assert started.returncode == 1
+    assert "have 512 dimensions, but it gives 256 now" in started.stderr
+    assert "EMBEDDING_MODEL" in started.stderr
+
+    switching.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 256")
+    started = switching.installation.attempt("shell", "-v", "0", "-c", PREPARE)
+    assert started.returncode == 0, started.stderr
 
 
 def test_recall_is_right_all_the_time_and_of_one_model_at_a_time(switching: Switching) -> None:
@@ -55,20 +60,3 @@ def test_recall_is_right_all_the_time_and_of_one_model_at_a_time(switching: Swit
     assert switching.without(NEW) == 0
     assert switching.vectors(OLD) == 0
     assert 'problems": []' in switching.installation.manage("memories_reembed", "--check", "--json")
-
-
-PREPARE = "from memoryproject.launch import prepare; prepare()"
-
-
-def test_make_run_is_stopped_by_a_model_of_other_dimensions(small: Switching) -> None:
-    """And goes through without one."""
-    small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 512")
-    started = small.installation.attempt("shell", "-v", "0", "-c", PREPARE)
-
-    assert started.returncode == 1
-    assert "have 512 dimensions, but it gives 256 now" in started.stderr
-    assert "EMBEDDING_MODEL" in started.stderr
-
-    small.database.rows("UPDATE memories_app_embeddingmodel SET dimensions = 256")
-    started = small.installation.attempt("shell", "-v", "0", "-c", PREPARE)
-    assert started.returncode == 0, started.stderr

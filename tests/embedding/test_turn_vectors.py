@@ -40,17 +40,13 @@ def test_a_turn_embeds_its_question_once(world: World, embedder: CountingEmbedde
     assert "The pool opens at eight" in world.prompt()[0].content
 
 
-def test_a_message_of_several_questions_is_embedded_in_one_call(
-    world: World, embedder: CountingEmbedder
-) -> None:
+def test_several_questions_are_one_call(world: World, embedder: CountingEmbedder) -> None:
     world.remember(GODFATHER, "The pool opens at eight")
     embedder.queries.clear()
     world.say(GODFATHER, "When does the pool open? And how much is a ticket for children?")
     assert len(embedder.queries) == 1
 
 
-def test_where_nothing_is_known_nothing_is_embedded(
-    world: World, embedder: CountingEmbedder
-) -> None:
+def test_nothing_known_nothing_embedded(world: World, embedder: CountingEmbedder) -> None:
     world.say(CLIENT, "When does the pool open?")
     assert embedder.queries == []

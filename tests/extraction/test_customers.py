@@ -29,9 +29,7 @@ WRITTEN_ON = date(2030, 5, 31)
     ("text", "noted", "quote", "expected"),
     [row for rows in json.loads(ROWS.read_text(encoding="utf-8")).values() for row in rows],
 )
-def test_what_is_kept_of_a_customers_words(
-    text: str, noted: str, quote: str, expected: str
-) -> None:
+def test_what_is_kept_of_customers(text: str, noted: str, quote: str, expected: str) -> None:
     assert _outcome(_checked(text, noted, quote or text)) == expected
 
 

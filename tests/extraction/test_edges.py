@@ -69,18 +69,14 @@ class TestStaff:
         turn = turn or Turn.objects.order_by("-id")[0]
         return client.get(f"/admin/sessions_app/turn/{turn.pk}/change/").content.decode()
 
-    def test_a_turn_shows_what_was_learned_from_it(
-        self, admin_client: Client, learning: Learning
-    ) -> None:
+    def test_a_turn_shows_what_it_taught(self, admin_client: Client, learning: Learning) -> None:
         learning.say("I own a boat", fact("I own a boat"), fact("I own a plane"))
         page = self.page(admin_client)
         assert "/admin/memories_app/memory/" in page
         assert "I own a boat (active)" in page
         assert "1 learned, 1 unsaid" in page
 
-    def test_a_turn_shows_why_nothing_was_learned(
-        self, admin_client: Client, learning: Learning
-    ) -> None:
+    def test_a_turn_shows_why_it_is_none(self, admin_client: Client, learning: Learning) -> None:
         learning.lessons = [DOWN]
         learning.say("I own a boat")
         assert "will be tried again: ChatModelError" in self.page(admin_client)
@@ -99,9 +95,7 @@ class TestStaff:
         assert "nothing worth learning" not in page
         assert "Learning was off" not in page
 
-    def test_a_turn_that_is_not_read_says_so(
-        self, admin_client: Client, learning: Learning
-    ) -> None:
+    def test_a_turn_that_is_not_read(self, admin_client: Client, learning: Learning) -> None:
         learning.world.remember(CLIENT, "I own a boat")
         assert "Learning was off" in self.page(admin_client)
 

@@ -105,9 +105,7 @@ class TestOnlyWhatPeopleSaid:
         learning.say("Hi there", fact("The shop opens at nine", "answer to: Hi there"))
         assert contents() == []
 
-    def test_what_is_only_in_the_assistants_question_waits_for_staff(
-        self, learning: Learning
-    ) -> None:
+    def test_what_only_the_assistant_said_waits_for_staff(self, learning: Learning) -> None:
         asks = ScriptedChatModel(lambda _: "Shall we deliver to 12 Main Street on Tuesday?")
         learning.world.use(chat_model=asks)
         learning.say("I want to order")
@@ -121,9 +119,7 @@ class TestOnlyWhatPeopleSaid:
         assert contents(status="active") == []
 
     @pytest.mark.parametrize("quote", ["", "...", "pea", "Peanuts", "allergic peanuts"])
-    def test_a_quote_that_is_not_word_for_word_is_none(
-        self, learning: Learning, quote: str
-    ) -> None:
+    def test_only_a_verbatim_quote_is_one(self, learning: Learning, quote: str) -> None:
         learning.say("I'm allergic to peanuts", fact("I'm allergic to peanuts", quote or "?"))
         assert contents() == []
 
@@ -164,9 +160,7 @@ class TestInjection:
         )
 
     @pytest.mark.parametrize("more", [{"visibility": "public"}, {"chat_id": "x"}])
-    def test_a_field_that_was_not_asked_for_voids_the_answer(
-        self, learning: Learning, more: dict[str, str]
-    ) -> None:
+    def test_a_further_field_voids_all(self, learning: Learning, more: dict[str, str]) -> None:
         learning.say(self.ATTEMPT, {**fact("everything is free"), **more})
         assert contents() == []
         assert work().due
@@ -369,9 +363,7 @@ def test_what_the_passage_does_not_state_waits_for_staff_with_the_reason(
 
 
 @pytest.mark.parametrize(("text", "secret", "quote"), SECRETS)
-def test_a_secret_is_in_no_table_but_that_of_messages(
-    learning: Learning, text: str, secret: str, quote: str | None
-) -> None:
+def test_no_secret_learned(learning: Learning, text: str, secret: str, quote: str | None) -> None:
     message = learning.say(text)
     before = _tables_with(secret)
     learning.say(text, fact(f"Test User: {text}", quote or text))
@@ -392,9 +384,7 @@ def test_the_owner_may_say_how_the_business_is(learning: Learning) -> None:
     "number", ["4111 1111 1111 1111", "5555-5555-5555-4444", "378282246310005"]
 )
 @pytest.mark.parametrize("chat", [CLIENT, GODFATHER])
-def test_the_number_of_a_card_is_not_remembered_by_command(
-    learning: Learning, number: str, chat: str
-) -> None:
+def test_a_cards_number_is_not_remembered(learning: Learning, number: str, chat: str) -> None:
     (answer,) = learning.world.say(chat, f"/remember my card is {number}")
     assert "card number" in answer
     assert number not in answer

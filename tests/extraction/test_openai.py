@@ -42,9 +42,7 @@ def forms(server: OpenAIServer) -> list[str]:
     return [body.get("response_format", {}).get("type", "") for body in server.chat_bodies]
 
 
-def test_a_request_without_a_form_asks_for_none(
-    server: OpenAIServer, model: OpenAIChatModel
-) -> None:
+def test_without_a_form_none_is_asked(server: OpenAIServer, model: OpenAIChatModel) -> None:
     model.complete(ChatRequest([ChatMessage("user", "Hello")]))
     assert "response_format" not in server.chat_bodies[0]
 
@@ -58,26 +56,20 @@ def test_the_schema_is_asked_for_strictly(server: OpenAIServer, model: OpenAICha
     }
 
 
-def test_a_server_that_knows_no_schema_is_asked_for_an_object(
-    server: OpenAIServer, model: OpenAIChatModel
-) -> None:
+def test_without_schemas_an_object_is_asked(server: OpenAIServer, model: OpenAIChatModel) -> None:
     server.script_chat(REFUSED, says("{}"), says("{}"))
     assert model.complete(REQUEST).text == "{}"
     model.complete(REQUEST)
     assert forms(server) == ["json_schema", "json_object", "json_object"], "it is remembered"
 
 
-def test_a_server_that_knows_no_form_is_asked_by_the_prompt(
-    server: OpenAIServer, model: OpenAIChatModel
-) -> None:
+def test_without_forms_the_prompt_asks(server: OpenAIServer, model: OpenAIChatModel) -> None:
     server.script_chat(REFUSED, fails(422, "unknown field"), says("{}"))
     assert model.complete(REQUEST).text == "{}"
     assert forms(server) == ["json_schema", "json_object", ""]
 
 
-def test_a_request_that_is_wrong_in_any_form_is_an_error(
-    server: OpenAIServer, model: OpenAIChatModel
-) -> None:
+def test_wrong_in_any_form_is_an_error(server: OpenAIServer, model: OpenAIChatModel) -> None:
     server.script_chat(REFUSED, REFUSED, fails(400, "no such thing"), says("{}"))
     with pytest.raises(ChatModelError, match="no such thing"):
         model.complete(REQUEST)
@@ -88,9 +80,7 @@ def test_a_request_that_is_wrong_in_any_form_is_an_error(
 @pytest.mark.parametrize(
     "failure", [fails(401, "bad key"), fails(400, "too long", code="context_length_exceeded")]
 )
-def test_another_form_is_no_cure_for_other_failures(
-    server: OpenAIServer, model: OpenAIChatModel, failure: object
-) -> None:
+def test_other_failures(server: OpenAIServer, model: OpenAIChatModel, failure: object) -> None:
     server.script_chat(failure)  # type: ignore[arg-type]
     with pytest.raises(ChatModelError):
         model.complete(REQUEST)

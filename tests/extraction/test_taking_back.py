@@ -48,9 +48,7 @@ class TestBeforeItIsStored:
         assert learning.learn() == 0
         assert work().outcome == "1 unsaid"
 
-    def test_a_session_that_is_deleted_while_the_model_reads_leaves_nothing(
-        self, learning: Learning
-    ) -> None:
+    def test_a_session_deleted_meanwhile_leaves_nothing(self, learning: Learning) -> None:
         learning.world.say(CLIENT, BOAT)
         session = learning.world.session(CLIENT)
         learning.during = lambda: session.delete()  # type: ignore[assignment]
@@ -155,9 +153,7 @@ class TestEdited:
         assert contents(status="active") == ["The price is 40"]
         assert contents(status="proposed") == ["The price is 35"]
 
-    def test_where_nothing_was_to_be_learned_an_edit_changes_nothing(
-        self, learning: Learning
-    ) -> None:
+    def test_an_edit_of_nothing_learned_changes_nothing(self, learning: Learning) -> None:
         learning.world.remember(CLIENT, BOAT)
         learning.edit(Message.objects.get(role="user"), "/remember I own a bike")
         assert not ExtractionWork.objects.exists()

@@ -69,9 +69,7 @@ def test_a_command_replaces_nothing_else(world: World, older: str, newer: str) -
     ("older", "newer", "replaced"),
     [(*pair, True) for pair in NEWER[-8:]] + [(*pair, False) for pair in BOTH[-8:]],
 )
-def test_what_was_learned_changes_too(
-    learning: Learning, older: str, newer: str, replaced: bool
-) -> None:
+def test_what_was_learned_too(learning: Learning, older: str, newer: str, replaced: bool) -> None:
     for text in (older, newer):
         learning.say(text, fact(text))
     Memory.objects.filter(status=MemoryStatus.PROPOSED).delete()

@@ -104,9 +104,7 @@ ENDED = "Until 1 March 2025 delivery is free"
 
 @pytest.mark.django_db
 class TestRecall:
-    def test_what_has_ended_is_told_as_ended_where_nothing_else_is_known(
-        self, world: World
-    ) -> None:
+    def test_what_has_ended_is_told_as_ended_if_alone(self, world: World) -> None:
         world.remember(GODFATHER, ENDED)
         system = world.seen_by_model(GODFATHER, "Is delivery free until 1 March 2025?")
         assert f"until 2025-03-01, said by this person, ended) {ENDED}" in system

@@ -9,8 +9,6 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import ChatSession, ForgetReceipt, Message
 from tests.cards.making import make_due
@@ -49,13 +47,9 @@ def told_in_an_earlier_session(world: World) -> ChatSession:
 
 
 def forgotten(world: World, kind: str, session: ChatSession) -> ForgetReceipt:
-    dependencies = ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
-    if kind == "message":
-        message = Message.objects.get(content=SAID)
-        return object_forget(kind="message", object_id=message.pk, dependencies=dependencies)
-    if kind == "session":
-        return object_forget(kind="session", object_id=session.pk, dependencies=dependencies)
-    return object_forget(kind="chat", object_id=session.chat_id, dependencies=dependencies)
+    keys = {"session": session.pk, "chat": session.chat_id}
+    keys["message"] = Message.objects.get(content=SAID).pk
+    return world.forget(kind, keys[kind])
 
 
 @pytest.mark.parametrize("kind", ["message", "session", "chat"])

@@ -89,9 +89,8 @@ def test_without_yes_nothing_is_forgotten(world: World) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_purge_makes_postgresqls_own_files_let_go(rules: Any, dependencies: Any) -> None:
+def test_purge_makes_postgresqls_own_files_let_go(world: World) -> None:
     """Neither the tables' files nor the write-ahead log hold it afterwards."""
-    world = World(rules=rules, dependencies=dependencies)
     fact = "The combination of the safe behind the painting is ninety-one seven"
     world.remember(CLIENT, fact)
     world.say(CLIENT, "What is the combination of the safe?")

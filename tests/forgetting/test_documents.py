@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -37,7 +35,7 @@ MATTERS = [WARRANTY, KEYS, HEBREW]
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, dependencies: Any, tmp_path: Path) -> World:
+def world(world: World, tmp_path: Path) -> World:
     """With committed rows, so that a dump sees them. The model retells what it reads."""
 
     def answer(request: ChatRequest) -> str:
@@ -48,12 +46,9 @@ def world(transactional_db: None, rules: Any, dependencies: Any, tmp_path: Path)
             return "I know nothing of that."
         return f"It says: {WARRANTY}" if "word for word" in read else ANSWER
 
-    dependencies = replace(
-        dependencies,
-        chat_model=ScriptedChatModel(answer),
-        files=FileDependencies(folder=tmp_path / "documents", extractor=DirectExtractor()),
-    )
-    return World(rules=rules, dependencies=dependencies)
+    files = FileDependencies(folder=tmp_path / "documents", extractor=DirectExtractor())
+    world.use(chat_model=ScriptedChatModel(answer), files=files)
+    return world
 
 
 def send(world: World, who: str, text: str) -> SourceDocument:
@@ -167,11 +162,10 @@ def test_what_has_nothing_to_do_with_it_stays(world: World) -> None:
     pages = [f"{common} Page {number} is about nothing else. " * 30 for number in range(5)]
     rest = " ".join(f"Clause {number} was deleted." for number in range(60))
     send(world, CLIENT, "\n\n".join([*pages, rest, PASSAGE]))
-    quiet = replace(world.dependencies, chat_model=ScriptedChatModel(lambda _: common))
-    told = world.dependencies
-    world.dependencies = quiet
+    told = world.dependencies.chat_model
+    world.use(chat_model=ScriptedChatModel(lambda _: common))
     world.say(CLIENT, "Good morning")
-    world.dependencies = told
+    world.use(chat_model=told)
     world.say(CLIENT, QUESTION)
     turn = Turn.objects.latest("id")
     assert WARRANTY in str(turn.replay.recalled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -23,29 +23,23 @@ from sessions_app.conversations.epochs import (
     forgetting_wait,
 )
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.models import ForgetReceipt, Message, Turn
 from tests.forgetting.dump import left_of
+from tests.forgetting.forgetting_tools import dependencies_of
 from tests.threads import at_once, elsewhere
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACTS = (
     "The locker of the pool opens with the code of the old tram",
     "Liora gets a discount of eleven percent on garden chairs",
     "The baker is paid in forty small coins every second Monday",
 )
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
-    return World(rules=rules, dependencies=dependencies)
-
-
-def dependencies_of(world: World) -> ForgetDependencies:
-    return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
 def forget(world: World, fact: str) -> None:
@@ -243,9 +237,3 @@ def test_what_concerns_more_than_is_locked_begins_again(world: World) -> None:
 
     object_forget(kind="memory", object_id=key, dependencies=dependencies_of(world), begin=begin)
     assert [PUBLIC in names for names in seen] == [False, True]
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.files.base import ContentFile
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -32,15 +32,12 @@ from sessions_app.turns.admin import teach
 from tests.threads import begin_blocked, elsewhere
 from tests.world import CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "The locker of the pool opens with the code of the old tram"
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, dependencies: Any) -> Iterator[World]:
-    yield World(rules=rules, dependencies=dependencies)
-    connection.close()
 
 
 class DisturbedEmbedder(WordLlamaEmbedder):
@@ -174,9 +171,7 @@ def test_who_waits_for_the_answer_is_told(world: World) -> None:
         )
 
 
-def test_an_answer_whose_chat_is_gone_is_no_fault(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_chat_that_is_gone_is_no_fault(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.remember(CLIENT, "The pool opens at eight")
     world.use(embedder=disturbed(world))
     with caplog.at_level(logging.WARNING, "sessions_app.turns"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -30,10 +30,9 @@ def echo(request: ChatRequest) -> str:
 
 
 @pytest.fixture
-def echoing(transactional_db: None, rules: Any, dependencies: Any) -> World:
-    return World(
-        rules=rules, dependencies=replace(dependencies, chat_model=ScriptedChatModel(echo))
-    )
+def echoing(world: World) -> World:
+    world.use(chat_model=ScriptedChatModel(echo))
+    return world
 
 
 def answers(whatsapp_chat: str) -> list[str]:

@@ -105,9 +105,7 @@ def test_from_a_list_to_the_receipt(
         ("FORGET", False),
     ],
 )
-def test_a_whole_person_is_confirmed_by_the_number(
-    world: World, staff: Client, typed: str, is_right: bool
-) -> None:
+def test_it_takes_the_number(world: World, staff: Client, typed: str, is_right: bool) -> None:
     world.say(CLIENT, "Hello")
     address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
     confirm(staff, address, typed)
@@ -156,9 +154,7 @@ def test_a_preview_that_was_read_is_found_by_each_person(world: World, staff: Cl
 class TestWhatTakesItsTime:
     """What was chosen is told before it is tried out."""
 
-    def test_what_was_chosen_is_sent_before_anything_is_tried_out(
-        self, world: World, staff: Client
-    ) -> None:
+    def test_what_was_chosen_is_sent_first(self, world: World, staff: Client) -> None:
         world.remember(CLIENT, FACT)
         address = choose(staff, "sessions_app_chat", world.chat(CLIENT).pk)
         with CaptureQueriesContext(connection) as asked:
@@ -190,9 +186,7 @@ class TestWhatTakesItsTime:
         ("error", "told"),
         [(ValueError("a secret"), "Something went wrong."), (DiskFull(), "The disk is full")],
     )
-    def test_where_it_cannot_be_found_out_the_page_says_so_and_is_whole(
-        self, error: Exception, told: str
-    ) -> None:
+    def test_a_failing_part_leaves_the_page_whole(self, error: Exception, told: str) -> None:
         def fails() -> tuple[str, dict[str, Any]]:
             raise error
 
@@ -237,9 +231,7 @@ def test_texts_of_any_kind_are_shown_as_texts(world: World, staff: Client) -> No
     assert "<script>alert" not in found
 
 
-def test_a_choice_is_its_makers_until_it_is_confirmed(
-    world: World, staff: Client, client: Client
-) -> None:
+def test_a_choice_is_its_makers_at_first(world: World, staff: Client, client: Client) -> None:
     world.remember(CLIENT, FACT)
     address = choose(staff, "memories_app_memory", Memory.objects.get().pk)
     client.force_login(User.objects.create_superuser("other"))
@@ -351,9 +343,7 @@ def test_receipts_are_found_by_id_kind_and_staff(world: World, staff: Client) ->
         assert listed.count("field-whose") == 1, query
 
 
-def test_the_list_of_receipts_names_people_instead_of_ids(
-    world: World, staff: Client, client: Client
-) -> None:
+def test_the_list_of_receipts_names_people(world: World, staff: Client, client: Client) -> None:
     for person in (CLIENT, OTHER_CLIENT):
         world.remember(person, FACT)
     Chat.objects.filter(pk=world.chat(CLIENT).pk).update(staff_name="Dana Levi")
@@ -387,12 +377,12 @@ def test_receipts_as_documents(world: World, staff: Client) -> None:
 
 
 def a_member(client: Client, *rights: str) -> Client:
-    user = User.objects.create_user("member", is_staff=True)
+    """One of the staff, who gets these rights besides those they have."""
+    user, _made = User.objects.get_or_create(username="member", is_staff=True)
     for right in rights:
         app, _, name = right.partition(".")
-        user.user_permissions.add(
-            Permission.objects.get(content_type__app_label=app, codename=name)
-        )
+        granted = Permission.objects.get(content_type__app_label=app, codename=name)
+        user.user_permissions.add(granted)
     client.force_login(user)
     return client
 
@@ -438,13 +428,6 @@ def test_receipts_ask_their_own_right(client: Client) -> None:
     client = a_member(client, *READ)
     for page in (f"{receipt.receipt_id}/text/", f"{receipt.pk}/change/"):
         assert client.get(f"{RECEIPTS}{page}").status_code == 403
-    client = a_member_again(client, "sessions_app.view_forgetreceipt")
+    client = a_member(client, "sessions_app.view_forgetreceipt")
     assert client.get(f"{RECEIPTS}{receipt.receipt_id}/text/").status_code == 200
     assert client.get(f"{RECEIPTS}{receipt.pk}/change/").status_code == 200
-
-
-def a_member_again(client: Client, right: str) -> Client:
-    app, _, name = right.partition(".")
-    permission = Permission.objects.get(content_type__app_label=app, codename=name)
-    User.objects.get(username="member").user_permissions.add(permission)
-    return client

@@ -79,9 +79,7 @@ def test_what_a_later_answer_retells_of_any_message_is_gone(world: World, number
     assert left_of([FACTS[number]]) == []
 
 
-def test_more_texts_than_are_searched_everywhere_are_cut_where_they_were_given(
-    world: World,
-) -> None:
+def test_more_texts_than_are_searched_are_cut_where_they_were_given(world: World) -> None:
     session_id = told(world, [*FACTS, *(f"Nothing new {number}" for number in range(900))])
     answer = answer_later(world, 138, f"As you said. {FACTS[138]}. Good bye.")
     receipt = world.forget("session", session_id)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
@@ -16,24 +13,17 @@ from psycopg import sql
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.receipt_document import left_words
 from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
 from sessions_app.models import ForgetReceipt, Message, Note, Turn
 from tests.world import CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "The gate of the yard opens with the number of the old tram"
-
-
-@pytest.fixture
-def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
-    return World(rules=rules, dependencies=dependencies)
-
-
-def dependencies_of(world: World) -> ForgetDependencies:
-    return ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory)
 
 
 def forget(world: World) -> ForgetReceipt:
@@ -94,9 +84,7 @@ def place(world: World, where: str) -> object:
         ("log entry", "django_admin_log"),
     ],
 )
-def test_what_can_not_be_removed_is_named_and_refuses_nothing(
-    world: World, where: str, table: str
-) -> None:
+def test_what_can_not_be_removed_is_named(world: World, where: str, table: str) -> None:
     """A rule of the database keeps the row as it is."""
     world.remember(CLIENT, FACT)
     world.say(CLIENT, "How do I get into the yard?")
@@ -148,9 +136,3 @@ def test_after_a_forgetting_no_statistics_hold_it(world: World) -> None:
     assert any(FACT in value for _, _, value in statistics_values())
     assert forget(world).probe_details["statistics"]["queries"] == 1
     assert not any(FACT in value for _, _, value in statistics_values())
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

@@ -43,9 +43,7 @@ def quoting(message: Message, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("quoted", [SAID, "The alarm"])
-def test_what_a_kept_message_quotes_of_it_goes_and_its_own_words_stay(
-    world: World, quoted: str
-) -> None:
+def test_what_a_kept_message_quotes_of_it_goes(world: World, quoted: str) -> None:
     message = say(world, SAID)
     reply = say(world, "Is that still so?", **quoting(message, quoted))
     assert reply.metadata["quoted"] == {"text": quoted}

@@ -72,9 +72,7 @@ def test_the_text_says_all_of_it(settings: Any) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "he"])
-def test_the_page_says_all_that_the_text_says(
-    admin_client: Client, settings: Any, language: str
-) -> None:
+def test_the_page_says_all_of_it(admin_client: Client, settings: Any, language: str) -> None:
     settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
     looks = {"recall": {"queries": 3, "rows": 7, "looked_at": ["an_index"]}}
     left = [{"what": "message", "id": str(KEY)}]

@@ -40,9 +40,7 @@ def found(staff: Client, asked: str) -> list[ForgetReceipt]:
 @pytest.mark.parametrize(
     "written", [OMAR, "972550100101", "+972 55-010-0101", "00972550100101", "055-010-0101"]
 )
-def test_an_erased_persons_receipt_is_found_by_the_number_as_it_is_written(
-    admin_client: Client, omar: Chat, settings: Any, written: str
-) -> None:
+def test_found_by_the_number(admin_client: Client, omar: Chat, settings: Any, written: str) -> None:
     settings.GODFATHER_PHONE = ["972501234567@c.us"]
     erase(admin_client, omar)
     assert not Chat.objects.filter(whatsapp_chat=OMAR).exists()
@@ -51,9 +49,7 @@ def test_an_erased_persons_receipt_is_found_by_the_number_as_it_is_written(
     assert "550100101" not in str(vars(receipt))
 
 
-def test_a_local_number_is_understood_by_the_clients_of_the_country(
-    admin_client: Client, world: World, omar: Chat, settings: Any
-) -> None:
+def test_by_a_local_number(admin_client: Client, world: World, omar: Chat, settings: Any) -> None:
     settings.GODFATHER_PHONE = []
     neighbour = Party(phone="972521112222", name="Neta")
     world.receive(message_from("972521112222@c.us", "hello", party=neighbour))

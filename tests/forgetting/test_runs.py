@@ -14,9 +14,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
@@ -36,6 +34,7 @@ from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ForgetItem, ForgetReceipt, ForgetRun, Message
 from tests.forgetting.dump import left_of
 from tests.forgetting.forgetting_tools import dependencies_of
+from tests.remembering import remember
 from tests.threads import at_once, begin_blocked, elsewhere
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -53,12 +52,7 @@ STAFF = Actor("staff", name="dana")
 
 
 def remembered(world: World) -> list[Memory]:
-    return [
-        memory_remember(
-            NewMemory(content=fact, visibility="owner"), embedder=world.dependencies.embedder
-        ).memory
-        for fact in FACTS
-    ]
+    return [remember(fact, embedder=world.dependencies.embedder) for fact in FACTS]
 
 
 def chosen(*things: Any) -> list[tuple[str, UUID]]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
 from memories_app.models import Memory, Tombstone
@@ -33,7 +30,7 @@ RETOLD = "You asked about money. From invoice INV-001, TestCorp owes 5000. Anyth
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
+def world(world: World) -> World:
     """With committed rows, so that a dump sees them. The model retells what it reads."""
 
     def answer(request: ChatRequest) -> str:
@@ -44,8 +41,8 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
             return RETOLD
         return f"I know: {HEBREW}" if HEBREW in read else "I know nothing of that."
 
-    dependencies = replace(dependencies, chat_model=ScriptedChatModel(answer))
-    return World(rules=rules, dependencies=dependencies)
+    world.use(chat_model=ScriptedChatModel(answer))
+    return world
 
 
 def forget_memory(world: World, text: str) -> ForgetReceipt:

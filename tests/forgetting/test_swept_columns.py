@@ -3,7 +3,6 @@ cutting it or with its row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -41,7 +40,10 @@ from sessions_app.models import (
 from tests.remembering import memory_update
 from tests.world import CLIENT, World
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("new_connection_after"),
+]
 
 FACT = "Zebras yodel quietly northward"
 # Also of a column of few characters.
@@ -59,9 +61,8 @@ PLANTS = {
 
 
 @pytest.fixture
-def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
+def world(world: World) -> World:
     """A chat with a row in every table from which texts are swept."""
-    world = World(rules=rules, dependencies=dependencies)
     world.summarizing(every=2)
     world.remember(CLIENT, FACT)
     world.say(CLIENT, "Good morning to you all")
@@ -79,7 +80,7 @@ def world(transactional_db: None, rules: Any, dependencies: Any) -> World:
         memory_id=Memory.objects.get().pk,
         tags=["pool"],
         actor=SYSTEM,
-        embedder=dependencies.embedder,
+        embedder=world.dependencies.embedder,
     )
     proposal = MergeProposal.objects.create(
         kind="merge", content="-", similarity=1, alike_key="-", state="open"
@@ -202,9 +203,3 @@ def test_every_other_swept_column_goes_with_its_row(world: World) -> None:
 
     assert [each for each in columns if holds(*each)] == []
     assert not Message.objects.exists()
-
-
-@pytest.fixture(autouse=True)
-def _one_connection_at_the_end() -> Iterator[None]:
-    yield
-    connection.close()

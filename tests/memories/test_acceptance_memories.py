@@ -46,9 +46,7 @@ def openai_world(world: World, server: OpenAIServer, waits: list[float]) -> Iter
         yield world
 
 
-def test_ac_memory_001_remember_stores_a_fact_and_confirms_it(
-    openai_world: World, server: OpenAIServer
-) -> None:
+def test_ac_memory_001_it_stores_and_confirms(openai_world: World, server: OpenAIServer) -> None:
     assert openai_world.say(GODFATHER, "/remember TestCorp owes ₪5000") == [
         "✅ Remembered: TestCorp owes ₪5000"
     ]
@@ -133,9 +131,7 @@ def test_ac_error_003_a_memory_that_cannot_be_embedded_is_not_confirmed(
     assert Turn.objects.get().error
 
 
-def test_ac_error_003_in_hebrew_for_a_hebrew_chat(
-    openai_world: World, server: OpenAIServer
-) -> None:
+def test_ac_error_003_in_hebrew(openai_world: World, server: OpenAIServer) -> None:
     server.script_embeddings(*[fails(500)] * 4)
     (reply,) = openai_world.say(GODFATHER, "/remember החשבונית לא שולמה")
     assert reply.startswith("❌ שמירת הזיכרון נכשלה")

@@ -76,9 +76,7 @@ def ask(labelled: dict[str, Any], split: str) -> Outcome:
     return asked
 
 
-def test_ac_memory_003_four_of_five_that_are_recalled_by_default_are_right(
-    labelled: dict[str, Any],
-) -> None:
+def test_ac_memory_003_four_of_five_recalled_are_right(labelled: dict[str, Any]) -> None:
     """Over the whole set; the half that nothing was fitted on by itself may be a little below."""
     fitted, held_out = ask(labelled, "tune"), ask(labelled, "held_out")
     right, wrong = fitted.right + held_out.right, fitted.wrong + held_out.wrong

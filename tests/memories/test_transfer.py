@@ -124,9 +124,7 @@ def test_a_chat_that_is_new_comes_in_with_its_memory_and_never_with_a_wrong_line
     assert Memory.objects.get().chat_id == made.pk
 
 
-def test_err_integration_004_an_imported_time_without_a_zone_counts_as_utc(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_err_integration_004_a_time_without_zone_is_utc(caplog: pytest.LogCaptureFixture) -> None:
     brought_in({"content": "a", "visibility": "owner", "created_at": "2026-01-01T10:00:00"})
     assert Memory.objects.get().created_at == datetime(2026, 1, 1, 10, tzinfo=timezone.utc)
     assert "created_at has no time zone" in caplog.text
@@ -169,9 +167,7 @@ def test_err_integration_004_an_imported_time_without_a_zone_counts_as_utc(
         ({"embeddings": [{"model": "m", "vector": "x"}]}, "embeddings.vector: is not a list"),
     ],
 )
-def test_a_wrong_line_is_told_and_the_rest_goes_in(
-    chat: Chat, line: str | bytes | dict[str, Any], detail: str
-) -> None:
+def test_a_wrong_line_is_told(chat: Chat, line: str | bytes | dict[str, Any], detail: str) -> None:
     good = {"content": "good", "visibility": "owner"}
     if isinstance(line, dict) and line and "content" not in line:
         line = {**good, "content": "bad", **line}

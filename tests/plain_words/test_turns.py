@@ -15,66 +15,37 @@ from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 GROUP = "120363000000000001@g.us"
-# Language, an order to remember, its fact, an order to forget it, and the question for all.
+# Language, what begins an order to remember, its fact, an order to forget it, and the question
+# for all.
 TOLD = [
     (
         "en",
-        "remember that my shoe size is 44",
+        "remember that ",
         "my shoe size is 44",
         "forget my shoe size",
         "what do you know about me?",
     ),
-    (
-        "he",
-        "תזכור שמידת הנעליים שלי היא 44",
-        "מידת הנעליים שלי היא 44",
-        "תשכח את מידת הנעליים שלי",
-        "מה אתה יודע עליי?",
-    ),
-    ("es", "recuerda que mi talla es 44", "mi talla es 44", "olvida mi talla", "¿qué sabes de mí?"),
+    ("he", "תזכור ש", "מידת הנעליים שלי היא 44", "תשכח את מידת הנעליים שלי", "מה אתה יודע עליי?"),
+    ("es", "recuerda que ", "mi talla es 44", "olvida mi talla", "¿qué sabes de mí?"),
     (
         "pt",
-        "lembra que o meu sapato é 44",
+        "lembra que ",
         "o meu sapato é 44",
         "esquece o meu sapato",
         "o que você sabe sobre mim?",
     ),
-    (
-        "ru",
-        "запомни, что мой размер 44",
-        "мой размер 44",
-        "забудь мой размер",
-        "что ты обо мне знаешь?",
-    ),
-    ("ar", "تذكر أن مقاس حذائي 44", "مقاس حذائي 44", "انسَ مقاس حذائي", "ماذا تعرف عني؟"),
-    (
-        "fr",
-        "souviens-toi que ma pointure est 44",
-        "ma pointure est 44",
-        "oublie ma pointure",
-        "que sais-tu de moi ?",
-    ),
+    ("ru", "запомни, что ", "мой размер 44", "забудь мой размер", "что ты обо мне знаешь?"),
+    ("ar", "تذكر أن ", "مقاس حذائي 44", "انسَ مقاس حذائي", "ماذا تعرف عني؟"),
+    ("fr", "souviens-toi que ", "ma pointure est 44", "oublie ma pointure", "que sais-tu de moi ?"),
     (
         "de",
-        "merk dir, dass meine Schuhgröße 44 ist",
+        "merk dir, dass ",
         "meine Schuhgröße 44 ist",
         "vergiss meine Schuhgröße",
         "was weißt du über mich?",
     ),
-    (
-        "it",
-        "ricorda che la mia scarpa è 44",
-        "la mia scarpa è 44",
-        "dimentica la mia scarpa",
-        "cosa sai di me?",
-    ),
-    (
-        "uk",
-        "запам'ятай, що мій розмір 44",
-        "мій розмір 44",
-        "забудь мій розмір",
-        "що ти про мене знаєш?",
-    ),
+    ("it", "ricorda che ", "la mia scarpa è 44", "dimentica la mia scarpa", "cosa sai di me?"),
+    ("uk", "запам'ятай, що ", "мій розмір 44", "забудь мій розмір", "що ти про мене знаєш?"),
 ]
 
 
@@ -100,7 +71,7 @@ def facts() -> list[str]:
 def test_remember_list_and_forget_in_each_language(
     world: World, language: str, remember: str, fact: str, forget: str, ask: str
 ) -> None:
-    assert one(world, CLIENT, remember) == text_for("remembered", language, content=fact)
+    assert one(world, CLIENT, remember + fact) == text_for("remembered", language, content=fact)
     memory = Memory.objects.get()
     chat = world.chat(CLIENT)
     assert (memory.content, memory.visibility, memory.chat_id) == (fact, "chat", chat.pk)
@@ -235,9 +206,7 @@ NEAR = [
 
 
 @pytest.mark.parametrize(("language", "fact", "question"), NEAR, ids=[each[0] for each in NEAR])
-def test_the_nearest_is_offered_below_the_threshold(
-    offline: World, language: str, fact: str, question: str
-) -> None:
+def test_the_nearest_is_offered(offline: World, language: str, fact: str, question: str) -> None:
     offline.remember(CLIENT, fact)
     # Whatever a score is, it is below this threshold.
     rules = replace(offline.dependencies.rules, min_similarity=1.1)
@@ -287,9 +256,7 @@ def test_with_a_model_nothing_below_the_threshold_is_offered(world: World) -> No
         ("ru", "запомни, что мой размер обуви 42", "какой у меня размер обуви?"),
     ],
 )
-def test_answers_from_memory_are_in_the_persons_language(
-    offline: World, language: str, remember: str, question: str
-) -> None:
+def test_in_the_persons_words(offline: World, language: str, remember: str, question: str) -> None:
     one(offline, CLIENT, remember)
     heading, line = one(offline, CLIENT, question).splitlines()
     assert heading == text_for("recital", language)

@@ -107,9 +107,7 @@ def test_root_may_have_the_programs_in_a_folder_closed_to_others(data_dir: Path)
 
 
 @pytest.mark.usefixtures("as_root")
-def test_root_leaves_an_ordinary_users_database_alone(
-    account: ServerAccount, own_data_dir: Path
-) -> None:
+def test_root_leaves_a_users_database_alone(account: ServerAccount, own_data_dir: Path) -> None:
     other = ServerAccount(uid=1, gid=1, name="daemon", prefix=_as_daemon(account))
     shutil.chown(own_data_dir.parent, other.uid)
     result = run_python(PROGRAM, own_data_dir, account=other)

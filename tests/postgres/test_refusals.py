@@ -107,9 +107,7 @@ def test_the_socket_folder_in_tmp_is_not_trusted_when_others_may_enter(deep_data
 
 
 @pytest.mark.usefixtures("as_root")
-def test_the_socket_folder_in_tmp_is_not_trusted_when_somebody_else_made_it(
-    deep_data_dir: Path,
-) -> None:
+def test_the_socket_folder_of_somebody_else_is_not_trusted(deep_data_dir: Path) -> None:
     server = EmbeddedPostgres(deep_data_dir)
     server.places.socket_root.mkdir(mode=0o700)
     shutil.chown(server.places.socket_root, "nobody")

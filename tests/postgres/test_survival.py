@@ -141,9 +141,7 @@ def test_a_server_on_its_way_down_is_waited_for(server: EmbeddedPostgres) -> Non
     other.communicate(timeout=60)
 
 
-def test_a_server_killed_in_use_is_stopped_for_good_by_the_last_one(
-    server: EmbeddedPostgres,
-) -> None:
+def test_a_killed_server_is_stopped_by_the_last_one(server: EmbeddedPostgres) -> None:
     server.ensure_running()
     kill_all(server)
     server.release()

@@ -22,9 +22,7 @@ def formatted(record: logging.LogRecord) -> str:
     return ContentlessFormatter("%(message)s").format(record)
 
 
-def test_a_row_that_the_database_quotes_in_an_error_is_not_logged(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_quoted_row_is_not_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.say(CLIENT, SAID)
     logger = logging.getLogger("tests")
     with pytest.raises(DatabaseError, match="parrots") as caught, transaction.atomic():
@@ -51,9 +49,7 @@ def test_the_settings_use_that_formatter() -> None:
     assert {type(handler.formatter) for handler in written} == {ContentlessFormatter}
 
 
-def test_a_full_disk_never_stops_what_is_logged(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_stops_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("this system has no /dev/full")

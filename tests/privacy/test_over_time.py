@@ -190,9 +190,7 @@ class AnyHistory(TestCase):
         history.check_own()
 
 
-def test_an_answer_that_waited_while_its_number_changed_hands_goes_to_its_own_person(
-    world: World,
-) -> None:
+def test_an_answer_that_waited_goes_to_its_own_person(world: World) -> None:
     """Whoever has the number now gets nothing of it."""
     world.remember(CLIENT, "my door code is 4321")
     world.receive(message_from(CLIENT, "What is my door code?"))

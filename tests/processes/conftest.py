@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from tests.processes.installation import WORKING, Installation
-from tests.processes.stage import Stage, stage
-
-SHOWN_OF_OUTPUT = 20_000
+from tests.processes.stage import Stage, outcome, stage
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -19,7 +17,7 @@ def pytest_runtest_makereport(item: Any) -> Generator[None, Any, None]:
     report = (yield).get_result()
     for started in getattr(item, "funcargs", {}).values():
         if report.failed and isinstance(started, Stage):
-            printed = started.installation.output()[-SHOWN_OF_OUTPUT:]
+            printed = outcome(started.installation, started.database)
             report.sections.append(("Output of the servers", printed))
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 from psycopg.rows import dict_row
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
@@ -19,16 +22,29 @@ class Database:
     def __init__(self, data_dir: Path) -> None:
         self._server = EmbeddedPostgres(data_dir)
 
-    def rows(self, statement: str, *values: Any) -> list[dict[str, Any]]:
+    def connect(self, *, autocommit: bool = False) -> psycopg.Connection[Any]:
         server = self._server
-        with psycopg.connect(
+        return psycopg.connect(
             host=server.host,
             port=server.port,
             user=server.user,
             password=server.password,
             dbname=server.database,
-            autocommit=True,
-        ) as connection:
+            autocommit=autocommit,
+        )
+
+    @contextmanager
+    def locked(self, table: str, column: str, value: str) -> Iterator[None]:
+        """Hold the rows with this value, as a transaction does that is slow."""
+        with self.connect() as connection:
+            query = sql.SQL("SELECT FROM {} WHERE {} = %s FOR UPDATE")
+            names = (sql.Identifier(table), sql.Identifier(column))
+            connection.execute(query.format(*names), [value])
+            yield
+            connection.rollback()
+
+    def rows(self, statement: str, *values: Any) -> list[dict[str, Any]]:
+        with self.connect(autocommit=True) as connection:
             cursor = connection.cursor(row_factory=dict_row).execute(statement, values)
             return cursor.fetchall() if cursor.description else []
 

@@ -187,6 +187,12 @@ class Installation:
         except httpx.HTTPError:
             return 0
 
+    def stop_program(self, name: str) -> None:
+        """Ask a program to end, and wait until it has."""
+        program = self.programs.pop(name)
+        program.terminate()
+        program.wait(60)
+
     def kill_owner(self, lease_owner: str) -> None:
         """kill -9 of the process that holds a lease. Its program, which ends with it, is started
         again, as a process manager does."""

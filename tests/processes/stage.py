@@ -86,6 +86,14 @@ class Stage:
         )
 
 
+def outcome(installation: Installation, database: Database) -> str:
+    """What the servers printed, and the turns that aren't over: shown with a test that fails."""
+    printed = installation.output()[-SHOWN_OF_OUTPUT:]
+    with suppress(psycopg.Error):
+        return "\n".join([printed, *map(str, database.rows(OPEN_TURNS))])
+    return printed
+
+
 @contextmanager
 def stage(
     *, run: Callable[[Installation], Any], parent: Path | None = None, **environment: str
@@ -135,7 +143,5 @@ def stage(
             yield Stage(installation, Poster(installation.url), database, graph, green, openai)
         except BaseException:
             # Shown with the test that fails. The folder goes.
-            sys.stdout.write(installation.output()[-SHOWN_OF_OUTPUT:])
-            with suppress(psycopg.Error):
-                sys.stdout.writelines(f"{row}\n" for row in database.rows(OPEN_TURNS))
+            sys.stdout.write(outcome(installation, database))
             raise

@@ -66,20 +66,6 @@ def test_a_question_waits_behind_no_command_of_its_chat(live: Stage) -> None:
     assert answers[1::2] == ["answer to: and a question", "answer to: another one"]
 
 
-def test_two_programs_answer_each_message_once_and_in_order(live: Stage) -> None:
-    other = live.installation.start_command("answer", "--threads", "3")
-    phones = [new_phone() for _ in range(6)]
-    texts = [f"message {number}" for number in range(4)]
-    for text in texts:
-        for phone in phones:
-            live.post.say(phone, text)
-    for phone in phones:
-        wanted = [f"answer to: {text}" for text in texts]
-        assert live.wait_for_answers(phone, len(texts)) == wanted
-    other.terminate()
-    other.wait()
-
-
 def test_told_to_stop_it_finishes_what_it_has(live: Stage) -> None:
     phone, later = new_phone(), new_phone()
     hold = live.openai.hold_chat("before Ctrl-C")

@@ -67,22 +67,6 @@ def test_fifty_twins_store_messages_once(call: Caller, live: Stage) -> None:
     assert str(rows[0]["message_id"]) == stored["messages"][0]["message_id"]
 
 
-def test_fifty_twins_remember_once(call: Caller, live: Stage) -> None:
-    phone = f"{new_phone()}@c.us"
-    body = {"content": f"{phone} pays in 30 days", "whatsapp_chat": phone}
-    told = equal_answers(call.twins("memories/", body, "t5"), 201)
-    query = "SELECT memory_id, told_count FROM memories_app_memory WHERE content = %s"
-    (row,) = live.database.rows(query, body["content"])
-    assert (str(row["memory_id"]), row["told_count"]) == (told["memory_id"], 1)
-
-
-def test_fifty_twins_save_a_transcript_once(call: Caller, live: Stage) -> None:
-    phone = f"{new_phone()}@c.us"
-    body = {"text": "User: hello\nAssistant: Good day, fifty.\n", "whatsapp_chat": phone}
-    assert equal_answers(call.twins("transcripts/", body, "t6"), 201)["added"] == 2
-    assert len(live.database.messages(phone)) == 2
-
-
 def test_fifty_twins_have_one_turn(call: Caller, live: Stage) -> None:
     phone = f"{new_phone()}@c.us"
     body = {"whatsapp_chat": phone, "content": "answered once for fifty"}
@@ -111,9 +95,7 @@ def test_fifty_calls_without_a_key_are_fifty_turns_in_order(call: Caller, live: 
     assert len([row for row in rows if row["role"] != "summary"]) == 48
 
 
-def test_a_web_server_that_is_killed_while_it_answers_leaves_one_turn(
-    call: Caller, live: Stage
-) -> None:
+def test_a_web_server_killed_while_it_answers_leaves_one_turn(call: Caller, live: Stage) -> None:
     phone = f"{new_phone()}@c.us"
     body = {"whatsapp_chat": phone, "content": "held while it is killed"}
     hold = live.openai.hold_chat("held while it is killed")
@@ -134,9 +116,7 @@ def test_a_web_server_that_is_killed_while_it_answers_leaves_one_turn(
 
 
 @pytest.mark.parametrize("authorized", [True, False])
-def test_a_body_of_ten_megabytes_gets_an_answer_and_no_reset(
-    authorized: bool, call: Caller
-) -> None:
+def test_a_body_of_ten_megabytes_gets_an_answer(authorized: bool, call: Caller) -> None:
     answer = plain_http.post(
         f"{call.root}sessions/",
         content=b'{"whatsapp_chat": "' + b"x" * (10 * 1024 * 1024) + b'"}',
@@ -164,9 +144,7 @@ def test_events_come_while_the_model_is_still_at_work(call: Caller, live: Stage)
     assert done["reply"] == "answer to: held for events"
 
 
-def test_files_for_new_chats_come_at_once_and_are_read_by_workers(
-    call: Caller, live: Stage
-) -> None:
+def test_files_that_come_at_once_are_read_by_workers(call: Caller, live: Stage) -> None:
     # Few enough for the calls that a minute allows, with those of the tests before.
     phones = [f"{new_phone()}@c.us" for _ in range(3)]
 

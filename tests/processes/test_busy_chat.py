@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 
-from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.posting import Poster, cloud_text, new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -21,23 +17,6 @@ pytestmark = pytest.mark.processes
 # Three times as many as the web server has threads.
 COUNT = 3 * 2 * 18
 WAITING = "SELECT count(*) AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-
-
-@contextmanager
-def held(live: Stage, phone: str) -> Iterator[None]:
-    """Hold the row of the chat, as a transaction does that is slow."""
-    server = EmbeddedPostgres(live.installation.data_dir)
-    with psycopg.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        dbname=server.database,
-    ) as connection:
-        connection.execute(
-            "SELECT FROM sessions_app_chat WHERE whatsapp_chat = %s FOR UPDATE", [f"{phone}@c.us"]
-        )
-        yield
 
 
 def batch(*bodies: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +40,7 @@ def test_webhooks_of_others_are_answered_while_one_chat_is_held(live: Stage) -> 
     live.wait_for_answers(slow, 1)
     bodies = [cloud_text(slow, f"number {number}") for number in range(COUNT)]
     with ThreadPoolExecutor(COUNT) as pool:
-        with held(live, slow):
+        with live.database.locked("sessions_app_chat", "whatsapp_chat", f"{slow}@c.us"):
             posted = [pool.submit(live.post.cloud, body) for body in bodies]
             most = COUNT // 3
             wait_until(

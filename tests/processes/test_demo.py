@@ -59,9 +59,7 @@ def scene(printed: str, title: str) -> str:
     return found[1]
 
 
-def test_the_demo_plays_every_conversation_and_can_be_played_again(
-    installation: Installation,
-) -> None:
+def test_every_conversation_is_played_and_played_again(installation: Installation) -> None:
     """Beside an answer that waits until tomorrow, as the demo's data have one: it isn't the
     demo's, which waits for its own only."""
     database = Database(installation.data_dir)
@@ -109,9 +107,7 @@ def recorded_bodies() -> int:
     return sum(len(conversation(provider, name)) for provider, name in CONVERSATIONS)
 
 
-def test_the_demo_refuses_addresses_that_are_not_on_this_machine(
-    installation: Installation, tmp_path: Path
-) -> None:
+def test_other_peoples_addresses_are_refused(installation: Installation, tmp_path: Path) -> None:
     """The settings would lead to real people."""
     elsewhere = Installation(tmp_path)
     elsewhere.environment = {

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-import psycopg
 import pytest
 
-from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 
@@ -89,24 +85,6 @@ def assert_each_once(live: Stage, run: str, facts: list[str]) -> None:
     assert [json.dumps(row["details"]) for row in audited] == ['{"things": 3}']
 
 
-@contextmanager
-def locked(live: Stage, fact: str) -> Iterator[None]:
-    """Somebody holds this memory's row, so that whoever forgets it stands in its transaction."""
-    server = EmbeddedPostgres(live.installation.data_dir)
-    with psycopg.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        dbname=server.database,
-    ) as connection:
-        connection.execute(
-            "SELECT 1 FROM memories_app_memory WHERE content = %s FOR UPDATE", [fact]
-        )
-        yield
-        connection.rollback()
-
-
 def test_killed_before_the_transaction_of_a_thing(live: Stage) -> None:
     run, facts = drafted(live, "Alberta")
     hold = live.openai.hold_embedding(facts[1])
@@ -124,7 +102,7 @@ def test_killed_before_the_transaction_of_a_thing(live: Stage) -> None:
 
 def test_killed_within_the_transaction_of_a_thing(live: Stage) -> None:
     run, facts = drafted(live, "Bertram")
-    with locked(live, facts[1]):
+    with live.database.locked("memories_app_memory", "content", facts[1]):
         shell(live, CONFIRM.format(run=run))
         wait_until(lambda: live.database.rows(WAITING), "the second one is being deleted")
         assert run_of(live, run)["done"] == 1

@@ -87,36 +87,24 @@ def assert_everything_is_served(front: Stage) -> None:
     assert front.installation.answer("/api/v1/sessions/") == 401
 
 
-@pytest.mark.parametrize(
-    ("begun", "count"),
-    [
-        (HALF_A_HEADER, 200),
-        (b"", 200),
-        (begun_body(CLOUD), 100),
-        (begun_body(CLOUD, SIGNED), 100),
-        (begun_body("/api/v1/chat/"), 100),
-        (begun_body("/admin/login/", FORM), 100),
-        (begun_body("/api/v1/chat/", length=5_000_000), 100),
-        (begun_chunks("/api/v1/chat/"), 100),
-        (begun_chunks(CLOUD, SIGNED), 100),
-        (begun_body("/admin/login/", FORM, COOKIE, length=5_000_000), 100),
-    ],
-    ids=[
-        "half a header",
-        "nothing",
-        "unsigned body",
-        "signed body",
-        "API body",
-        "form",
-        "large API body",
-        "API body in chunks",
-        "signed body in chunks",
-        "large form",
-    ],
-)
-def test_slow_clients_hold_nobody_else_up(front: Stage, begun: bytes, count: int) -> None:
-    with held_sockets(front.installation.url, begun, count):
-        for _ in range(3):
+BEGUN = {
+    "half a header": HALF_A_HEADER,
+    "nothing": b"",
+    "unsigned body": begun_body(CLOUD),
+    "signed body": begun_body(CLOUD, SIGNED),
+    "signed body in chunks": HALF_A_CHUNK,
+    "API body": begun_body("/api/v1/chat/"),
+    "API body in chunks": begun_chunks("/api/v1/chat/"),
+    "large API body": begun_body("/api/v1/chat/", length=5_000_000),
+    "form": begun_body("/admin/login/", FORM),
+    "large form": begun_body("/admin/login/", FORM, COOKIE, length=5_000_000),
+}
+
+
+@pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
+def test_slow_clients_hold_nobody_else_up(front: Stage, begun: bytes) -> None:
+    with held_sockets(front.installation.url, begun, 200 if begun in (b"", HALF_A_HEADER) else 100):
+        for _ in range(2):
             assert_everything_is_served(front)
 
 
@@ -309,6 +297,7 @@ def test_without_its_web_server_the_answer_is_still_an_error_of_the_api(front: S
         front.post.say(new_phone(), "webhooks go on")
     finally:
         installation.start_program("web")
+        wait_until(lambda: installation.answer("/api/schema/") == 200, "it is back")
 
 
 def fail_to_log_in(front: Stage, **headers: str) -> set[str]:

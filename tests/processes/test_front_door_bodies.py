@@ -176,9 +176,7 @@ def test_a_web_server_that_drops_each_webhook(door: Door) -> None:
     ],
     ids=["with a length", "in chunks"],
 )
-def test_a_dropped_webhook_is_sent_again(
-    door: Door, headers: str, sent: bytes, body: bytes
-) -> None:
+def test_a_dropped_webhook_comes_again(door: Door, headers: str, sent: bytes, body: bytes) -> None:
     """It is stored once, however often it comes; other requests are not sent again."""
     webhook, other = PATHS
     with door.begin(webhook + DROPPED_ONCE, sent, headers) as client:

@@ -6,16 +6,23 @@ which is started again here as a process manager would.
 
 from __future__ import annotations
 
-import psutil
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
-from tests.processes.installation import family, kill
+from tests.processes.installation import kill
 from tests.processes.posting import cloud_value, new_phone
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
+
+PAUSE = """
+from django.utils import timezone
+from memoryproject.foundation.audit.audit_events import SYSTEM
+from sessions_app.models import Chat
+from sessions_app.turns.pauses import chat_pause
+chat_id = Chat.objects.get(whatsapp_chat="{phone}@c.us").pk
+chat_pause(chat_id=chat_id, until=None, by=None, actor=SYSTEM, now=timezone.now())
+"""
 
 
 def kill_worker_in(live: Stage, phone: str) -> None:
@@ -32,23 +39,6 @@ def post_status(live: Stage, answer: str, status: str) -> None:
     assert live.post.cloud(payload).status_code == 200
 
 
-def test_killed_during_recall(live: Stage) -> None:
-    phone = new_phone()
-    # Where nothing is known, nothing is searched for.
-    live.post.say(phone, "/remember The pool opens at eight")
-    (confirmed,) = live.wait_for_answers(phone, 1)
-    hold = live.openai.hold_embedding("killed in recall")
-    live.post.say(phone, "killed in recall")
-    wait_until(lambda: hold.reached, "the text's vector is asked for")
-
-    kill_worker_in(live, phone)
-    hold.release()
-
-    assert live.wait_for_answers(phone, 2) == [confirmed, "answer to: killed in recall"]
-    *_, turn = live.database.turns(f"{phone}@c.us")
-    assert (turn["state"], turn["attempts"]) == ("sent", 2)
-
-
 def test_killed_during_the_model_call(live: Stage) -> None:
     phone = new_phone()
     hold = live.openai.hold_chat("killed in the call")
@@ -63,24 +53,8 @@ def test_killed_during_the_model_call(live: Stage) -> None:
     assert answers == ["answer to: killed in the call", "answer to: said after it"]
     said = live.database.messages(f"{phone}@c.us")
     assert [message["role"] for message in said].count("assistant") == 2
-
-
-def test_killed_between_two_tries_to_send(live: Stage) -> None:
-    phone = new_phone()
-    answer = "answer to: killed between tries"
-    live.graph.refused.add(answer)
-    live.post.say(phone, "killed between tries")
-    wait_until(lambda: live.graph.tries.count(answer) >= 2, "the answer is refused twice")
-    wait_until(
-        lambda: [part["state"] for part in live.database.parts(f"{phone}@c.us")] == ["waiting"],
-        "between two tries it is on record that nothing went out",
-    )
-
-    kill_worker_in(live, phone)
-    live.graph.refused.remove(answer)
-
-    assert live.wait_for_answers(phone, 1) == [answer]
-    assert live.database.states(f"{phone}@c.us") == ["sent"]
+    first, _ = live.database.turns(f"{phone}@c.us")
+    assert (first["state"], first["attempts"]) == ("sent", 2)
 
 
 def test_killed_between_two_parts_of_a_long_answer(live: Stage) -> None:
@@ -167,30 +141,23 @@ def test_killed_when_its_answer_has_just_gone_out(live: Stage) -> None:
     live.wait_until_over(phone)
 
 
-@pytest.mark.parametrize("place", range(7))
-def test_a_cluster_whose_process_was_killed_ends_and_works_again(live: Stage, place: int) -> None:
-    """One of its processes may take a lock with it: the first, the guard, a worker or another."""
-    cluster = live.installation.programs["qcluster"]
-    members = wait_until(lambda: whole(cluster), "the cluster has all its processes")
+def test_killed_while_staff_pause_the_chat_the_answer_stays_held(live: Stage) -> None:
+    phone, other = new_phone(), new_phone()
+    hold = live.openai.hold_chat("paused meanwhile")
+    live.post.say(phone, "paused meanwhile")
+    wait_until(lambda: hold.reached, "the model is asked")
+    (turn,) = live.database.turns(f"{phone}@c.us")
 
-    kill([members[place]])
-    wait_until(lambda: not any(map(is_alive, members)), "all of it has ended")
-    live.installation.restart_dead()
+    live.installation.manage("shell", "-v", "0", "-c", PAUSE.format(phone=phone))
+    live.installation.kill_owner(turn["lease_owner"])
+    hold.release()
 
-    live.installation.manage(
-        "shell",
-        "-c",
-        "from memoryproject.foundation.process.jobs import enqueue\n"
-        f"enqueue('builtins.str', 'after kill {place}', task_name='after kill {place}')",
-    )
-    done = "SELECT 1 FROM django_q_task WHERE name = %s AND success"
-    wait_until(lambda: live.database.rows(done, f"after kill {place}"), "jobs are done")
-
-
-def whole(cluster: psutil.Process) -> list[psutil.Process]:
-    """The first process, the guard, three workers, monitor and pusher."""
-    found = family(cluster)
-    return found if len(found) == 7 else []
+    live.post.say(phone, "and this")
+    live.post.say(other, "somebody else")
+    live.wait_for_answers(other, 1)
+    live.wait_until_over(phone)
+    assert live.database.states(f"{phone}@c.us") == ["held", "held"]
+    assert live.graph.texts_to(phone) == []
 
 
 def test_the_whole_cluster_is_killed_and_started_again(live: Stage) -> None:

@@ -111,9 +111,7 @@ def test_a_start_that_is_stopped_leaves_nothing(clone: Clone, number: signal.Sig
 
 
 @pytest.mark.parametrize("module", ["json", "subprocess", "typing"])
-def test_ctrl_c_while_the_launcher_is_loaded_is_quiet(
-    clone: Clone, tmp_path: Path, module: str
-) -> None:
+def test_ctrl_c_while_it_is_loaded_is_quiet(clone: Clone, tmp_path: Path, module: str) -> None:
     """Nothing is started yet. The module stands for the first, a middle and the last import."""
     presses = (
         "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nraise SystemExit('goes on')\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.processes.conftest import everything
@@ -38,50 +40,59 @@ def sweep_until(running: Stage, phones: list[str], count: int) -> None:
     wait_until(all_there, "the answers", seconds=PATIENCE_SECONDS, longest_pause=SWEEP_SECONDS)
 
 
-def states(running: Stage) -> dict[str, int]:
-    rows = running.database.rows("SELECT state, count(*) AS n FROM sessions_app_turn GROUP BY 1")
+def states(running: Stage, phones: list[str]) -> dict[str, int]:
+    rows = running.database.rows(
+        "SELECT state, count(*) AS n FROM sessions_app_turn turn"
+        " JOIN sessions_app_chat chat ON chat.id = turn.chat_id"
+        " WHERE split_part(whatsapp_chat, '@', 1) = ANY(%s) GROUP BY 1",
+        phones,
+    )
     return {str(row["state"]): int(row["n"]) for row in rows}
 
 
-def test_questions_of_an_outage_are_answered_once_when_the_model_is_back() -> None:
-    with stage(run=everything) as running:
-        running.openai.is_away = True
-        phones = [new_phone() for _ in range(60)]
-        for phone in phones:
-            running.post.say(phone, f"question of {phone}")
-        sweep_until(running, phones, 1)
-        wait_until(lambda: states(running) == {"deferred": 60, "sent": 60}, "all are kept open")
-        # A trial that fails, and the death of all workers.
-        running.installation.manage("sweep_turns")
-        running.installation.kill_workers()
-        running.installation.start_workers()
-
-        running.openai.is_away = False
-        sweep_until(running, phones, 2)
-        wait_until(lambda: states(running) == {"sent": 120}, "all are answered")
-        for phone in phones:
-            assert running.graph.texts_to(phone) == [APOLOGY, f"answer to: question of {phone}"]
+@pytest.fixture(scope="module")
+def running() -> Iterator[Stage]:
+    with stage(run=everything) as started:
+        yield started
 
 
-def test_answers_are_held_while_the_provider_refuses_the_token() -> None:
-    with stage(run=everything) as running:
-        running.graph.access_token = "renewed"
-        phones = [new_phone() for _ in range(20)]
-        for phone in phones:
-            running.post.say(phone, f"question of {phone}")
-        # Not only stored: each was refused, or left alone because others were.
-        wait_until(lambda: len(running.database.rows(PUT_OFF)) == 20, "all answers are held")
-        running.installation.kill_workers()
-        running.installation.start_workers()
-        running.installation.wait_until_ready()
-        assert states(running) == {"replied": 20}
+def test_questions_of_an_outage_are_answered_once_when_the_model_is_back(running: Stage) -> None:
+    running.openai.is_away = True
+    phones = [new_phone() for _ in range(60)]
+    for phone in phones:
+        running.post.say(phone, f"question of {phone}")
+    sweep_until(running, phones, 1)
+    kept = {"deferred": 60, "sent": 60}
+    wait_until(lambda: states(running, phones) == kept, "all are kept open")
+    # A trial that fails, and the death of all workers.
+    running.installation.manage("sweep_turns")
+    running.installation.kill_workers()
+    running.installation.start_workers()
 
-        running.graph.access_token = ACCESS_TOKEN
-        # What staff do. By themselves the answers follow when the next trial succeeds.
-        running.installation.manage("shell", "-v", "0", "-c", SEND_HELD)
-        # A trial that was under way with the old token may pause the provider once more.
-        wait_until(
-            lambda: states(running) == {"sent": 20}, "all are sent", seconds=PATIENCE_SECONDS
-        )
-        for phone in phones:
-            assert running.graph.texts_to(phone) == [f"answer to: question of {phone}"]
+    running.openai.is_away = False
+    sweep_until(running, phones, 2)
+    wait_until(lambda: states(running, phones) == {"sent": 120}, "all are answered")
+    for phone in phones:
+        assert running.graph.texts_to(phone) == [APOLOGY, f"answer to: question of {phone}"]
+
+
+def test_answers_are_held_while_the_provider_refuses_the_token(running: Stage) -> None:
+    running.graph.access_token = "renewed"
+    phones = [new_phone() for _ in range(20)]
+    for phone in phones:
+        running.post.say(phone, f"question of {phone}")
+    # Not only stored: each was refused, or left alone because others were.
+    wait_until(lambda: len(running.database.rows(PUT_OFF)) == 20, "all answers are held")
+    running.installation.kill_workers()
+    running.installation.start_workers()
+    running.installation.wait_until_ready()
+    assert states(running, phones) == {"replied": 20}
+
+    running.graph.access_token = ACCESS_TOKEN
+    # What staff do. By themselves the answers follow when the next trial succeeds.
+    running.installation.manage("shell", "-v", "0", "-c", SEND_HELD)
+    # A trial that was under way with the old token may pause the provider once more.
+    sent = {"sent": 20}
+    wait_until(lambda: states(running, phones) == sent, "all are sent", seconds=PATIENCE_SECONDS)
+    for phone in phones:
+        assert running.graph.texts_to(phone) == [f"answer to: question of {phone}"]

@@ -23,6 +23,10 @@ WORKER_NICENESS = 10
 # Each program with all its processes: web has a master and two; qcluster its first process, the
 # guard, three workers, monitor and pusher.
 PROCESSES = {"web": 3, "answer": 1, "qcluster": 7}
+JOB = """
+from memoryproject.foundation.process.jobs import enqueue
+enqueue("builtins.str", "a job", task_name="after {name}")
+"""
 
 
 def with_tables(installation: Installation) -> None:
@@ -92,6 +96,10 @@ def test_each_process_of_a_program_is_killed(launched: Stage, name: str) -> None
         kill([killed])
         wait_until(partial(are_gone, [killed, *left]), "what was left of it has ended")
         assert_serves(launched, f"after the kill of {name} {place}")
+    # One of the cluster's processes may have taken a lock with it.
+    launched.installation.manage("shell", "-c", JOB.format(name=name))
+    done = "SELECT 1 FROM django_q_task WHERE name = %s AND success"
+    wait_until(lambda: launched.database.rows(done, f"after {name}"), "jobs are done")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import signal
+import sys
 import uuid
 from collections.abc import Iterator
 from typing import get_args
@@ -12,11 +12,11 @@ import pytest
 
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.process.tracing import Attribute
+from memoryproject.programs import GUNICORN_CONF
 from tests.loopback.httpd import Fault
 from tests.loopback.openai_behaviours import fails
 from tests.processes import plain_http
 from tests.processes.conftest import everything
-from tests.processes.installation import free_port
 from tests.processes.posting import APP_SECRET, NUMBER_ID, WEBHOOK_TOKEN, new_phone
 from tests.processes.stage import ACCESS_TOKEN, GREEN_TOKEN, Stage, stage
 from tests.processes.waiting import wait_until
@@ -29,6 +29,7 @@ from tests.tracing.collector import Collector, Received  # noqa: E402 needs the 
 pytestmark = pytest.mark.processes
 
 KEY = "key-of-the-collector"
+TOKEN = "token-in-the-path"
 WEBHOOK = "POST /webhooks/whatsapp/cloud/"
 IDS = {f"memory.{name}" for name in ("request", "chat", "turn", "job")}
 SECRETS = (ACCESS_TOKEN, GREEN_TOKEN, APP_SECRET, WEBHOOK_TOKEN, NUMBER_ID, KEY)
@@ -46,7 +47,7 @@ def collector() -> Iterator[Collector]:
 def traced(collector: Collector) -> Iterator[Stage]:
     with stage(
         run=everything,
-        OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
+        OTEL_EXPORTER_OTLP_ENDPOINT=f"{collector.url}/{TOKEN}",
         OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}",
         OTEL_BSP_SCHEDULE_DELAY="100",
     ) as started:
@@ -65,9 +66,7 @@ def wait_for_turn(collector: Collector, traced: Stage, phone: str) -> Received:
     return wait_for(collector, "turn", turn=turn["turn_id"])
 
 
-def test_one_webhook_is_one_trace_from_the_request_to_the_send(
-    traced: Stage, collector: Collector
-) -> None:
+def test_one_webhook_is_one_trace_to_the_send(traced: Stage, collector: Collector) -> None:
     phone = new_phone()
     traced.post.say(phone, "How are you?")
     traced.wait_for_answers(phone, 1)
@@ -132,9 +131,7 @@ def _id_of(span: Received) -> str:
     return str(span.attributes.get("memory.request"))
 
 
-def test_nothing_that_people_write_and_no_secret_is_sent(
-    traced: Stage, collector: Collector
-) -> None:
+def test_neither_words_nor_secrets_are_sent(traced: Stage, collector: Collector) -> None:
     """In an answer, in a command, and where the model, the provider and a job fail."""
     phones = [new_phone() for _ in range(4)]
     plain, failing, refused, command = phones
@@ -211,36 +208,37 @@ def assert_no_content(collector: Collector, *words: str) -> None:
         assert word.encode() not in collector.bodies, word
 
 
-def test_a_server_that_stops_sends_the_rest() -> None:
-    with (
-        Collector() as collector,
-        stage(
-            run=everything, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, OTEL_BSP_SCHEDULE_DELAY=NEVER
-        ) as ending,
-    ):
-        phone = new_phone()
-        ending.post.say(phone, "/help")
-        ending.wait_for_answers(phone, 1)
-        (turn,) = ending.database.turns(f"{phone}@c.us")
-        for name in ("web", "answer"):
-            process = ending.installation.programs.pop(name)
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
+def test_a_server_that_stops_sends_the_rest(traced: Stage, collector: Collector) -> None:
+    """Its programs run with a delay after which nothing would be sent before their end."""
+    installation = traced.installation
+    commands = {
+        "web": ["-m", "gunicorn", "--config", str(GUNICORN_CONF)],
+        "answer": ["manage.py", "answer"],
+    }
+    for name, command in commands.items():
+        installation.stop_program(name)
+        started = installation.start_other(sys.executable, *command, OTEL_BSP_SCHEDULE_DELAY=NEVER)
+        installation.programs[name] = started
+    installation.wait_until_ready()
+    phone = new_phone()
+    traced.post.say(phone, "/help")
+    traced.wait_for_answers(phone, 1)
+    for name in commands:
+        installation.stop_program(name)
+    path = collector.path_to(wait_for_turn(collector, traced, phone))
+    assert [span.name for span in path] == [WEBHOOK, "turn"]
+    for name in commands:
+        installation.start_program(name)
+    installation.wait_until_ready()
 
-        path = collector.path_to(wait_for(collector, "turn", turn=turn["turn_id"]))
-        assert [span.name for span in path] == [WEBHOOK, "turn"]
 
-
-def test_a_collector_that_is_down_delays_no_answer_and_its_address_is_not_logged() -> None:
-    endpoint = f"http://127.0.0.1:{free_port()}/token-in-the-path"
-    with stage(
-        run=everything, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_BSP_SCHEDULE_DELAY="50"
-    ) as alone:
-        phone = new_phone()
-        alone.post.say(phone, "Are you there?")
-        assert alone.wait_for_answers(phone, 1) == ["answer to: Are you there?"]
-
-        wait_until(lambda: "opentelemetry" in alone.installation.output(), "it is logged")
-        output = alone.installation.output()
-        assert "ConnectionError" in output
-        assert "token-in-the-path" not in output
+def test_a_collector_that_is_down_delays_no_answer(traced: Stage, collector: Collector) -> None:
+    """The last one: the collector doesn't come back."""
+    collector.stop()
+    phone = new_phone()
+    traced.post.say(phone, "Are you there?")
+    assert traced.wait_for_answers(phone, 1) == ["answer to: Are you there?"]
+    wait_until(lambda: "opentelemetry" in traced.installation.output(), "it is logged")
+    output = traced.installation.output()
+    assert "ConnectionError" in output
+    assert TOKEN not in output

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
+from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.backup.archive import ArchiveAccess, ArchiveReader, Manifest
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.restore_checks import all_tables
-from sessions_app.management.commands.restore import backup_restore
+from sessions_app.backup.restore_checks import RestoreError, all_tables
+from sessions_app.management.commands.restore import Restored, backup_restore
+from sessions_app.media.dependencies import build_media_dependencies, media_request
+from sessions_app.media.facade import media_fetch
+from sessions_app.models import MediaFile
 from tests.recovery.contents import everything, fill, rows, wipe
-from tests.world import World
+from tests.world import CLIENT, World
 
 
 @pytest.fixture
@@ -102,6 +106,35 @@ def tampered(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
     return other
 
 
+def keep_file(world: World, kind: str, content: bytes) -> MediaFile:
+    """A message with a file, which is fetched into the storage of the settings."""
+    world.with_rules(fetch_media=media_request)
+    world.provider.files[kind] = content
+    world.say(CLIENT, "Look", kind=kind, media=Media(media_id=kind))
+    dependencies = replace(build_media_dependencies(), providers={"cloud": world.provider})
+    row = MediaFile.objects.latest("created_at")
+    assert media_fetch(media_id=row.pk, dependencies=dependencies) == "stored"
+    return row
+
+
+def with_media(path: Path) -> Path:
+    """A backup with the files; the database is empty afterwards."""
+    call_command("backup", str(path), "--media", verbosity=0)
+    wipe()
+    return path
+
+
+def fails_as_somebody_writes(path: Path, world: World, **changes: Any) -> None:
+    """Restore while a message comes in: nothing is."""
+
+    def somebody_writes() -> None:
+        world.with_rules(fetch_media=None)
+        world.say(CLIENT, "Too early")
+
+    with pytest.raises(RestoreError, match="holds data already"):
+        restore(path, make_tables=somebody_writes, **changes)
+
+
 def no_keys(_: Any) -> None:
     """The tests' own keys stay."""
 
@@ -110,14 +143,11 @@ def no_tables() -> None:
     """They are there."""
 
 
-def restore(path: Path, *, trust: bool = False) -> None:
-    backup_restore(
-        path=path,
-        access=archive_access(trust=trust),
-        make_tables=no_tables,
-        write_keys=no_keys,
-        progress=lambda _done, _total: None,
-    )
+def restore(path: Path, *, trust: bool = False, **changes: Any) -> Restored:
+    """Keywords are those of backup_restore, which otherwise leaves keys and tables as they are."""
+    rest: dict[str, Any] = {"make_tables": no_tables, "write_keys": no_keys, **changes}
+    access = archive_access(trust=trust)
+    return backup_restore(path=path, access=access, progress=lambda *_: None, **rest)
 
 
 def verify(path: Path, *, access: ArchiveAccess) -> Manifest:

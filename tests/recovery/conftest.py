@@ -13,9 +13,10 @@ from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.legacy_import.import_folder import FolderImport
 from sessions_app.legacy_import.import_report import ImportReport
 from sessions_app.legacy_import.session_folder import LegacyFolder
+from sessions_app.models import ChatSession
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.recovery.archives import archive, as_after_migrate, backup, full
-from tests.recovery.old_files import NOW, OldFolder
+from tests.recovery.old_files import NOW, OTHER_CLIENT, OldFolder, message
 
 # Fixtures of these tests that stand elsewhere.
 __all__ = ["archive", "as_after_migrate", "backup", "full"]
@@ -44,3 +45,13 @@ def bring_in(db: None, old: OldFolder, rules: IntakeRules) -> Import:
         return FolderImport(**given).run()
 
     return run
+
+
+@pytest.fixture
+def good(old: OldFolder) -> str:
+    """A session that has nothing to do with what is wrong."""
+    return old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
+
+
+def is_in(session_id: str) -> bool:
+    return ChatSession.objects.filter(pk=session_id).exists()

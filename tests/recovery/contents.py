@@ -10,14 +10,13 @@ from django.db import connection
 from django.utils import timezone
 from psycopg import sql
 
-from memories_app.facts.validation import NewMemory
 from memories_app.memory_documents.database_store import DatabaseStore
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.backup.restore_checks import Table, all_tables
 from sessions_app.embedding.message_vectors import session_embed
 from sessions_app.models import AssistantProfile, InboundDelivery, Message
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, World
 
 TEXTS = (
@@ -42,10 +41,7 @@ def fill(world: World) -> None:
     world.remember(GODFATHER, "TestCorp owes me ₪5,000")
     world.say(GODFATHER, "/reset")
     for text in TEXTS:
-        memory_remember(
-            NewMemory(content=text[:8_000] + " remembered", visibility="public"),
-            embedder=WordLlamaEmbedder(),
-        )
+        remember(text[:8_000] + " remembered", visibility="public", embedder=WordLlamaEmbedder())
     documents = DatabaseStore(actor=COMMAND_LINE)
     for notes in (TEXTS[2], TEXTS[3], TEXTS[7]):
         documents.save(category="context", identifier="שלום", content={"notes": notes})

@@ -25,9 +25,8 @@ from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.restore_checks import RestoreError, all_tables
 from sessions_app.conversations.message_store import NewMessage
-from sessions_app.management.commands.restore import backup_restore
 from sessions_app.models import Message, Turn
-from tests.recovery.archives import Backup, no_tables, restore, verify
+from tests.recovery.archives import Backup, restore, verify
 from tests.recovery.contents import everything, wipe
 from tests.sessions.invariants import check_all
 from tests.threads import in_threads
@@ -89,13 +88,7 @@ def test_the_archive_is_for_its_owner_alone_and_holds_the_keys(tmp_path: Path) -
 
 def test_keys_come_back_where_they_are_wanted(archive: Path, tmp_path: Path) -> None:
     found: dict[str, bytes] = {}
-    backup_restore(
-        path=archive,
-        access=archive_access(),
-        make_tables=no_tables,
-        write_keys=found.update,
-        progress=lambda _done, _total: None,
-    )
+    restore(archive, write_keys=found.update)
     assert found["secret.key"] == (settings.DATA_DIR / "secret.key").read_bytes()
 
 

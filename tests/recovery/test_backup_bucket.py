@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,12 @@ from django.core.management import CommandError, call_command
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.restore_checks import RestoreError
-from sessions_app.management.commands.restore import backup_restore
-from sessions_app.media.dependencies import build_media_dependencies, media_request
-from sessions_app.media.facade import media_fetch
 from sessions_app.models import Chat, MediaFile
 from tests.loopback.s3_server import S3Server
-from tests.recovery.archives import no_keys, verify
+from tests.recovery.archives import fails_as_somebody_writes, keep_file, verify, with_media
 from tests.recovery.contents import wipe
-from tests.world import CLIENT, World
+from tests.world import World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_after_migrate")]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
@@ -39,23 +33,14 @@ def bucket(world: World, settings: Any, tmp_path: Path) -> Iterator[S3Server]:
         settings.MEDIA_S3_REGION = server.region
         settings.MEDIA_S3_ACCESS_KEY_ID = server.key_id
         settings.MEDIA_S3_SECRET_ACCESS_KEY = server.secret
-        world.with_rules(fetch_media=media_request)
-        world.provider.files["image"] = PNG
-        world.say(CLIENT, "Look", kind="image", media=Media(media_id="image"))
-        dependencies = replace(build_media_dependencies(), providers={"cloud": world.provider})
-        row = MediaFile.objects.get()
-        assert media_fetch(media_id=row.pk, dependencies=dependencies) == "stored"
+        keep_file(world, "image", PNG)
         yield server
         wipe()
 
 
 @pytest.fixture
 def archive(bucket: S3Server, tmp_path: Path) -> Path:
-    """A backup with the files; the database is empty."""
-    path = tmp_path / "all.zip"
-    call_command("backup", str(path), "--media", verbosity=0)
-    wipe()
-    return path
+    return with_media(tmp_path / "all.zip")
 
 
 def test_the_objects_come_back_into_an_empty_bucket(
@@ -79,33 +64,16 @@ def test_a_backup_whose_storage_does_not_answer_is_none(bucket: S3Server, tmp_pa
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_restore_that_fails_takes_back_what_it_put_and_nothing_else(
-    archive: Path, bucket: S3Server, world: World, is_there: bool
-) -> None:
+def test_a_failing_restore(archive: Path, bucket: S3Server, world: World, is_there: bool) -> None:
     if not is_there:
         bucket.clear()
     before = bucket.objects
-
-    def somebody_writes() -> None:
-        world.with_rules(fetch_media=None)
-        world.say(CLIENT, "Too early")
-
-    with pytest.raises(RestoreError, match="holds data already"):
-        backup_restore(
-            path=archive,
-            access=archive_access(),
-            make_tables=somebody_writes,
-            write_keys=no_keys,
-            progress=lambda _done, _total: None,
-            media=configured_media_storage(),
-        )
+    fails_as_somebody_writes(archive, world, media=configured_media_storage())
     assert [each.method for each in bucket.requests].count("PUT") == 2
     assert bucket.objects == before
 
 
-def test_a_restore_into_a_storage_that_does_not_answer_restores_nothing(
-    archive: Path, bucket: S3Server
-) -> None:
+def test_a_restore_into_a_silent_storage_is_none(archive: Path, bucket: S3Server) -> None:
     bucket.refuse_next(503, "SlowDown", times=2)
     with pytest.raises(CommandError, match="Nothing was restored: S3 refused HeadObject"):
         call_command("restore", str(archive), "--without-keys")

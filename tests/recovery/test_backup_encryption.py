@@ -35,9 +35,7 @@ def encrypted(full: Path, key: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_the_holder_of_the_private_key_restores_it(
-    backup: Backup, encrypted: Path, key: Path, settings: Any
-) -> None:
+def test_its_holder_restores_it(backup: Backup, encrypted: Path, key: Path, settings: Any) -> None:
     before = sorted(settings.DATA_DIR.iterdir())
     call_command("backup", str(encrypted), "--verify", "--identity", str(key))
     wipe()
@@ -55,9 +53,7 @@ def test_nothing_in_it_can_be_read(encrypted: Path, key: Path) -> None:
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 
-def test_without_the_key_or_with_another_it_is_refused(
-    encrypted: Path, key: Path, tmp_path: Path
-) -> None:
+def test_without_the_key_it_is_refused(encrypted: Path, key: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.identity"
     identity(other)
     empty = tmp_path / "empty"

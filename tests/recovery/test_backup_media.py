@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,19 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
-from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.backup.archive import ArchiveError
 from sessions_app.backup.dependencies import archive_access
-from sessions_app.backup.restore_checks import RestoreError
-from sessions_app.management.commands.restore import backup_restore
-from sessions_app.media.dependencies import build_media_dependencies, media_request
-from sessions_app.media.facade import media_fetch
 from sessions_app.models import Chat, MediaFile
-from tests.recovery.archives import no_keys, no_tables, tampered, verify
+from tests.recovery.archives import (
+    fails_as_somebody_writes,
+    keep_file,
+    restore,
+    tampered,
+    verify,
+    with_media,
+)
 from tests.recovery.contents import wipe
-from tests.world import CLIENT, World
+from tests.world import World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("as_after_migrate")]
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
@@ -38,13 +39,8 @@ def kept(world: World, settings: Any, tmp_path: Path) -> Iterator[Path]:
     """The folder of two files that came with messages."""
     data = tmp_path / "data"
     settings.DATA_DIR = data
-    world.with_rules(fetch_media=media_request)
-    for kind, content in (("image", PNG), ("voice", OGG)):
-        world.provider.files[kind] = content
-        world.say(CLIENT, "Look", kind=kind, media=Media(media_id=kind))
-        dependencies = replace(build_media_dependencies(), providers={"cloud": world.provider})
-        row = MediaFile.objects.latest("created_at")
-        assert media_fetch(media_id=row.pk, dependencies=dependencies) == "stored"
+    keep_file(world, "image", PNG)
+    keep_file(world, "voice", OGG)
     (data / "media" / ".incoming-x").write_bytes(b"a part of a file")
     yield data / "media"
     wipe()
@@ -52,32 +48,21 @@ def kept(world: World, settings: Any, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def archive(kept: Path, tmp_path: Path) -> Path:
-    """A backup with the files; the database is empty."""
-    path = tmp_path / "all.zip"
-    call_command("backup", str(path), "--media", verbosity=0)
-    wipe()
-    return path
+    return with_media(tmp_path / "all.zip")
 
 
 def contents(folder: Path) -> list[bytes]:
     return sorted(path.read_bytes() for path in folder.glob("*"))
 
 
-def restore(path: Path, media: Path | None, make_tables: Callable[[], None] = no_tables) -> int:
-    return backup_restore(
-        path=path,
-        access=archive_access(),
-        make_tables=make_tables,
-        write_keys=no_keys,
-        progress=lambda _done, _total: None,
-        media=FolderStorage(media) if media else None,
-    ).files
+def restore_files(path: Path, media: Path, **changes: Any) -> int:
+    return restore(path, media=FolderStorage(media), **changes).files
 
 
 def test_the_files_come_back_and_are_seen(archive: Path, tmp_path: Path, settings: Any) -> None:
     new = tmp_path / "new"
     settings.DATA_DIR = new
-    assert restore(archive, new / "media") == 2
+    assert restore_files(archive, new / "media") == 2
     assert contents(new / "media") == sorted([PNG, OGG])
     for path in (new / "media").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -107,7 +92,7 @@ def test_without_the_option_there_are_none(
         assert [name for name in opened.namelist() if name.startswith("media/")] == []
         assert "media" not in json.loads(opened.read("manifest.json"))
     wipe()
-    assert restore(path, tmp_path / "new") == 0
+    assert restore_files(path, tmp_path / "new") == 0
     assert not (tmp_path / "new").exists()
     assert MediaFile.objects.count() == 2
 
@@ -128,14 +113,12 @@ def test_a_damaged_file_is_found_and_nothing_is_restored(archive: Path, tmp_path
     with pytest.raises(CommandError, match="another checksum"):
         call_command("backup", str(other), "--verify")
     with pytest.raises(ArchiveError, match="another checksum"):
-        restore(other, tmp_path / "new")
+        restore_files(other, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert not Chat.objects.exists()
 
 
-def test_a_name_that_is_no_id_is_refused_even_where_the_archive_is_trusted(
-    archive: Path, tmp_path: Path, settings: Any
-) -> None:
+def test_a_name_that_is_no_id_is_refused(archive: Path, tmp_path: Path, settings: Any) -> None:
     def rename(files: dict[str, bytes]) -> None:
         manifest = json.loads(files["manifest.json"])
         old = next(iter(manifest["media"]))
@@ -150,20 +133,13 @@ def test_a_name_that_is_no_id_is_refused_even_where_the_archive_is_trusted(
 
 
 def test_a_restore_that_fails_leaves_no_files(archive: Path, tmp_path: Path, world: World) -> None:
-    def somebody_writes() -> None:
-        world.with_rules(fetch_media=None)
-        world.say(CLIENT, "Too early")
-
-    with pytest.raises(RestoreError, match="holds data already"):
-        restore(archive, tmp_path / "new", make_tables=somebody_writes)
+    fails_as_somebody_writes(archive, world, media=FolderStorage(tmp_path / "new"))
     assert contents(tmp_path / "new") == []
 
 
 def test_a_file_that_is_forgotten_meanwhile_is_left_out(kept: Path, tmp_path: Path) -> None:
     place = kept / str(MediaFile.objects.latest("created_at").pk)
     place.unlink()
-    path = tmp_path / "all.zip"
-    call_command("backup", str(path), "--media", verbosity=0)
+    path = with_media(tmp_path / "all.zip")
     assert len(verify(path, access=archive_access()).media) == 1
-    wipe()
-    assert restore(path, tmp_path / "new") == 1
+    assert restore_files(path, tmp_path / "new") == 1

@@ -149,9 +149,7 @@ def test_the_key_is_in_no_archive(archive: Path, settings: Any) -> None:
     assert not [name for name, file in kept.items() if settings.BACKUP_KEY.encode() in file]
 
 
-def test_open_turns_are_answered_after_a_restore_without_the_jobs(
-    world: World, tmp_path: Path
-) -> None:
+def test_open_turns_are_answered_after_a_restore(world: World, tmp_path: Path) -> None:
     """Their jobs are not in the archive: the first sweep makes new ones."""
     call_command("install_schedules", verbosity=0)
     world.receive(message_from(CLIENT, "Where is order 17?"))

@@ -22,9 +22,7 @@ from tests.world import GODFATHER
 pytestmark = pytest.mark.django_db
 
 
-def test_ac_session_006_a_session_comes_in_with_all_that_its_files_say(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_ac_session_006_a_session_comes_in_whole(old: OldFolder, bring_in: Import) -> None:
     """AC-SESSION-001, AC-SESSION-002, AC-SESSION-006."""
     documents = [message(number, f"text number {number}") for number in range(1, 11)]
     session_id = old.add(documents)
@@ -60,9 +58,7 @@ def vars_of(content: str) -> tuple[list[str], int]:
     return indexed.terms, indexed.length
 
 
-def test_the_older_names_are_read_where_chat_id_is_the_session(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_older_names_where_chat_id_is_the_session(old: OldFolder, bring_in: Import) -> None:
     session_id = new_id()
     one = message(1, chat_id=session_id)
     old.add_message(one)
@@ -75,9 +71,7 @@ def test_the_older_names_are_read_where_chat_id_is_the_session(
     assert len(stored(session_id)) == 1
 
 
-def test_the_older_names_are_read_where_chat_id_is_the_whatsapp_chat(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_older_names_where_chat_id_is_the_chat(old: OldFolder, bring_in: Import) -> None:
     session_id = new_id()
     one = message(1, chat_id=CLIENT)
     old.add_message(one)
@@ -95,9 +89,7 @@ def test_the_older_names_are_read_where_chat_id_is_the_whatsapp_chat(
     assert len(stored(session_id)) == 1
 
 
-def test_the_oldest_sessions_hold_their_messages_themselves(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_the_oldest_sessions_hold_their_messages(old: OldFolder, bring_in: Import) -> None:
     held = [message(number, message_id=..., order_num=..., tokens=...) for number in (1, 2, 3)]
     session_id = old.add(message_ids=..., messages=held)
     first = bring_in()
@@ -137,9 +129,7 @@ def test_ids_that_are_no_uuids_always_become_the_same_ones(
     assert everything() == before
 
 
-def test_the_chat_that_is_known_by_the_address_gets_the_session(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_the_known_chat_gets_the_session(old: OldFolder, bring_in: Import) -> None:
     chat = known_chat(client_name="As Known")
     old.add([message(1)])
     bring_in()
@@ -159,9 +149,7 @@ def test_an_old_session_moves_nobody_to_an_old_number(old: OldFolder, bring_in: 
     assert list(ChatAddress.objects.order_by("id").values()) == links
 
 
-def test_an_old_session_of_a_number_that_was_left_is_its_former_owners(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_a_left_numbers_session_is_its_former_owners(old: OldFolder, bring_in: Import) -> None:
     chat = known_chat()
     ChatAddress.objects.create(chat=chat, provider="cloud", address=OTHER_CLIENT, left_at=NOW)
     old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
@@ -170,9 +158,7 @@ def test_an_old_session_of_a_number_that_was_left_is_its_former_owners(
     assert Chat.objects.get().whatsapp_chat == CLIENT
 
 
-def test_messages_that_were_pruned_from_their_session_come_in_too(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_pruned_messages_come_in_too(old: OldFolder, bring_in: Import) -> None:
     documents = [message(number) for number in range(1, 6)]
     session_id = old.add(documents, message_ids=[one["message_id"] for one in documents[3:]])
     report = bring_in()
@@ -201,9 +187,7 @@ def test_numbers_given_twice_are_given_anew_in_order(
     assert ChatSession.objects.get().message_counter == 9
 
 
-def test_two_chats_sessions_dont_mix_by_ids_that_only_look_alike(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_sessions_with_ids_that_look_alike_dont_mix(old: OldFolder, bring_in: Import) -> None:
     """Embedded ids such as "1" are unique in their session only."""
     held = [message(1, message_id="1")]
     theirs = [message(1, message_id="1", sender=OTHER_CLIENT, recipient=BOT)]
@@ -232,7 +216,7 @@ def test_the_window_is_our_own_and_not_the_files(old: OldFolder, bring_in: Impor
 @pytest.mark.parametrize(
     ("hours", "status"), [(23.99, "active"), (24, "expired"), (24 * 400, "expired")]
 )
-def test_a_session_idle_for_too_long_comes_in_as_expired(
+def test_an_idle_session_expires(
     old: OldFolder, bring_in: Import, hours: float, status: str
 ) -> None:
     """EDGE-004: at the boundary it is over."""
@@ -254,9 +238,7 @@ def test_the_folder_gives_the_status(old: OldFolder, bring_in: Import, folder: s
     assert report.sessions_expired == 1
 
 
-def test_of_two_active_sessions_of_a_chat_the_one_active_last_stays_so(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_of_two_active_sessions_the_last_stays_active(old: OldFolder, bring_in: Import) -> None:
     older = old.add([message(1)], last_active=at(3), created_at=at(9))
     newest = old.add([message(1)], last_active=at(1), created_at=at(9))
     old.add([message(1)], last_active=at(2), created_at=at(9))
@@ -268,9 +250,7 @@ def test_of_two_active_sessions_of_a_chat_the_one_active_last_stays_so(
     assert report.warnings == {"another_session_active": 2}
 
 
-def test_the_active_session_that_is_there_stays_the_active_one(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_the_active_session_here_stays_active(old: OldFolder, bring_in: Import) -> None:
     there = session_start(chat=known_chat(), now=NOW - timedelta(hours=5))
     old.add([message(1)], last_active=at(1))
     report = bring_in()
@@ -292,9 +272,7 @@ def test_running_it_again_changes_nothing(old: OldFolder, bring_in: Import) -> N
     assert (again.vectors, again.skipped, again.warnings) == (0, [], {})
 
 
-def test_what_a_session_lacks_is_added_where_its_number_is_free(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_what_is_lacking_is_added_at_free_numbers(old: OldFolder, bring_in: Import) -> None:
     documents = [message(number) for number in (1, 2, 3)]
     session_id = old.add(documents)
     absent = old.root / "messages" / f"{documents[1]['message_id']}.json"
@@ -314,9 +292,7 @@ def test_what_a_session_lacks_is_added_where_its_number_is_free(
     assert ChatSession.objects.get().message_counter == 3
 
 
-def test_a_session_that_goes_on_here_is_not_disturbed_by_a_second_import(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_a_second_import_disturbs_no_session(old: OldFolder, bring_in: Import) -> None:
     session_id = old.add([message(1), message(2)])
     bring_in()
     session = ChatSession.objects.get(pk=session_id)
@@ -333,9 +309,7 @@ def test_nothing_that_comes_in_is_answered(old: OldFolder, bring_in: Import) -> 
     assert not Turn.objects.exists()
 
 
-def test_more_than_one_batch_comes_in_with_vectors_for_all(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_many_messages_come_in_with_vectors(old: OldFolder, bring_in: Import) -> None:
     documents = [message(1, message_id=new_id(), order_num=number) for number in range(1, 521)]
     old.add(messages=documents, message_ids=[])
     embedder = HashingEmbedder()
@@ -345,9 +319,7 @@ def test_more_than_one_batch_comes_in_with_vectors_for_all(
     assert max(len(call) for call in embedder.calls) == 200
 
 
-def test_vectors_are_made_by_the_next_run_where_the_embedder_failed(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_missing_vectors_are_made_by_the_next_run(old: OldFolder, bring_in: Import) -> None:
     old.add([message(1)])
     old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
     failing = HashingEmbedder(failure=EmbedderError("down"))

@@ -35,8 +35,9 @@ def test_a_dry_run_tells_the_same_and_writes_nothing(old: OldFolder, bring_in: I
 
 def test_the_command_prints_a_report(old: OldFolder) -> None:
     session_id = old.add([message(1), message(2)], last_active=at(24 * 30))
-    out = io.StringIO()
-    call_command("sessions_import", str(old.root), "--json", stdout=out)
+    out, errors = io.StringIO(), io.StringIO()
+    call_command("sessions_import", str(old.root), "--json", stdout=out, stderr=errors)
+    assert "%" not in errors.getvalue(), "no progress bar where there is no terminal"
     document = json.loads(out.getvalue())
     assert document["sessions"] == {"imported": 1, "expired": 1, "already_there": 0, "skipped": 0}
     assert document["messages"]["imported"] == document["vectors"] == 2

@@ -11,7 +11,7 @@ import pytest
 from sessions_app.legacy_import.session_folder import MAX_BYTES
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Limits
-from tests.recovery.conftest import Import
+from tests.recovery.conftest import Import, is_in
 from tests.recovery.old_files import CLIENT, NOW, OTHER_CLIENT, OldFolder, message, new_id
 
 pytestmark = pytest.mark.django_db
@@ -86,16 +86,6 @@ WRONG_MESSAGE_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.fixture
-def good(old: OldFolder) -> str:
-    """A session that has nothing to do with what is wrong."""
-    return old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
-
-
-def is_in(session_id: str) -> bool:
-    return ChatSession.objects.filter(pk=session_id).exists()
-
-
 def test_err_session_001_a_broken_file_is_skipped_and_the_rest_goes_on(
     old: OldFolder, bring_in: Import, good: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -109,9 +99,7 @@ def test_err_session_001_a_broken_file_is_skipped_and_the_rest_goes_on(
     assert sorted(errors) == sorted(expected)
 
 
-def test_err_session_001_a_session_with_a_wrong_field_is_skipped(
-    old: OldFolder, bring_in: Import, good: str
-) -> None:
+def test_err_session_001_a_wrong_field_skips(old: OldFolder, bring_in: Import, good: str) -> None:
     for kind, changes in WRONG_SESSION_FIELDS.items():
         session = {
             "session_id": new_id(),
@@ -166,9 +154,7 @@ def test_err_session_003_a_broken_message_file_is_skipped(old: OldFolder, bring_
     assert report.messages_skipped == 2 * len(BROKEN_FILES)
 
 
-def test_err_session_003_a_wrong_message_inside_a_session_is_named_by_its_place(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_err_session_003_it_is_named_by_its_place(old: OldFolder, bring_in: Import) -> None:
     held = [message(1), message(2, "a\x00"), message(3)]
     session_id = old.add(message_ids=[], messages=held)
     report = bring_in()
@@ -221,9 +207,7 @@ def test_err_session_007_a_chat_id_of_another_form_is_accepted_with_a_warning(
 
 
 @pytest.mark.parametrize("form", ["@bsuid", "@c.us", "a b@c.us", "x@y@c.us", "..", "a/b@c.us"])
-def test_a_session_of_no_chat_is_skipped_with_an_example(
-    old: OldFolder, bring_in: Import, form: str
-) -> None:
+def test_a_session_of_no_chat_is_skipped(old: OldFolder, bring_in: Import, form: str) -> None:
     old.add([message(1)], whatsapp_chat=form)
     report = bring_in()
     assert not Chat.objects.exists()
@@ -245,18 +229,14 @@ def test_err_integration_004_times_without_zone_are_utc_and_told_once_a_session(
     assert session_id in warned[0].getMessage()
 
 
-def test_err_integration_004_other_zones_are_turned_into_utc(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_err_integration_004_other_zones_become_utc(old: OldFolder, bring_in: Import) -> None:
     old.add(created_at="2026-01-18T09:00:00+02:00", last_active="2026-01-18T11:00:00Z")
     report = bring_in()
     assert ChatSession.objects.get().created_at.isoformat() == "2026-01-18T07:00:00+00:00"
     assert not report.warnings
 
 
-def test_edge_002_a_message_over_the_limit_is_kept_whole_with_a_warning(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_edge_002_a_long_message_is_kept_whole(old: OldFolder, bring_in: Import) -> None:
     old.add([message(1, "x" * 400), message(2), message(3, "y" * 400)])
     report = bring_in(limits=Limits(client=50))
     session = ChatSession.objects.get()
@@ -288,9 +268,7 @@ def test_fields_of_a_session_that_have_no_place_are_named(
     assert "private" not in caplog.text
 
 
-def test_a_message_that_two_sessions_list_stays_with_the_first(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_a_message_of_two_sessions_is_the_firsts(old: OldFolder, bring_in: Import) -> None:
     one = message(1)
     old.add_message(one)
     ids = [one["message_id"]]
@@ -314,9 +292,7 @@ def test_a_session_in_two_folders_comes_in_once(old: OldFolder, bring_in: Import
     assert (report.sessions_imported, report.sessions_there) == (1, 1)
 
 
-def test_unlisted_messages_that_name_no_session_are_told(
-    old: OldFolder, bring_in: Import, good: str
-) -> None:
+def test_messages_of_no_session_are_told(old: OldFolder, bring_in: Import, good: str) -> None:
     old.add_message(message(1))
     report = bring_in()
     assert is_in(good)

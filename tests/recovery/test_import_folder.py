@@ -12,30 +12,18 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from sessions_app.legacy_import.session_folder import FolderError
-from sessions_app.models import ChatSession, Message
-from tests.recovery.conftest import Import
-from tests.recovery.old_files import NOW, OTHER_CLIENT, OldFolder, message
+from sessions_app.models import Message
+from tests.recovery.conftest import Import, is_in
+from tests.recovery.old_files import NOW, OldFolder, message
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def good(old: OldFolder) -> str:
-    """A session that has nothing to do with what is wrong."""
-    return old.add([message(1)], whatsapp_chat=OTHER_CLIENT)
-
-
-def is_in(session_id: str) -> bool:
-    return ChatSession.objects.filter(pk=session_id).exists()
 
 
 def link(path: Path, target: Path) -> None:
     os.symlink(target, path)
 
 
-def test_links_out_of_the_folder_are_not_followed(
-    old: OldFolder, bring_in: Import, good: str, tmp_path: Path
-) -> None:
+def test_links_out_of_it(old: OldFolder, bring_in: Import, good: str, tmp_path: Path) -> None:
     outside = OldFolder(tmp_path / "elsewhere")
     stolen = outside.add(last_active=NOW.isoformat())
     link(old.root / f"{stolen}.json", outside.root / f"{stolen}.json")
@@ -117,3 +105,5 @@ def test_a_folder_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("{}")
     error = refused(str(tmp_path / "file"))
     assert (error.returncode, "is not a folder" in str(error)) == (2, True)
+    (tmp_path / "empty").mkdir()
+    assert refused(str(tmp_path / "empty")).returncode == 1

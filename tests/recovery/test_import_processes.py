@@ -15,7 +15,6 @@ import psutil
 import psycopg
 import pytest
 
-from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.processes.command_server import REPOSITORY
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared
@@ -50,21 +49,10 @@ def installation() -> Iterator[Installation]:
         yield made
 
 
-@pytest.fixture
-def database(installation: Installation) -> Database:
-    database = Database(installation.data_dir)
-    empty(database)
-    return database
-
-
-def empty(database: Database) -> None:
-    database.rows("TRUNCATE sessions_app_chat CASCADE")
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> OldFolder:
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> OldFolder:
     """Six sessions of three chats, the last active of each of today; 20 messages each."""
-    old = OldFolder(tmp_path / "sessions")
+    old = OldFolder(tmp_path_factory.mktemp("old") / "sessions")
     now = datetime.now(timezone.utc)
     for number in range(6):
         chat = f"1555010020{number % 3}@c.us"
@@ -72,6 +60,23 @@ def old(tmp_path: Path) -> OldFolder:
         active = (now - timedelta(minutes=10 + number)).isoformat()
         old.add(documents, whatsapp_chat=chat, last_active=active)
     return old
+
+
+@pytest.fixture(scope="module")
+def once(installation: Installation, old: OldFolder) -> dict[str, list[str]]:
+    """What is stored after an import that nothing disturbed."""
+    installation.manage("sessions_import", str(old.root))
+    found = state(Database(installation.data_dir))
+    assert (len(found["session"]), len(found["message"]), found["turn"]) == (6, 120, [])
+    return found
+
+
+@pytest.fixture
+def database(installation: Installation, once: dict[str, list[str]]) -> Database:
+    """Empty again."""
+    database = Database(installation.data_dir)
+    database.rows("TRUNCATE sessions_app_chat CASCADE")
+    return database
 
 
 class Importing:
@@ -98,33 +103,19 @@ def state(database: Database) -> dict[str, list[str]]:
     return {name: sorted(map(str, database.rows(query))) for name, query in TABLES.items()}
 
 
-def connect(installation: Installation) -> psycopg.Connection[Any]:
-    server = EmbeddedPostgres(installation.data_dir)
-    return psycopg.connect(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        dbname=server.database,
-    )
-
-
 def count(database: Database, table: str) -> int:
     return int(database.rows(f"SELECT count(*) FROM sessions_app_{table}")[0]["count"])
 
 
 @pytest.mark.parametrize("place", ["between sessions", "inside a session", "before vectors"])
 def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
-    installation: Installation, database: Database, old: OldFolder, place: str
+    installation: Installation,
+    database: Database,
+    old: OldFolder,
+    once: dict[str, list[str]],
+    place: str,
 ) -> None:
-    installation.manage("sessions_import", str(old.root))
-    once = state(database)
-    assert len(once["session"]) == 6
-    assert len(once["message"]) == 120
-    assert not once["turn"]
-    empty(database)
-
-    with connect(installation) as holder:
+    with database.connect() as holder:
         hold(holder, place)
         importing = Importing(installation, old)
         wait_until(lambda: database.rows(WAITING), "the import waits for the lock")
@@ -137,8 +128,7 @@ def test_killed_anywhere_and_run_again_it_is_as_if_run_once(
     assert count(database, "message") == stored[place]
 
     installation.manage("sessions_import", str(old.root))
-    again = state(database)
-    assert again == once
+    assert state(database) == once
 
 
 def hold(holder: psycopg.Connection[Any], place: str) -> None:
@@ -154,13 +144,9 @@ def hold(holder: psycopg.Connection[Any], place: str) -> None:
 
 
 def test_two_imports_at_once_do_it_once(
-    installation: Installation, database: Database, old: OldFolder
+    installation: Installation, database: Database, old: OldFolder, once: dict[str, list[str]]
 ) -> None:
-    installation.manage("sessions_import", str(old.root))
-    once = state(database)
-    empty(database)
-
-    with connect(installation) as holder:
+    with database.connect() as holder:
         hold(holder, "inside a session")
         both = [Importing(installation, old), Importing(installation, old)]
         wait_until(lambda: len(database.rows(WAITING)) == 2, "both are at the same session")
@@ -170,14 +156,3 @@ def test_two_imports_at_once_do_it_once(
     assert state(database) == once
     imported = [int(report.split("messages: ")[1].split(" ")[0]) for report in reports]
     assert sum(imported) == 120
-
-
-def test_what_goes_wrong_is_told_without_a_traceback(
-    installation: Installation, database: Database, tmp_path: Path
-) -> None:
-    for arguments, code in ((["nowhere"], 2), ([str(tmp_path)], 1), (["--orphans", "x"], 2)):
-        ended = installation.attempt("sessions_import", *arguments)
-        assert ended.returncode == code
-        assert ended.stderr
-        assert "Traceback" not in ended.stderr
-        assert "%" not in ended.stderr, "no progress bar where there is no terminal"

@@ -137,7 +137,7 @@ def test_a_message_survives_the_round_trip(document: dict[str, Any], ref: str) -
 
 
 @given(times=st.tuples(TIMES, TIMES), ids=st.lists(SHORT, max_size=5, unique=True), name=SHORT)
-def test_a_session_survives_the_round_trip_in_both_generations(
+def test_both_generations_agree(
     times: tuple[datetime, datetime], ids: list[str], name: str
 ) -> None:
     common = {

@@ -51,9 +51,7 @@ def test_recovery_001_what_is_wrong_in_a_session_is_put_right(session_id: str) -
     assert everything() == right, "but for last_active, which is that of the last message"
 
 
-def test_recovery_001_the_window_is_within_the_limit_of_the_role(
-    session_id: str, settings: Any
-) -> None:
+def test_recovery_001_the_window_keeps_the_limit(session_id: str, settings: Any) -> None:
     settings.CLIENT_MAX_TOKENS = 6
     done = rebuild(session_id)
     assert (done["after"]["window_start"], done["after"]["total_tokens"]) == (2, 6)
@@ -61,9 +59,7 @@ def test_recovery_001_the_window_is_within_the_limit_of_the_role(
     assert rebuild(session_id)["after"]["window_start"] == 1
 
 
-def test_recovery_001_a_session_whose_file_is_corrupt_is_made_from_its_messages(
-    old: OldFolder, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_recovery_001_a_corrupt_file(old: OldFolder, caplog: pytest.LogCaptureFixture) -> None:
     session_id = old.add([message(3), message(1), message(2)])
     old.write(f"{session_id}.json", b"{ corrupt")
     old.add_message(message(1, session_id=new_id()))
@@ -100,9 +96,7 @@ def test_recovery_001_a_good_file_is_used_and_no_other_session_comes_in(old: Old
     assert not MessageEmbedding.objects.exists()
 
 
-def test_recovery_001_a_session_that_lost_messages_gets_them_back(
-    old: OldFolder, session_id: str
-) -> None:
+def test_recovery_001_lost_messages_come_back(old: OldFolder, session_id: str) -> None:
     Message.objects.filter(order_num=2).delete()
     rebuild(session_id)
     done = rebuild(session_id, "--from", str(old.root))
@@ -111,9 +105,7 @@ def test_recovery_001_a_session_that_lost_messages_gets_them_back(
     assert not lacking.exists()
 
 
-def test_recovery_001_an_id_that_is_no_uuid_is_found_by_its_old_name(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_recovery_001_an_old_name_is_found(old: OldFolder, bring_in: Import) -> None:
     old.add([message(1)], session_id="old-name")
     bring_in()
     assert rebuild("old-name")["session_id"] == str(ChatSession.objects.get().session_id)
@@ -172,9 +164,7 @@ def test_recovery_001_orphans_are_told_and_rebuilt_when_so_asked(
     assert bring_in().messages_there == 3, "no longer orphans"
 
 
-def test_recovery_001_a_groups_orphans_come_back_to_the_group(
-    old: OldFolder, bring_in: Import
-) -> None:
+def test_recovery_001_a_groups_orphans_are_the_groups(old: OldFolder, bring_in: Import) -> None:
     group = "120363000000000001@g.us"
     for number, person in ((1, CLIENT), (3, OTHER_CLIENT)):
         old.add_message(message(number, session_id=new_id(), sender=person, recipient=group))
@@ -185,9 +175,7 @@ def test_recovery_001_a_groups_orphans_come_back_to_the_group(
 @pytest.mark.parametrize(
     "second", [{"sender": OTHER_CLIENT}, {"sender": None}], ids=["two people", "one of unknown"]
 )
-def test_recovery_001_nobody_is_given_a_session_by_guess(
-    old: OldFolder, bring_in: Import, second: dict[str, Any]
-) -> None:
+def test_recovery_001_no_guesses(old: OldFolder, bring_in: Import, second: dict[str, Any]) -> None:
     session_id = new_id()
     first: dict[str, Any] = {"sender": None} if second["sender"] is None else {}
     old.add_message(message(1, session_id=session_id, **first))

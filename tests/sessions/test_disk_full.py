@@ -26,6 +26,7 @@ from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.statuses import EVERY_SECONDS, StorageNotices
+from tests.database import accept_rows, refuse_rows
 from tests.loopback.graph import GraphServer
 from tests.processes.waiting import wait_until
 from tests.sessions.invariants import check_all
@@ -47,19 +48,10 @@ class Disk:
     """The disk as the database sees it."""
 
     def fill(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "CREATE OR REPLACE FUNCTION no_space() RETURNS trigger LANGUAGE plpgsql AS $$ "
-                "BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$"
-            )
-            cursor.execute(
-                "CREATE TRIGGER no_space BEFORE INSERT ON sessions_app_message "
-                "FOR EACH ROW EXECUTE FUNCTION no_space()"
-            )
+        refuse_rows("sessions_app_message")
 
     def free(self) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TRIGGER IF EXISTS no_space ON sessions_app_message")
+        accept_rows("sessions_app_message")
 
 
 @pytest.fixture
@@ -81,9 +73,7 @@ def notices(world: World, told: SharedTimes) -> StorageNotices:
     return made
 
 
-def test_err_session_002_what_comes_in_is_refused_whole_and_the_person_is_told_once(
-    disk: Disk, world: World, notices: StorageNotices
-) -> None:
+def test_err_session_002_told_once(disk: Disk, world: World, notices: StorageNotices) -> None:
     """ERR-SESSION-002: the provider repeats what was not stored."""
     world.say(CLIENT, "before")
     disk.fill()
@@ -130,9 +120,7 @@ def test_err_session_002_and_recovery_004_an_answer_that_cannot_be_stored_is_mad
     assert Turn.objects.get().state == "sent"
 
 
-def test_the_notice_is_in_the_chats_language(
-    disk: Disk, world: World, notices: StorageNotices
-) -> None:
+def test_the_notice_speaks_the_language(disk: Disk, world: World, notices: StorageNotices) -> None:
     notices.notify_sender(message_from(CLIENT, "שלום, מה נשמע?"))
     assert "שטח האחסון מלא" in world.provider.sent[0].text
 
@@ -167,7 +155,7 @@ def connections_open() -> int:
         return int(count)
 
 
-def test_a_notice_leaves_no_connection_to_the_database_open(
+def test_a_notice_leaves_no_connection(
     transactional_db: None, settings: Any, tmp_path: Path
 ) -> None:
     """It is sent in a thread of its own, which asks the database how the provider does."""
@@ -193,9 +181,7 @@ def test_a_notice_leaves_no_connection_to_the_database_open(
         ({"group_id": "120363000000000001@g.us", "replies_to_us": True}, 1),
     ],
 )
-def test_only_who_waits_for_an_answer_is_told(
-    changes: dict[str, Any], count: int, told: SharedTimes
-) -> None:
+def test_only_who_waits_is_told(changes: dict[str, Any], count: int, told: SharedTimes) -> None:
     provider = RecordingProvider(name="cloud")
     notices = StorageNotices({"cloud": provider}, AtOnce(), told)
     notices.notify_sender(message_from(CLIENT, "hello", **changes))

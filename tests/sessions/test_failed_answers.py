@@ -49,9 +49,7 @@ def out_of_order(_: ChatRequest) -> str:
         Completion(text="fine", model="m" * 300),
     ],
 )
-def test_an_answer_that_cannot_be_stored_ends_in_an_apology_at_once(
-    world: World, answer: Completion
-) -> None:
+def test_an_answer_that_cant_be_stored_is_an_apology(world: World, answer: Completion) -> None:
     use_model(world, lambda _: answer)
     assert world.say(CLIENT, "hello") == [APOLOGY]
     turn = question()
@@ -61,9 +59,7 @@ def test_an_answer_that_cannot_be_stored_ends_in_an_apology_at_once(
 
 
 @pytest.mark.parametrize("fault", [ZeroDivisionError, KeyError, RecursionError, OSError, Exception])
-def test_a_fault_of_any_class_ends_in_an_apology_at_once(
-    world: World, fault: type[Exception]
-) -> None:
+def test_a_fault_of_any_class_is_an_apology(world: World, fault: type[Exception]) -> None:
     def breaks(_: ChatRequest) -> str:
         raise fault("what broke")
 

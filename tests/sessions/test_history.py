@@ -17,6 +17,7 @@ def conversation(world: World, place: int = -1) -> list[str]:
 def test_a_burst_is_answered_in_order_and_each_prompt_holds_only_what_came_before(
     world: World,
 ) -> None:
+    """EDGE-003: ten messages in a second."""
     questions = [f"question {number}" for number in range(10)]
     world.receive(*(message_from(CLIENT, text) for text in questions))
     stored = [(message.order_num, message.content) for message in world.messages(CLIENT)]

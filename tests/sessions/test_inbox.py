@@ -52,9 +52,7 @@ def test_a_summary_is_nothing_that_was_said(world: World, dana: User) -> None:
     assert last.role == "assistant"
 
 
-def test_unread_is_what_the_person_said_since_my_own_last_look(
-    world: World, dana: User, ron: User
-) -> None:
+def test_unread_is_what_was_said_since_my_last_look(world: World, dana: User, ron: User) -> None:
     world.say(CLIENT, "one")
     world.say(CLIENT, "two")
     assert row_of(dana).unread == 2
@@ -70,9 +68,7 @@ def test_unread_is_what_the_person_said_since_my_own_last_look(
     assert names(ron, unread=True) == [CLIENT]
 
 
-def test_a_chat_is_marked_unread_at_the_last_thing_its_person_said(
-    world: World, dana: User
-) -> None:
+def test_a_chat_is_marked_unread_at_its_persons_last_words(world: World, dana: User) -> None:
     world.say(CLIENT, "one")
     world.say(CLIENT, "two")
     chat = world.chat(CLIENT)
@@ -141,9 +137,7 @@ def test_wrong_turns_are_told_until_somebody_reviews_them(world: World, dana: Us
     assert row_of(dana).unconfirmed == 1
 
 
-def test_an_answer_that_failed_after_the_page_was_made_is_not_reviewed(
-    world: World, dana: User
-) -> None:
+def test_an_answer_that_failed_meanwhile_is_not_reviewed(world: World, dana: User) -> None:
     """It adds no message, so that a chat may be reviewed to its end without it."""
     world.say(CLIENT, "one")
     chat, failed = world.chat(CLIENT), timezone.now()

@@ -160,9 +160,7 @@ class AnySequence(TestCase):
 
     @settings(max_examples=12 * FACTOR, deadline=None)
     @given(every=st.integers(1, 6), count=st.integers(0, 40), delete=st.booleans())
-    def test_what_is_due_is_summed_up_to_the_last_full_run(
-        self, every: int, count: int, delete: bool
-    ) -> None:
+    def test_all_full_runs_are_summed_up(self, every: int, count: int, delete: bool) -> None:
         conversation = Conversation(1_000, every, delete)
         conversation.step("add", [4] * count)
         conversation.step("summarize", None)

@@ -10,7 +10,7 @@ import pytest
 from memories_app.facts.facts import fact_key
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
-from memories_app.store.remember import memories_remember, memory_remember
+from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.conversations.message_text import parse_command
@@ -19,6 +19,7 @@ from sessions_app.recall.facade import MESSAGES, Viewer, recall
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.commands.replies import short_ids
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"
@@ -35,9 +36,7 @@ def facts(module_rows: None) -> None:
     world.remember(GODFATHER, OWNER_FACT)
     world.remember(CLIENT, CHAT_FACT)
     world.remember(OTHER_CLIENT, OTHER_FACT)
-    memory_remember(
-        NewMemory(content=PUBLIC_FACT, visibility="public"), embedder=world.dependencies.embedder
-    )
+    remember(PUBLIC_FACT, visibility="public", embedder=world.dependencies.embedder)
 
 
 @pytest.fixture

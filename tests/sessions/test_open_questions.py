@@ -126,9 +126,7 @@ def test_a_command_is_answered_meanwhile_and_overtakes_nothing(world: World, mod
 @pytest.mark.parametrize(
     ("text", "from_business"), [("/reset", False), ("At nine!", True)], ids=["reset", "by phone"]
 )
-def test_a_reset_and_what_the_owner_writes_by_phone_overtake(
-    world: World, model: Model, text: str, from_business: bool
-) -> None:
+def test_newer_words_overtake(world: World, model: Model, text: str, from_business: bool) -> None:
     world.say(CLIENT, "When do you open?")
     world.say(CLIENT, text, from_business=from_business)
     model.error = None
@@ -136,9 +134,7 @@ def test_a_reset_and_what_the_owner_writes_by_phone_overtake(
     assert (turn_of("When do you open?").state, attention_count()) == ("failed", 1)
 
 
-def test_what_staff_write_leaves_the_question_to_them(
-    world: World, model: Model, desk: Desk
-) -> None:
+def test_what_staff_write_takes_the_question(world: World, model: Model, desk: Desk) -> None:
     world.say(CLIENT, "When do you open?")
     desk.write("At nine!")
     model.error = None
@@ -146,9 +142,7 @@ def test_what_staff_write_leaves_the_question_to_them(
     assert turn_of("When do you open?").state == "held"
 
 
-def test_a_pause_holds_the_question_until_staff_have_it_answered(
-    world: World, model: Model
-) -> None:
+def test_a_pause_holds_the_question_until_it_ends(world: World, model: Model) -> None:
     world.say(CLIENT, "When do you open?")
     chat, now = world.chat(CLIENT), timezone.now()
     chat_pause(chat_id=chat.pk, until=None, by=None, actor=SYSTEM, now=now)
@@ -259,9 +253,7 @@ def test_one_question_tries_a_sick_model_however_long_it_lasts(world: World, mod
     assert set(resume(world)) == answers
 
 
-def test_a_question_that_is_overtaken_still_counts_for_the_apology(
-    world: World, model: Model
-) -> None:
+def test_an_overtaken_question_counts_for_the_apology(world: World, model: Model) -> None:
     sick()
     assert world.say(CLIENT, "When do you open?") == [SORRY]
     world.say(CLIENT, "At nine!", from_business=True)
@@ -273,9 +265,7 @@ def test_a_question_that_is_overtaken_still_counts_for_the_apology(
     assert turn_of("When do you open?").state == "failed"
 
 
-def test_many_chats_come_in_turn_and_each_answer_lets_the_next_follow(
-    world: World, model: Model
-) -> None:
+def test_many_chats_follow_each_other(world: World, model: Model) -> None:
     chats = [f"155501{number:05}@c.us" for number in range(MAX_AT_ONCE + 3)]
     for chat in chats:
         assert world.say(chat, f"question of {chat}") == [SORRY]
@@ -304,9 +294,7 @@ def test_without_memory_the_text_is_kept_until_it_is_answered(world: World, mode
 
 
 @pytest.mark.parametrize("from_business", [False, True])
-def test_without_memory_newer_words_overtake_and_nothing_stays(
-    world: World, model: Model, *, from_business: bool
-) -> None:
+def test_without_memory_nothing_stays(world: World, model: Model, *, from_business: bool) -> None:
     world.with_rules(memory_enabled=False)
     world.say(CLIENT, "When do you open?")
     world.say(CLIENT, "Never mind.", from_business=from_business)
@@ -317,9 +305,7 @@ def test_without_memory_newer_words_overtake_and_nothing_stays(
     assert attention_count() == 1
 
 
-def test_a_caller_of_the_api_hears_it_at_once_and_nothing_is_reopened(
-    world: World, model: Model
-) -> None:
+def test_a_caller_of_the_api_hears_it_at_once(world: World, model: Model) -> None:
     answered = talk(
         whatsapp_chat=CLIENT,
         content="When do you open?",
@@ -344,9 +330,7 @@ def test_a_database_that_was_away_keeps_the_question_open(world: World, model: M
     assert resume(world) == ["answer to: When do you open?"]
 
 
-def test_an_apology_that_could_not_be_sent_is_not_sent_after_the_answer(
-    world: World, model: Model
-) -> None:
+def test_an_unsent_apology_does_not_follow_the_answer(world: World, model: Model) -> None:
     world.provider.fail_next(*[SendError("no route")] * 4)
     assert world.say(CLIENT, "When do you open?") == []
     model.error = None

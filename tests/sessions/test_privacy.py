@@ -49,9 +49,7 @@ def fact(remembered: None, world: World) -> World:
 
 @pytest.mark.parametrize("model", ["scripted", "offline"])
 @pytest.mark.parametrize("phrasing", PHRASINGS)
-def test_a_client_gets_nothing_of_what_the_godfather_remembers(
-    fact: World, phrasing: str, model: str
-) -> None:
+def test_a_client_gets_nothing_of_the_godfathers(fact: World, phrasing: str, model: str) -> None:
     if model == "offline":
         fact.use(chat_model=OfflineChatModel())
     shown = everything_shown(fact, CLIENT, phrasing)

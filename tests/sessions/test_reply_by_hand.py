@@ -10,12 +10,13 @@ import pytest
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import SendError, SendResult
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_queries import last_heard, window_closes
 from sessions_app.models import ChatPause, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.takeover.attachment import ReplyRefusedError
 from sessions_app.takeover.staff_reply import OwnNumber
+from sessions_app.turns.turn_claims import TurnLease, turn_claim
 from tests.sessions.desk import DAY, Desk
 from tests.threads import in_threads
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
@@ -110,9 +111,7 @@ def test_who_writes_in_between_takes_over_for_an_hour(world: World, desk: Desk) 
     assert desk.write("You're welcome").paused_until is None
 
 
-def test_a_chat_that_came_by_the_api_is_written_to_by_the_provider_for_such(
-    world: World, desk: Desk
-) -> None:
+def test_a_chat_of_the_api_is_written_to_by_our_provider(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi", provider="console", number_id="")
     before = len(world.provider.sent)
     desk.otherwise = OwnNumber("cloud", NUMBER_ID)
@@ -125,9 +124,7 @@ def test_a_chat_that_came_by_the_api_is_written_to_by_the_provider_for_such(
     assert (reply.provider, reply.number_id, reply.delivery_status) == ("cloud", NUMBER_ID, "sent")
 
 
-def test_without_one_a_reply_there_stands_in_the_conversation_alone(
-    world: World, desk: Desk
-) -> None:
+def test_without_one_a_reply_is_only_stored(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi", provider="console", number_id="")
     before = len(world.provider.sent)
     desk.write("Hello from us")
@@ -145,9 +142,7 @@ def test_an_empty_reply_is_refused(world: World, desk: Desk, text: str) -> None:
     assert not ChatPause.objects.exists()
 
 
-def test_outside_the_window_nothing_is_stored_and_nothing_is_paused(
-    world: World, desk: Desk
-) -> None:
+def test_outside_the_window_nothing_is_stored_or_paused(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     now = timezone.now()
     with pytest.raises(ReplyRefusedError, match="window_closed"):
@@ -157,9 +152,7 @@ def test_outside_the_window_nothing_is_stored_and_nothing_is_paused(
     assert desk.write("Hello", now=now + timedelta(hours=23)).fresh
 
 
-def test_the_window_goes_by_what_the_person_wrote_last_not_by_our_own_words(
-    world: World, desk: Desk
-) -> None:
+def test_the_window_goes_by_what_the_person_wrote_last(world: World, desk: Desk) -> None:
     earlier = timezone.now() - timedelta(hours=5)
     world.say(CLIENT, "Hi", timestamp=earlier)
     desk.write("Hello")
@@ -190,6 +183,25 @@ def test_it_goes_out_behind_the_answer_that_is_being_sent(world: World, desk: De
     assert sent(world) == []
     Turn.objects.update(not_before=None)
     world.work()
+    assert sent(world) == ["answer to: Hi", "And from me"]
+
+
+def test_nor_does_another_worker_send_it_meanwhile(
+    world: World, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send_text = world.provider.send_text
+    claimed: list[TurnLease | None] = []
+
+    def send(**message: Any) -> SendResult:
+        if not claimed:
+            desk.write("And from me")
+            claimed.append(turn_claim(chat_id=world.chat(CLIENT).pk))
+        return send_text(**message)
+
+    monkeypatch.setattr(world.provider, "send_text", send)
+    world.say(CLIENT, "Hi")
+    world.work()
+    assert claimed == [None]
     assert sent(world) == ["answer to: Hi", "And from me"]
 
 

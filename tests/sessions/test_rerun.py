@@ -112,9 +112,7 @@ def test_outside_the_window_nothing_is_run(world: World, desk: Desk) -> None:
         assert turn.state == "failed"
 
 
-def test_who_has_written_again_has_opened_the_window_for_what_was_answered(
-    world: World, desk: Desk
-) -> None:
+def test_who_writes_again_opens_the_window(world: World, desk: Desk) -> None:
     turn = failed_in_sending(world)
     yesterday = timezone.now() - timedelta(hours=30)
     Turn.objects.filter(pk=turn.pk).update(asked_at=yesterday)
@@ -135,9 +133,7 @@ def test_what_is_not_kept_any_more_is_not_run(world: World, desk: Desk) -> None:
             desk.rerun(turn)
 
 
-def test_a_turn_that_has_ended_again_since_the_page_was_shown_is_left_alone(
-    world: World, desk: Desk
-) -> None:
+def test_a_turn_that_ended_again_meanwhile_is_left_alone(world: World, desk: Desk) -> None:
     turn = failed_in_sending(world)
     seen = turn.finished_at
     assert desk.rerun(turn, seen=seen) == "send"
@@ -171,9 +167,7 @@ def test_several_clicks_run_it_once(world: World, desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("address_ends", ["", "?state__exact=failed"])
-def test_each_failed_answer_is_sent_again_and_others_are_left_alone(
-    world: World, admin_client: Client, address_ends: str
-) -> None:
+def test_only_failed_ones_are_sent(world: World, admin_client: Client, address_ends: str) -> None:
     world.provider.fail_next(SendError("window closed", permanent=True))
     world.say(CLIENT, "Lost")
     world.say(OTHER_CLIENT, "Fine")

@@ -158,9 +158,7 @@ def test_a_person_who_is_erased_takes_notes_and_marks_along(world: World, dana: 
     assert not ChatActivity.objects.exists()
 
 
-def test_a_forgotten_message_takes_its_notes_along_and_is_cut_out_of_others(
-    world: World, dana: User
-) -> None:
+def test_a_forgotten_message_is_cut_out_of_notes(world: World, dana: User) -> None:
     world.say(CLIENT, "my door code is 4711 and the dog bites")
     world.say(CLIENT, "thank you")
     chat, message = world.chat(CLIENT), world.messages(CLIENT)[0]
@@ -243,9 +241,7 @@ def test_a_merged_conversation_is_not_snoozed(world: World, dana: User) -> None:
     assert len(names(dana)) == 1
 
 
-def test_what_was_new_in_either_chat_is_new_in_the_merged_one(
-    world: World, dana: User, ron: User
-) -> None:
+def test_what_was_new_in_either_chat_stays_new(world: World, dana: User, ron: User) -> None:
     world.say(CLIENT, "one")
     world.say(CLIENT, "two")
     world.say(OTHER_CLIENT, "three")
@@ -277,9 +273,7 @@ def test_the_list_is_right_whoever_writes_at_once(world: World, dana: User) -> N
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_list_is_right_when_people_write_while_others_are_forgotten(
-    world: World, dana: User
-) -> None:
+def test_the_list_is_right_while_messages_are_forgotten(world: World, dana: User) -> None:
     for number in range(6):
         world.receive(message_from(CLIENT, f"the code of door {number} is {number * 1117}"))
     doomed = [message.pk for message in world.messages(CLIENT)][3:]

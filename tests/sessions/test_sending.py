@@ -12,31 +12,23 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError, SendResult
-from memoryproject.foundation.integrations.whatsapp.events import OwnSend, StatusUpdate
+from memoryproject.foundation.integrations.whatsapp.events import OwnSend
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 from sessions_app.turns.turn_claims import turns_ready, turns_sweep
-from tests.world import CLIENT, NUMBER_ID, World, message_from
+from tests.events import status
+from tests.world import CLIENT, World, message_from
 
 REFUSED = SendError("no route")
 UNKNOWN = SendError("timed out", outcome_unknown=True)
 UNDELIVERABLE = SendError("undeliverable", permanent=True, code=131026)
 
 
-def status(world: World, name: str, **changes: Any) -> None:
+def report(world: World, name: str, **changes: Any) -> None:
     """A status webhook for the last message that we sent."""
-    sent_id = world.provider.sent[-1].provider_message_id
-    event = StatusUpdate(
-        provider="cloud",
-        number_id=NUMBER_ID,
-        delivery_key=f"{NUMBER_ID}:status:{sent_id}:{name}",
-        provider_message_id=sent_id,
-        status=name,
-        timestamp=timezone.now(),
-    )
-    world.receive(replace(event, **changes))
+    world.receive(status(world.provider.sent[-1].provider_message_id, name, **changes))
 
 
 def sweep(minutes: int) -> dict[str, int]:
@@ -135,7 +127,7 @@ def test_a_status_with_our_id_confirms_a_send_whose_answer_was_lost(world: World
     world.provider.fail_next(UNKNOWN, carried_out=True)
     world.say(CLIENT, "Hi")
     part = OutboundPart.objects.get()
-    status(world, "sent", callback_id=str(part.id))
+    report(world, "sent", callback_id=str(part.id))
     assert Turn.objects.get().state == "sent"
     assert reply().provider_message_id == world.provider.sent[0].provider_message_id
     assert reply().delivery_status == "sent"
@@ -188,7 +180,7 @@ def test_the_rest_of_a_long_answer_follows_once_a_doubtful_part_is_confirmed(wor
     world.provider.fail_next(UNKNOWN, carried_out=True)
     world.say(CLIENT, "Hi")
     assert len(world.provider.sent) == 1
-    status(world, "sent", callback_id=str(OutboundPart.objects.get(number=1).id))
+    report(world, "sent", callback_id=str(OutboundPart.objects.get(number=1).id))
     world.work()
     assert len(world.provider.sent) == OutboundPart.objects.count()
     assert Turn.objects.get().state == "sent"
@@ -204,13 +196,11 @@ def test_the_rest_of_a_long_answer_follows_once_a_doubtful_part_is_confirmed(wor
         (["failed", "delivered"], "failed"),
     ],
 )
-def test_statuses_only_move_up_and_failed_is_final(
-    world: World, told: list[str], ends: str
-) -> None:
+def test_statuses_move_up_and_failed_is_final(world: World, told: list[str], ends: str) -> None:
     world.say(CLIENT, "Hi")
     assert (reply().delivery_status, reply().was_received) == ("sent", False)
     for name in told:
-        status(world, name)
+        report(world, name)
     assert reply().delivery_status == ends
     assert reply().was_received == (ends != "failed")
 
@@ -221,7 +211,7 @@ def test_a_status_before_our_own_commit_is_applied_when_it_comes(world: World) -
 
         def send_text(self, **request: Any) -> Any:
             result = world.provider.send_text(**request)
-            status(world, "delivered")
+            report(world, "delivered")
             return result
 
     recording = world.provider

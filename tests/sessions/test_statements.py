@@ -51,7 +51,7 @@ def test_a_message_in_a_conversation_takes_few_statements(world: World) -> None:
     assert "paid" in "\n".join(message.content for message in world.prompt())
 
 
-def test_a_webhook_takes_few_statements_and_one_commit(
+def test_a_webhook_takes_one_commit(
     client: Client,
     world: World,
     cloud_text: dict[str, Any],  # noqa: F811

@@ -42,9 +42,7 @@ def test_every_n_messages_are_summed_up_with_their_ids_and_times(world: World) -
     assert session.total_tokens == sum(message.tokens for message in world.messages(CLIENT))
 
 
-def test_the_hook_enqueues_a_session_once_until_it_is_worked_off(
-    world: World, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_a_session_is_enqueued_once(world: World, django_capture_on_commit_callbacks: Any) -> None:
     world.summarizing(2)
     with django_capture_on_commit_callbacks(execute=True):
         world.receive(*(message_from(CLIENT, f"m{number}") for number in range(6)))
@@ -188,9 +186,7 @@ def history_tokens(turn: Turn) -> int:
 class TestFolding:
     """Older summaries go on in the newer ones, at one more level of detail loss at most."""
 
-    def test_six_digests_become_a_chapter_made_of_digests_and_never_of_chapters(
-        self, world: World
-    ) -> None:
+    def test_six_digests_become_a_chapter(self, world: World) -> None:
         world.dependencies = world_that_sums_up_by_numbers(world)
         world.summarizing(2)
         for number in range(1, 15):
@@ -275,9 +271,7 @@ class TestLongInput:
         assert not summaries()[0].is_extractive
         assert set(summaries()[0].digest.split()) == {"short"}
 
-    def test_what_is_learned_of_the_models_limit_counts_for_the_next_summary(
-        self, world: World
-    ) -> None:
+    def test_the_models_limit_is_learned(self, world: World) -> None:
         def answer(request: ChatRequest) -> str:
             if sum(len(message.content) for message in request.messages) > 2_600 * 4:
                 raise ChatModelError("too long", permanent=True, overflow=Overflow())

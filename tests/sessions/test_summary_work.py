@@ -59,9 +59,7 @@ class TestAFailingModel:
         assert summaries()[0].digest == "fine"
         assert SummaryWork.objects.get().error == ""
 
-    def test_after_three_failures_excerpts_must_do(
-        self, world: World, model: list[Exception | str]
-    ) -> None:
+    def test_three_failures_give_excerpts(self, world: World, model: list[Exception | str]) -> None:
         model += [ChatModelError("down")] * 3
         talk_to(world, 1)
         for tries in range(3):
@@ -69,9 +67,7 @@ class TestAFailingModel:
             SummaryWork.objects.update(not_before=None)
         assert summaries()[0].is_extractive
 
-    def test_a_failure_that_no_retry_cures_gives_excerpts_at_once(
-        self, world: World, model: list[Exception | str]
-    ) -> None:
+    def test_a_permanent_failure(self, world: World, model: list[Exception | str]) -> None:
         model.append(ChatModelError("no such model", permanent=True))
         talk_to(world, 1)
         assert world.sum_up(CLIENT) == 1
@@ -92,9 +88,7 @@ class TestOneAtATime:
         assert summaries() == []
         assert [message.role for message in world.messages(CLIENT)] == ["user", "assistant"]
 
-    def test_a_message_that_comes_in_at_the_last_moment_is_not_forgotten(
-        self, world: World
-    ) -> None:
+    def test_a_message_at_the_last_moment_is_summed_up(self, world: World) -> None:
         """The hook finds the work marked as due while the worker is about to end it."""
 
         def answer(_: ChatRequest) -> str:
@@ -171,9 +165,7 @@ class TestDeletedSources:
     def deleting(self, world: World) -> SummarizationStrategy:
         return world.summarizing(4, delete_summarized_messages=True)
 
-    def test_the_messages_go_and_the_rest_stays_right(
-        self, world: World, deleting: SummarizationStrategy
-    ) -> None:
+    def test_only_the_messages_go(self, world: World, deleting: SummarizationStrategy) -> None:
         talk_to(world, 2)
         ids = [message.pk for message in world.messages(CLIENT)]
         assert world.sum_up(CLIENT) == 1
@@ -191,9 +183,7 @@ class TestDeletedSources:
         assert [each.content for each in world.prompt()[1:]] == ["Go on"]
         assert [message.order_num for message in world.messages(CLIENT)] == [5, 6, 7]
 
-    def test_a_message_that_waits_for_its_answer_is_not_deleted(
-        self, world: World, deleting: SummarizationStrategy
-    ) -> None:
+    def test_what_is_unanswered_stays(self, world: World, deleting: SummarizationStrategy) -> None:
         world.receive(*(message_from(CLIENT, f"m{number}") for number in range(4)))
         assert world.sum_up(CLIENT) == 0
         world.work()
@@ -227,9 +217,7 @@ class TestDeletedSourcesAndAModelThatIsAway:
     def contents(self, world: World) -> list[str]:
         return [each.content for each in world.messages(CLIENT) if each.role != "summary"]
 
-    def test_messages_stay_while_there_are_only_excerpts(
-        self, world: World, is_away: list[bool]
-    ) -> None:
+    def test_messages_stay_with_excerpts_only(self, world: World, is_away: list[bool]) -> None:
         talk_to(world, 2)
         said = self.contents(world)
         assert world.sum_up(CLIENT) == 1
@@ -238,9 +226,7 @@ class TestDeletedSourcesAndAModelThatIsAway:
         assert self.contents(world) == said
         assert world.session(CLIENT).summarized_until == 4
 
-    def test_they_go_when_the_model_has_summed_them_up(
-        self, world: World, is_away: list[bool]
-    ) -> None:
+    def test_they_go_when_the_model_is_back(self, world: World, is_away: list[bool]) -> None:
         for start in (1, 3):
             talk_to(world, 2, start)
             assert world.sum_up(CLIENT) == 1
@@ -259,9 +245,7 @@ class TestDeletedSourcesAndAModelThatIsAway:
         assert "excerpts" not in second.summary_message.content
         assert self.sweep(world, timedelta(days=30)) == 0, "nothing is left to do"
 
-    def test_they_stay_if_the_model_never_comes_back(
-        self, world: World, is_away: list[bool]
-    ) -> None:
+    def test_they_stay_without_the_model(self, world: World, is_away: list[bool]) -> None:
         talk_to(world, 2)
         world.sum_up(CLIENT)
         said, made = self.contents(world), summaries()

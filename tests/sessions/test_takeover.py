@@ -36,9 +36,7 @@ def actions() -> list[str]:
     return list(told.order_by("id").values_list("action", flat=True))
 
 
-def test_while_paused_messages_are_stored_and_nobody_else_is_held_up(
-    world: World, desk: Desk
-) -> None:
+def test_while_paused_messages_are_stored(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
     assert world.say(CLIENT, "Is anybody there?") == []
@@ -48,9 +46,7 @@ def test_while_paused_messages_are_stored_and_nobody_else_is_held_up(
     assert not turns_ready(timezone.now())
 
 
-def test_resumed_it_answers_what_comes_next_and_knows_what_was_said(
-    world: World, desk: Desk
-) -> None:
+def test_resumed_it_answers_and_knows_what_was_said(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
     world.say(CLIENT, "My room is number nine")
@@ -73,9 +69,7 @@ def test_resumed_with_it_the_last_message_is_answered_once(world: World, desk: D
     assert states() == ["sent", "held", "sent"]
 
 
-def test_what_staff_have_answered_themselves_is_not_answered_again(
-    world: World, desk: Desk
-) -> None:
+def test_what_staff_answered_is_not_answered_again(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
     world.say(CLIENT, "A question")
@@ -87,9 +81,7 @@ def test_what_staff_have_answered_themselves_is_not_answered_again(
 
 
 @pytest.mark.parametrize("hours", [23, 25])
-def test_only_what_is_young_enough_is_answered_at_the_end(
-    world: World, desk: Desk, hours: int
-) -> None:
+def test_only_what_is_young_is_answered_at_last(world: World, desk: Desk, hours: int) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
     world.say(CLIENT, "Old")
@@ -170,9 +162,7 @@ def test_commands_are_carried_out_while_it_is_paused(world: World, desk: Desk) -
 
 
 @pytest.mark.parametrize("paused", ["old", "young"])
-def test_of_two_chats_that_become_one_the_pause_goes_on(
-    world: World, desk: Desk, paused: str
-) -> None:
+def test_of_two_merged_chats_the_pause_goes_on(world: World, desk: Desk, paused: str) -> None:
     world.say(CLIENT, "by id", party=Party(bsuid=BSUID))
     world.say(CLIENT, "by phone")
     young, old = Chat.objects.order_by("-created_at")
@@ -193,9 +183,7 @@ def test_groups_are_paused_as_well(world: World, desk: Desk) -> None:
     assert world.say(CLIENT, "just me") == ["answer to: just me"]
 
 
-def test_where_memory_is_off_what_is_held_is_kept_no_longer_than_the_pause(
-    world: World, desk: Desk
-) -> None:
+def test_without_memory_what_is_held_goes_with_the_pause(world: World, desk: Desk) -> None:
     world.with_rules(memory_enabled=False)
     world.say(CLIENT, "Hi")
     desk.pause()
@@ -210,9 +198,7 @@ def test_where_memory_is_off_what_is_held_is_kept_no_longer_than_the_pause(
 
 
 @pytest.mark.parametrize("memory", [True, False])
-def test_a_held_message_that_is_deleted_is_not_answered_any_more(
-    world: World, desk: Desk, memory: bool
-) -> None:
+def test_a_deleted_message_is_not_answered(world: World, desk: Desk, memory: bool) -> None:
     world.with_rules(memory_enabled=memory)
     world.say(CLIENT, "Hi")
     desk.pause()

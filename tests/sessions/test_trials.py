@@ -90,9 +90,7 @@ def everything() -> list[Any]:
     return [*kept, list(Memory.objects.values())]
 
 
-def test_another_model_answers_and_nothing_is_sent_learned_or_changed(
-    world: World, asked: Turn
-) -> None:
+def test_another_model_answers_and_nothing_is_changed(world: World, asked: Turn) -> None:
     before, sent = everything(), len(world.provider.sent)
     model = other_model(lambda _request: Completion("Within a month.", "other-2026", 700, 30))
     trial = run(world, start(asked), model)
@@ -172,9 +170,7 @@ def test_it_counts_against_the_limits_of_the_day(world: World, asked: Turn) -> N
     assert after.tokens == used.tokens + 520
 
 
-def test_a_limit_that_is_used_up_ends_it_before_the_model_is_asked(
-    world: World, asked: Turn
-) -> None:
+def test_a_used_up_limit_ends_it_before_the_model(world: World, asked: Turn) -> None:
     limits = world.dependencies.limits
     object.__setattr__(limits, "model_calls_per_day", 1)
     model = other_model()
@@ -226,7 +222,7 @@ def test_a_further_trial_takes_the_place_of_the_oldest(world: World, asked: Turn
         ({"instructions": "edited", "system_text": "x" * 20_001}, "trial_long_instructions"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(
+def test_a_wrong_trial_is_refused(
     world: World, asked: Turn, wanted: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(TrialRefusedError) as refused:
@@ -257,9 +253,7 @@ def forget(world: World, kind: str, key: Any) -> ForgetReceipt:
     return world.forget(kind, key)
 
 
-def test_erasing_a_memory_that_only_a_trial_was_given_deletes_the_trial(
-    world: World, asked: Turn
-) -> None:
+def test_erasing_what_only_a_trial_was_given(world: World, asked: Turn) -> None:
     new = remember(world, "In December, paying invoices takes TestCorp longer")
     trial, _system = tried(world, asked, memories="chosen", chosen=[str(new.pk)])
     assert new.content in str(trial.recalled)
@@ -299,9 +293,7 @@ def test_what_is_erased_while_the_model_writes_is_not_stored(world: World, asked
     assert not AnswerTrial.objects.filter(state="done").exists()
 
 
-def test_a_deleted_message_takes_the_trials_of_later_answers_along(
-    world: World, asked: Turn
-) -> None:
+def test_a_deleted_message_takes_later_trials_along(world: World, asked: Turn) -> None:
     world.say(CLIENT, "And in winter?")
     later = Turn.objects.latest("id")
     assert QUESTION in str(later.replay.prompt)

@@ -109,9 +109,7 @@ def test_a_turn_that_was_moved_meanwhile_is_not_moved_again(chat: Chat) -> None:
     assert (turn.state, turn.error) == (TurnState.CANCELLED, "")
 
 
-def test_what_else_must_hold_is_part_of_the_same_update(
-    chat: Chat, django_assert_num_queries: object
-) -> None:
+def test_one_update_holds_all_conditions(chat: Chat, django_assert_num_queries: object) -> None:
     turn = turn_in(chat, TurnState.RUNNING)
     nobodys = Turn.objects.filter(pk=turn.pk, lease_token="00000000-0000-0000-0000-000000000000")
     with django_assert_num_queries(1):  # type: ignore[operator]

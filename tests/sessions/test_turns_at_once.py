@@ -32,9 +32,7 @@ def test_the_same_delivery_in_parallel_is_stored_once_and_enqueued_once(world: W
 
 
 @pytest.mark.django_db(transaction=True)
-def test_messages_of_a_new_chat_in_parallel_get_gapless_numbers_in_one_session(
-    world: World,
-) -> None:
+def test_messages_in_parallel_get_gapless_numbers_in_one_session(world: World) -> None:
     events = [message_from(CLIENT, f"message {number}") for number in range(8)]
     in_threads(lambda: world.receive(events.pop()), 8)
     messages = world.messages(CLIENT)
@@ -70,9 +68,7 @@ def test_a_merge_meanwhile_does_not_take_the_lease_away(world: World) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_claim_that_a_merge_overtakes_leaves_the_turn_to_who_answers_in_that_chat(
-    world: World,
-) -> None:
+def test_a_claim_that_a_merge_overtakes_leaves_the_turn(world: World) -> None:
     world.receive(message_from(CLIENT, "being answered"), message_from(OTHER_CLIENT, "hello"))
     chat, other = world.chat(CLIENT), world.chat(OTHER_CLIENT)
     assert turn_claim(chat_id=chat.pk) is not None

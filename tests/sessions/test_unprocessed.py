@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
 from sessions_app.inbound.retry_deliveries import MAX_ATTEMPTS
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.tasks import sweep_work
+from tests.database import accept_rows, refuse_rows
 from tests.webhooks.conftest import cloud_text, configured, green_text  # noqa: F401
 from tests.webhooks.posting import post_cloud, post_green
 from tests.world import CLIENT, World
@@ -24,22 +24,13 @@ from tests.world import CLIENT, World
 @pytest.fixture
 def fault(transactional_db: None) -> Iterator[None]:
     """An error that nobody foresaw: PostgreSQL divides by zero where a message is stored."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE OR REPLACE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ "
-            "BEGIN RAISE EXCEPTION 'a fault' USING ERRCODE = '22012'; END $$"
-        )
-        cursor.execute(
-            "CREATE TRIGGER fault BEFORE INSERT ON sessions_app_message "
-            "FOR EACH ROW EXECUTE FUNCTION fault()"
-        )
+    refuse_rows("sessions_app_message", code="22012")
     yield
     end_fault()
 
 
 def end_fault() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER IF EXISTS fault ON sessions_app_message")
+    accept_rows("sessions_app_message")
 
 
 def pass_time() -> None:

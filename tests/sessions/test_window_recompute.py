@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -12,14 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from sessions_app.conversations.message_store import KEEP_LAST, WINDOW_BATCH, window_recompute
-from sessions_app.models import Chat, ChatSession, Message
-
-NOW = datetime(2026, 1, 10, tzinfo=timezone.utc)
-
-
-def new_session() -> ChatSession:
-    chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", provider="cloud")
-    return ChatSession.objects.create(chat=chat, created_at=NOW, last_active=NOW)
+from sessions_app.models import ChatSession, Message
+from tests.sessions.test_window import NOW, new_session
 
 
 def fill(session: ChatSession, tokens: dict[int, int]) -> None:
@@ -49,9 +41,7 @@ class AnyMessages(TestCase):
         limit=st.integers(0, 100),
         tokens=st.dictionaries(st.integers(1, 2_000_000), st.integers(0, 60), max_size=25),
     )
-    def test_it_holds_the_newest_that_fit_and_the_last_two(
-        self, limit: int, tokens: dict[int, int]
-    ) -> None:
+    def test_it_holds_the_newest_that_fit(self, limit: int, tokens: dict[int, int]) -> None:
         session = new_session()
         fill(session, tokens)
         start, total, counter = recomputed(session, limit)

@@ -39,7 +39,7 @@ class Collector(FaultyServer):
     """Takes every batch of spans."""
 
     def handle(self, request: Request) -> Answer:
-        if request.path != "/v1/traces" or request.method != "POST":
+        if not request.path.endswith("/v1/traces") or request.method != "POST":
             return Answer(404, {})
         answer = ExportTraceServiceResponse().SerializeToString()
         headers = {"Content-Type": "application/x-protobuf", "Content-Length": str(len(answer))}

@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Message
 from sessions_app.transcript_files.backups import Backups
+from sessions_app.transcript_files.parse_transcript import Problem, RefusedError
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
 from sessions_app.transcripts.conversation_queries import Target
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
@@ -62,6 +63,19 @@ class Batches:
                 **changes,
             }
         )
+
+    def refused(self, **changes: Any) -> list[Problem]:
+        """The problems for which it is refused, after which nothing may have changed."""
+        before = stored(), self.names, self.backed_up()
+        with pytest.raises(RefusedError) as error:
+            self.save(**changes)
+        assert (stored(), self.names, self.backed_up()) == before
+        return list(error.value.problems)
+
+    def refused_for(self, **changes: Any) -> Problem:
+        """The one problem of the refusal."""
+        (problem,) = self.refused(**changes)
+        return problem
 
     def backed_up(self) -> dict[str, bytes]:
         """The files of all backups, by name."""

@@ -129,9 +129,7 @@ def test_wrong_usage_is_2(db: None, arguments: tuple[str, ...], said_: str) -> N
 
 
 @pytest.mark.parametrize("action", ["validate", "save", "status", "export"])
-def test_a_file_in_place_of_the_folder_is_told_as_such(
-    folder: Path, tmp_path: Path, action: str
-) -> None:
+def test_a_file_instead_of_a_folder_is_told(folder: Path, tmp_path: Path, action: str) -> None:
     run("save", "--dir", folder, "--chat", CLIENT)
     file = tmp_path / "file"
     file.touch()

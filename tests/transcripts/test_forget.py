@@ -37,9 +37,7 @@ def left(batches: Batches) -> list[str]:
     return [path.name for path in files if "locker" in path.read_text()]
 
 
-def test_a_message_goes_with_the_file_that_holds_it(
-    batches: Batches, forgetting: ForgetDependencies
-) -> None:
+def test_a_message_takes_its_file_along(batches: Batches, forgetting: ForgetDependencies) -> None:
     assert left(batches) == [batch_name(2)]
     message = Message.objects.get(content__contains=SECRET)
     receipt = object_forget(kind="message", object_id=message.pk, dependencies=forgetting)
@@ -86,9 +84,7 @@ def test_a_chat_goes_with_its_backups_and_no_other(
     assert receipt.swept[BACKUP_FILES] == 2
 
 
-def test_what_a_killed_run_left_half_way_is_swept_too(
-    batches: Batches, forgetting: ForgetDependencies
-) -> None:
+def test_what_a_killed_run_left_is_swept(batches: Batches, forgetting: ForgetDependencies) -> None:
     (backup,) = batches.dependencies.backups.root.iterdir()
     backup.rename(backup.with_name(f"{backup.name}.part"))
     message = Message.objects.get(content__contains=SECRET)

@@ -37,9 +37,7 @@ def fault(at: str) -> Any:
 
 
 @pytest.mark.parametrize("step", [CHECKING, STORING, "Backing up", VERIFYING, CLEANING_UP])
-def test_a_fault_at_any_step_leaves_the_files_and_the_next_run_ends_it(
-    batches: Batches, step: str
-) -> None:
+def test_after_a_fault_at_any_step_the_next_run_ends_it(batches: Batches, step: str) -> None:
     for number in (1, 2, 3):
         batches.put(number, f"question {number}", f"answer {number}")
     names = batches.names
@@ -68,9 +66,7 @@ def test_new_batches_beside_those_of_a_killed_run_are_added(batches: Batches) ->
     assert sorted(batches.backed_up()) == [batch_name(1), batch_name(2)]
 
 
-def test_a_backup_that_cannot_be_written_is_told_and_the_files_stay(
-    batches: Batches, tmp_path: Path
-) -> None:
+def test_a_backup_that_cant_be_written_is_told(batches: Batches, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     batches.put(1, "a", "b")
     with pytest.raises(FaultError, match="messages are stored, but there is no backup") as error:

@@ -67,7 +67,5 @@ def test_a_quote_stands_word_for_word(quote: str, text: str, is_there: bool) -> 
         ("It is so", "it is so", "", False),
     ],
 )
-def test_peoples_own_words_carry_a_fact(
-    content: str, said: str, question: str, carried: bool
-) -> None:
+def test_own_words_carry_a_fact(content: str, said: str, question: str, carried: bool) -> None:
     assert is_carried(content, texts=[said, "Dana"], question=question) is carried

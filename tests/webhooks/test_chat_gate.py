@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from memoryproject.foundation.integrations.whatsapp.events import Party, StatusUpdate
+from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.inbound.receive import ChatBusyError, ChatGate, addresses_of
+from tests.events import status
 from tests.threads import begin
 from tests.world import CLIENT, message_from
 
@@ -56,12 +57,4 @@ def test_an_event_is_of_the_chat_that_it_names() -> None:
     both = message_from(CLIENT, "hello", party=Party(phone="15550100123", bsuid="US.1"))
     assert addresses_of(both) == {CLIENT, "US.1@bsuid"}
     assert addresses_of(message_from(CLIENT, "hello", group_id="1@g.us")) == {"1@g.us"}
-    status = StatusUpdate(
-        provider="cloud",
-        number_id="1",
-        delivery_key="k",
-        provider_message_id="wamid.1",
-        status="read",
-        timestamp=message.timestamp,
-    )
-    assert addresses_of(status) == set()
+    assert addresses_of(status("wamid.1", "read")) == set()

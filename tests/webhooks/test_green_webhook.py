@@ -13,9 +13,7 @@ from tests.webhooks.posting import GREEN, post_green
 pytestmark = pytest.mark.django_db
 
 
-def test_a_message_with_the_token_is_stored_once(
-    client: Client, green_text: dict[str, Any]
-) -> None:
+def test_a_message_is_stored_once(client: Client, green_text: dict[str, Any]) -> None:
     assert post_green(client, green_text).status_code == 200
     assert post_green(client, green_text).status_code == 200
     assert Message.objects.count() == 1
@@ -27,17 +25,13 @@ def test_a_wrong_token_is_refused(client: Client, green_text: dict[str, Any], he
     assert not InboundDelivery.objects.exists()
 
 
-def test_nothing_is_accepted_while_no_token_is_set(
-    client: Client, green_text: dict[str, Any], settings: Any
-) -> None:
+def test_nothing_without_a_token(client: Client, green_text: dict[str, Any], settings: Any) -> None:
     settings.GREEN_API_WEBHOOK_TOKEN = ""
     assert post_green(client, green_text).status_code == 401
     assert post_green(client, green_text, "Bearer ").status_code == 401
 
 
-def test_another_instance_is_not_ours(
-    client: Client, green_text: dict[str, Any], settings: Any
-) -> None:
+def test_another_instance(client: Client, green_text: dict[str, Any], settings: Any) -> None:
     settings.GREEN_API_ID_INSTANCE = "7"
     assert post_green(client, green_text).status_code == 200
     assert not Message.objects.exists()

@@ -18,10 +18,10 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageRevoked,
     Party,
     Reaction,
-    StatusUpdate,
 )
 from sessions_app.models import InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.messages import has_token_of
+from tests.events import status
 from tests.sessions.test_changes import whole_database
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, message_from
 
@@ -54,9 +54,7 @@ def token_of(message_id: str) -> Any:
 @pytest.mark.django_db
 @QUICK
 @given(IDENTITIES, TOKENS, st.booleans(), st.sampled_from([b"\0", b""]))
-def test_the_token_is_read_in_every_spelling(
-    identity: str, token: str, ours: bool, end: bytes
-) -> None:
+def test_the_token_in_every_spelling(identity: str, token: str, ours: bool, end: bytes) -> None:
     made = wamid(identity, token, ours=ours, end=end)
     assert token_of(made) == token
     assert token_of(made.rstrip("=")) == token
@@ -172,9 +170,7 @@ def test_a_change_finds_its_message_by_the_other_id(world: World, first: str, th
 
 @pytest.mark.django_db
 @EITHER
-def test_a_change_that_comes_first_waits_for_its_message(
-    world: World, first: str, then: str
-) -> None:
+def test_an_early_change_waits_for_its_message(world: World, first: str, then: str) -> None:
     world.say(CLIENT, "Good morning", party=BOTH)
     world.receive(edited("the code is 1912", first))
     world.receive(written("the code is 1809", then))
@@ -183,9 +179,7 @@ def test_a_change_that_comes_first_waits_for_its_message(
 
 @pytest.mark.django_db
 @EITHER
-def test_a_revocation_that_comes_before_anybody_is_known_is_obeyed(
-    world: World, first: str, then: str
-) -> None:
+def test_a_revocation_of_nobody_known_is_obeyed(world: World, first: str, then: str) -> None:
     world.receive(revoked(first))
     world.receive(written("the code is 1809", then))
     assert Message.objects.get(provider_message_id=wamid(then, TOKEN)).revoked_at is not None
@@ -196,9 +190,7 @@ def test_a_revocation_that_comes_before_anybody_is_known_is_obeyed(
 @pytest.mark.django_db
 @pytest.mark.parametrize("memory_enabled", [True, False])
 @EITHER
-def test_a_message_that_is_delivered_under_both_ids_is_one(
-    world: World, first: str, then: str, memory_enabled: bool
-) -> None:
+def test_both_ids_are_one_turn(world: World, first: str, then: str, memory_enabled: bool) -> None:
     world.with_rules(memory_enabled=memory_enabled)
     world.receive(written("hello", first), written("hello", then))
     world.work()
@@ -246,18 +238,6 @@ def test_a_quotation_names_the_message_as_it_is_stored(world: World, first: str,
     assert quoting.metadata["reply_to_id"] == wamid(first, TOKEN)
 
 
-def status(message_id: str, name: str) -> StatusUpdate:
-    return StatusUpdate(
-        provider="cloud",
-        number_id=NUMBER_ID,
-        delivery_key=f"status:{message_id}:{name}",
-        provider_message_id=message_id,
-        status=name,
-        timestamp=timezone.now(),
-        party=BOTH,
-    )
-
-
 @pytest.mark.django_db
 @EITHER
 def test_a_status_finds_the_part_by_the_other_id(world: World, first: str, then: str) -> None:
@@ -265,11 +245,11 @@ def test_a_status_finds_the_part_by_the_other_id(world: World, first: str, then:
     part = OutboundPart.objects.get()
     part.provider_message_id = wamid(first, TOKEN, ours=True)
     part.save()
-    world.receive(status(wamid(then, TOKEN, ours=True), "read"))
+    world.receive(status(wamid(then, TOKEN, ours=True), "read", party=BOTH))
     part.refresh_from_db()
     assert part.delivery_status == "read"
     stranger = Party(phone="15550100456", bsuid="US.20000000000000000002")
-    failed = replace(status(wamid("15550100456", TOKEN, ours=True), "failed"), party=stranger)
+    failed = status(wamid("15550100456", TOKEN, ours=True), "failed", party=stranger)
     world.receive(failed)
     part.refresh_from_db()
     assert part.delivery_status == "read"

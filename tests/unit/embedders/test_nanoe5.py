@@ -69,7 +69,5 @@ def test_any_text_gets_a_vector_and_no_text_breaks_it() -> None:
         ("aarch64", "Features\t: fp asimd\n", False),
     ],
 )
-def test_a_processor_that_would_end_the_process_is_known_before(
-    machine: str, cpuinfo: str, lacking: bool
-) -> None:
+def test_an_unfit_processor_is_known_before(machine: str, cpuinfo: str, lacking: bool) -> None:
     assert lacks_instructions(machine, cpuinfo) == lacking

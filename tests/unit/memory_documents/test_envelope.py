@@ -258,9 +258,7 @@ def test_content_that_is_to_be_saved_is_told_of_by_the_same_paths() -> None:
         ({"pending": []}, False),
     ],
 )
-def test_a_handoff_is_completed_at_100_percent_with_nothing_left(
-    content: dict[str, Any], completed: bool
-) -> None:
+def test_a_handoff_is_completed_at_100_percent(content: dict[str, Any], completed: bool) -> None:
     envelope = envelope_read(json.dumps(document("handoffs", content=content)))
     assert envelope.is_completed is completed
 

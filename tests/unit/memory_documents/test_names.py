@@ -37,9 +37,7 @@ DAY = date(2025, 11, 25)
         ("decisions", "e\u0301tage", "étage"),
     ],
 )
-def test_the_name_is_the_identifier_and_context_gets_its_date(
-    category: str, identifier: str, name: str
-) -> None:
+def test_the_name_and_the_date_of_context(category: str, identifier: str, name: str) -> None:
     assert name_for(category, identifier, DAY) == name
 
 
@@ -112,9 +110,7 @@ def test_a_name_that_is_taken_in_the_archive_gets_the_next_number() -> None:
         ("a" * 201, None),
     ],
 )
-def test_patterns_fit_as_in_a_shell_with_and_without_the_date(
-    pattern: str, fits: bool | None
-) -> None:
+def test_patterns_fit_with_and_without_the_date(pattern: str, fits: bool | None) -> None:
     if fits is None:
         with pytest.raises(MemoryDocumentNameError, match="pattern"):
             Pattern(pattern)

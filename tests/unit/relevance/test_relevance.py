@@ -30,9 +30,7 @@ def nothing(asked: WeighedWords, number: int) -> Mask:
 
 
 @given(words | st.text(max_size=60), st.lists(st.tuples(words, cosines), max_size=12))
-def test_no_text_has_a_chance_outside_of_0_and_1(
-    question: str, pairs: list[tuple[str, float]]
-) -> None:
+def test_chances_are_between_0_and_1(question: str, pairs: list[tuple[str, float]]) -> None:
     asked = weighed(question, [text for text, _ in pairs])
     held = asked.held_by([index_terms(text) for text, _ in pairs])
     found = chances(np.array([near for _, near in pairs]), held, asked)
@@ -51,9 +49,7 @@ def test_equal_texts_hold_as_much_wherever_they_stand(question: str, others: lis
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1, unique=True), st.data())
-def test_a_text_with_one_more_word_of_the_question_never_holds_less(
-    asked: list[str], data: st.DataObject
-) -> None:
+def test_one_more_word_never_holds_less(asked: list[str], data: st.DataObject) -> None:
     some = [word for word in asked if data.draw(st.booleans())]
     question = " ".join(asked)
 

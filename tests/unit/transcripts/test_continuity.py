@@ -101,9 +101,7 @@ def test_an_overlap_that_the_caller_gives_must_be_one() -> None:
 
 
 @given(SIGNS, SIGNS)
-def test_it_never_says_that_something_is_stored_that_is_not(
-    stored: list[bytes], told: list[bytes]
-) -> None:
+def test_what_is_called_stored_is_stored(stored: list[bytes], told: list[bytes]) -> None:
     for follows in (False, True):
         found = batch_position(stored=signs(stored), batch=signs(told), follows=follows)
         if found.kind in (Kind.STORED, Kind.AMBIGUOUS, Kind.OVERLAP):
@@ -116,9 +114,7 @@ def test_it_never_says_that_something_is_stored_that_is_not(
 
 
 @given(SIGNS, st.lists(st.sampled_from([b"d", b"e"]), min_size=1))
-def test_what_follows_the_stored_is_told_whatever_is_repeated(
-    stored: list[bytes], new: list[bytes]
-) -> None:
+def test_what_follows_the_stored_is_told(stored: list[bytes], new: list[bytes]) -> None:
     found = batch_position(stored=signs(stored), batch=signs([*stored, *new]), follows=False)
     assert found.position == len(stored)
     assert found.kind in (Kind.OVERLAP, Kind.AMBIGUOUS, Kind.NEW)

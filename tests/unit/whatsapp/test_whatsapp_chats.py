@@ -98,9 +98,7 @@ def test_forms_that_the_providers_may_send_later_are_kept() -> None:
 
 
 @pytest.mark.parametrize(("provider", "parse"), [("cloud", parse_cloud), ("green", parse_green)])
-def test_each_sender_of_the_recorded_webhooks_has_the_stored_form(
-    provider: str, parse: Callable[[Any], list[Event]]
-) -> None:
+def test_recorded_senders_are_normal(provider: str, parse: Callable[[Any], list[Event]]) -> None:
     folder = OWN / provider
     events = [event for name in names(folder) for event in parse(load(folder / f"{name}.json"))]
     senders = [event.party for event in events if isinstance(event, InboundMessage)]
