@@ -114,6 +114,8 @@ class Storing:
     def store(self, prepared: Sequence[Prepared]) -> list[Remembered]:
         """Decide about each memory in order, then write all."""
         scopes_lock(one.scope for one in prepared)
+        # Only now: of two that wait for each other, the second is the newer one.
+        self._now = timezone.now()
         statuses = [MemoryStatus.ACTIVE]
         if any(one.new.proposed for one in prepared):
             statuses.append(MemoryStatus.PROPOSED)

@@ -82,6 +82,14 @@ def test_a_fact_told_by_many_at_once_is_one_memory() -> None:
     assert MemoryEmbedding.objects.count() == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_of_prices_told_at_once_one_is_current() -> None:
+    prices = [f"The price of tea is {number}" for number in range(30, 42)]
+    at_once(*(partial(remember, price) for price in prices))
+    assert Memory.objects.count() == 12
+    assert Memory.objects.filter(status="active").count() == 1
+
+
 def test_a_message_that_is_worked_off_again_tells_nothing_again() -> None:
     message = uuid.uuid4()
     embedder = HashingEmbedder()
