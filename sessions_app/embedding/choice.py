@@ -220,8 +220,7 @@ def _openai(
         sleep=sleep,
         guard=service_guard(service, server.url, name),
         traits=SharedTraits(service, service_target(server.url, name)),
-        headers=server.headers,
-        api_version=server.api_version,
+        **server.options,
         batch=batch,
         max_tokens=max_tokens,
     )

@@ -13,13 +13,19 @@ MAX_FUNCTION = 50
 # Of a module, without empty lines, comments and docstrings.
 MAX_CODE = 300
 # Modules that are tables: one row after the other, with nothing to follow.
-TABLES = frozenset({"memoryproject/foundation/errors/catalogue.py", "memoryproject/settings.py"})
+TABLES = frozenset(
+    {
+        "memoryproject/foundation/errors/catalogue.py",
+        "memoryproject/settings.py",
+        "memoryproject/settings_table.py",
+    }
+)
 # A recall is searched and read here. In two modules the path of a recall would be longer than
 # test_reading_paths allows.
 LONGER = {"sessions_app/recall/recall_steps.py": 355}
 # The product as a whole, without migrations. These only go down: 66,000 lines in 650 files is the
 # aim.
-MAX_PRODUCT = {"lines": 73_700, "files": 645}
+MAX_PRODUCT = {"lines": 72_420, "files": 628}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -41,6 +42,11 @@ class ModelServer:
     key: str
     headers: tuple[tuple[str, str], ...] = ()
     api_version: str = ""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return what each client of it takes beside key and address."""
+        return {"headers": self.headers, "api_version": self.api_version}
 
     @property
     def needs_key(self) -> bool:
@@ -77,13 +83,7 @@ def _openai_transcriber(server: ModelServer, model: str, timeout: float) -> Tran
 
     guard = service_guard(str(ServiceName.TRANSCRIBER), server.url, model)
     return OpenAITranscriber(
-        server.key,
-        server.url,
-        model,
-        timeout=timeout,
-        guard=guard,
-        headers=server.headers,
-        api_version=server.api_version,
+        server.key, server.url, model, timeout=timeout, guard=guard, **server.options
     )
 
 
@@ -142,8 +142,7 @@ def _openai_chat(
         delays=delays,
         guard=service_guard(name, server.url, model),
         traits=SharedTraits(name, service_target(server.url, model)),
-        headers=server.headers,
-        api_version=server.api_version,
+        **server.options,
         extra_body=json.loads(extra_body),
     )
 

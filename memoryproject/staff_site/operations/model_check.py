@@ -150,8 +150,7 @@ def _check_chat(server: ModelServer, model: str, extra_body: dict[str, Any]) -> 
         timeout=PATIENCE_SECONDS,
         delays=(),
         traits=traits,
-        headers=server.headers,
-        api_version=server.api_version,
+        **server.options,
         extra_body=extra_body,
     )
     try:
@@ -273,9 +272,7 @@ def _check_window(server: ModelServer, model: str) -> Iterator[Finding]:
 
 
 def _models_of(server: ModelServer) -> list[dict[str, Any]]:
-    connection = OpenAIConnection(
-        server.key, server.url, timeout=30.0, headers=server.headers, api_version=server.api_version
-    )
+    connection = OpenAIConnection(server.key, server.url, timeout=30.0, **server.options)
     try:
         found = connection.call(lambda client: client.get("/models", cast_to=httpx2.Response))
         data = json.loads(found.content)
@@ -315,8 +312,7 @@ def _check_embeddings(server: ModelServer, model: str) -> Iterator[Finding]:
         model,
         timeout=PATIENCE_SECONDS,
         traits=traits,
-        headers=server.headers,
-        api_version=server.api_version,
+        **server.options,
         batch=settings.EMBEDDING_BATCH,
         max_tokens=settings.EMBEDDING_MAX_TOKENS,
     )
@@ -345,12 +341,7 @@ def _check_embeddings(server: ModelServer, model: str) -> Iterator[Finding]:
 
 def _check_speech(server: ModelServer, model: str) -> Iterator[Finding]:
     speech = OpenAITranscriber(
-        server.key,
-        server.url,
-        model,
-        timeout=PATIENCE_SECONDS,
-        headers=server.headers,
-        api_version=server.api_version,
+        server.key, server.url, model, timeout=PATIENCE_SECONDS, **server.options
     )
     try:
         _heard, seconds = _timed(lambda: speech.transcribe(_silence(), mime_type="audio/wav"))

@@ -167,7 +167,7 @@ def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapp
 
     One that says nowhere that it has ended was cut.
     """
-    said = _Streamed()
+    stream = _Streamed()
     whole: dict[str, Any] = {}
     calls: dict[int, dict[str, Any]] = {}
     for event in events:
@@ -177,25 +177,25 @@ def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapp
         choices = event.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
             continue
-        said.has_choice = True
-        said.finish = choices[0].get("finish_reason") or said.finish
+        stream.has_choice = True
+        stream.finish = choices[0].get("finish_reason") or stream.finish
         delta = choices[0].get("delta") or choices[0].get("message")
         if not isinstance(delta, Mapping):
             continue
-        said.content += _text_of(delta.get("content"), b"")
-        said.refusal += _text_of(delta.get("refusal"), b"")
-        said.thoughts += "".join(str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
+        stream.content += _text_of(delta.get("content"), b"")
+        stream.refusal += _text_of(delta.get("refusal"), b"")
+        stream.thoughts += "".join(str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
         for call in delta.get("tool_calls") or []:
             _add_call(calls, call)
-    if not said.has_choice:
+    if not stream.has_choice:
         return {}
     message = {
-        "content": said.content,
-        "refusal": said.refusal,
-        "reasoning_content": said.thoughts,
+        "content": stream.content,
+        "refusal": stream.refusal,
+        "reasoning_content": stream.thoughts,
         "tool_calls": [calls[place] for place in sorted(calls)],
     }
-    finish = said.finish or ("stop" if is_whole else "length")
+    finish = stream.finish or ("stop" if is_whole else "length")
     return {**whole, "choices": [{"finish_reason": finish, "message": message}]}
 
 
