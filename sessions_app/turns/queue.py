@@ -397,8 +397,9 @@ class Answerer:
                     beat_at = time.monotonic() + BEAT_SECONDS
                     self.beat()
                 connection.ensure_connection()
-                found = connection.connection.notifies(timeout=POLL_SECONDS, stop_after=1)
-                if any(True for _ in found) or self._is_due():
+                # Read to its end: until then it has the connection's lock.
+                heard = list(connection.connection.notifies(timeout=POLL_SECONDS, stop_after=1))
+                if heard or self._is_due():
                     for is_quick in self._calls:
                         self._call(is_quick)
             except Exception:

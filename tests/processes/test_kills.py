@@ -19,7 +19,7 @@ PAUSE = """
 from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.models import Chat
-from sessions_app.turns.pauses import chat_pause
+from sessions_app.turns.turn_claims import chat_pause
 chat_id = Chat.objects.get(whatsapp_chat="{phone}@c.us").pk
 chat_pause(chat_id=chat_id, until=None, by=None, actor=SYSTEM, now=timezone.now())
 """
