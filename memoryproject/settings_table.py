@@ -256,6 +256,9 @@ MODELS: Settings = {
     "EMBEDDING_PASSAGE_PREFIX": Setting(
         _("The words before each passage. Not set: by the model's name.")
     ),
+    "MODEL_TOOLS": Boolean(
+        _("Whether the chat model may search memory and remember while it answers."), True
+    ),
     "MODEL_SEES_PICTURES": Boolean(
         _("Whether the chat model is shown the pictures that people send.")
     ),

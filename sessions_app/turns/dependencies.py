@@ -47,6 +47,7 @@ def build_answer_rules() -> AnswerRules:
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
         max_reply_tokens=settings.MAX_REPLY_TOKENS or None,
         max_reply_parts=settings.MAX_REPLY_PARTS,
+        model_tools=settings.MODEL_TOOLS,
         max_answer_age=max_answer_age(),
         deadline=timedelta(seconds=settings.ANSWER_DEADLINE_SECONDS),
         time_zone=settings.BUSINESS_TIME_ZONE,

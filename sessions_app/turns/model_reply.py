@@ -57,6 +57,7 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
+from sessions_app.turns.model_tools import ToolCalls
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
 from sessions_app.turns.reply_store import NEAREST, Draft, is_offline, recital
 from sessions_app.turns.send import recipient_of
@@ -197,29 +198,18 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     is_nearest = bool(recalled.hits) and recalled.hits[0].score < dependencies.rules.min_similarity
     cards = cards_in_reach(turn, history, dependencies)
     material = Material(turn, text, history, recalled, cards, pictures)
-    answered = _timed(draft, "model_ms", lambda: _ask(material, work.lease, dependencies))
+    is_offered = dependencies.rules.model_tools and history is not None
+    is_offered = is_offered and dependencies.rules.longterm_enabled
+    tools = ToolCalls(turn, dependencies, text, is_offered, history)
+    answered = _timed(draft, "model_ms", lambda: _ask(material, work.lease, dependencies, tools))
     composed = answered.composed
     _record(draft, material, composed, refused=answered.refused)
+    draft.prompt += [message.as_dict() for message in tools.exchange]
+    draft.recalled += tools.recalled
     if is_nearest:
         draft.recalled[0][NEAREST] = True
     if answered.completion is None:
-        if isinstance(answered.error, LimitReachedError):
-            raise answered.error
-        logger.error("The chat model gave no answer: %s", answered.error)
-        draft.error = error_text(answered.error)
-        draft.model = dependencies.chat_model.name
-        recited_texts = _recited(composed.prompt, material)
-        draft.text = text_for("apology", turn.chat.language)
-        if answered.error is not None and _is_filtered(answered.error):
-            draft.text = text_for("answer_filtered", turn.chat.language)
-            recited_texts = []
-        if recited_texts:
-            lines = recited_lines(recited_texts)
-            draft.text = recital(lines, turn.chat.language, "recital_unavailable")
-        draft.is_system_text = True
-        draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
-        draft.is_apology = not recited_texts
-        draft.is_outside = answered.error is not None and answered.error.is_outside
+        _without_model(draft, answered, material, dependencies)
     else:
         completion = answered.completion
         draft.text = completion.text
@@ -236,6 +226,30 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     if recalled.degraded and not draft.is_apology:
         draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
     return draft
+
+
+def _without_model(
+    draft: Draft, answered: Answered, material: Material, dependencies: Dependencies
+) -> None:
+    """Answer from memory alone, or apologise. Raises LimitReachedError."""
+    language = material.turn.chat.language
+    if isinstance(answered.error, LimitReachedError):
+        raise answered.error
+    logger.error("The chat model gave no answer: %s", answered.error)
+    draft.error = error_text(answered.error)
+    draft.model = dependencies.chat_model.name
+    recited_texts = _recited(answered.composed.prompt, material)
+    draft.text = text_for("apology", language)
+    if answered.error is not None and _is_filtered(answered.error):
+        draft.text = text_for("answer_filtered", language)
+        recited_texts = []
+    if recited_texts:
+        lines = recited_lines(recited_texts)
+        draft.text = recital(lines, language, "recital_unavailable")
+    draft.is_system_text = True
+    draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
+    draft.is_apology = not recited_texts
+    draft.is_outside = answered.error is not None and answered.error.is_outside
 
 
 def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Dependencies) -> None:
@@ -255,7 +269,9 @@ def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Depende
         draft.left_out["answer_cut"] = True
 
 
-def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> Answered:
+def _ask(
+    material: Material, lease: TurnLease, dependencies: Dependencies, tools: ToolCalls
+) -> Answered:
     """Ask the model; where the prompt is too long for it, again with about half of it.
 
     What a refusal shows of the model's limit is stored, for the next prompts.
@@ -264,7 +280,7 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
     composed = compose_prompt(material, dependencies, known_context_tokens(dependencies))
     for refused in range(MAX_SHORTENINGS + 1):
         try:
-            completion = _complete(chat_model, composed.prompt, material, lease, dependencies)
+            completion = _complete(chat_model, composed.prompt, material, lease, tools)
             return Answered(composed, completion, refused=refused)
         except ChatModelError as error:
             sent = composed.prompt.tokens
@@ -285,23 +301,25 @@ def _ask(material: Material, lease: TurnLease, dependencies: Dependencies) -> An
 
 @span("model")
 def _complete(
-    chat_model: ChatModel,
-    prompt: Prompt,
-    material: Material,
-    lease: TurnLease,
-    dependencies: Dependencies,
+    chat_model: ChatModel, prompt: Prompt, material: Material, lease: TurnLease, tools: ToolCalls
 ) -> Completion:
-    """Send the prompt; where it is refused for good, again without its pictures."""
+    """Send the prompt, run the functions that the model calls, and return its answer."""
     request = ChatRequest(
         prompt.messages,
         recalled=_recited(prompt, material),
-        max_reply_tokens=dependencies.rules.max_reply_tokens,
+        max_reply_tokens=tools.dependencies.rules.max_reply_tokens,
     )
+    return tools.complete(request, lambda wanted: _complete_once(chat_model, wanted, lease))
+
+
+def _complete_once(chat_model: ChatModel, request: ChatRequest, lease: TurnLease) -> Completion:
+    """Ask the model; where the request is refused for good, again without its pictures."""
     try:
         return chat_model.complete(request, before_attempt=lease.renew)
     except ChatModelError as error:
         is_final = error.overflow is not None or _is_filtered(error)
-        if not material.pictures or not error.permanent or is_final:
+        has_pictures = any(message.pictures for message in request.messages)
+        if not has_pictures or not error.permanent or is_final:
             raise
         logger.warning("The model is asked again, without pictures: %s", error)
     blind = [replace(message, pictures=()) for message in request.messages]

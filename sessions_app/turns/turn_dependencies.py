@@ -38,6 +38,7 @@ class AnswerRules:
     max_context_tokens: int | None = None
     max_reply_tokens: int | None = None
     max_reply_parts: int = 4
+    model_tools: bool = True
     max_answer_age: timedelta = timedelta(hours=24)
     deadline: timedelta = timedelta(seconds=60)
     time_zone: str = "UTC"

@@ -41,10 +41,13 @@ from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 # /remember <fact>: store a memory.
 
 
-def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
+def remember_reply(
+    *, turn: Turn, fact: str, embedder: Embedder, is_proposal: bool = False
+) -> Draft:
     """Store the fact as a memory, only for the godfather or only for this chat.
 
-    The number of a payment card is refused: staff and prompts would show it.
+    The number of a payment card is refused: staff and prompts would show it. ``is_proposal``: staff
+    decide about it first.
     """
     language = turn.chat.language
     if not fact:
@@ -61,6 +64,7 @@ def remember_reply(*, turn: Turn, fact: str, embedder: Embedder) -> Draft:
                 visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
                 chat_id=turn.chat_id,
                 source="command",
+                proposed=is_proposal,
                 source_message_id=turn.message_id,
                 said_at=min(turn.message.timestamp, timezone.now()) if turn.message else None,
                 speaker=turn.message.sender if turn.message and turn.chat.is_group else "",

@@ -18,7 +18,11 @@ from memoryproject.foundation.integrations.llm.base import (
     Completion,
 )
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
-from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
+from memoryproject.foundation.integrations.llm.reading import (
+    EndedBeforeTextError,
+    read_answer,
+    with_calls_of_text,
+)
 from memoryproject.foundation.integrations.llm.server_traits import (
     JSON_OBJECT,
     PROMPT,
@@ -137,9 +141,16 @@ class OpenAIChatModel:
         return completion
 
     def _ask_in_form(self, request: ChatRequest, traits: Traits) -> Completion:
-        return self._connection.post(
+        completion = self._connection.post(
             PATH, self._body(request, traits), lambda found: read_answer(found, model=self._model)
         )
+        names = {tool["function"]["name"] for tool in request.tools}
+        if names:
+            return with_calls_of_text(completion, names)
+        if not completion.text.strip():
+            # It calls what nobody offered.
+            raise AttemptFailed(ErrorText("model_empty"))
+        return completion
 
     def _body(self, request: ChatRequest, traits: Traits) -> dict[str, Any]:
         messages = [message.as_request() for message in fitted(request.messages, traits)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -123,6 +123,42 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
             )
         )
     return tuple(calls)
+
+
+# How models write calls where their server doesn't read them: Qwen and Hermes, Mistral, Llama.
+_CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
+_CALL_MARK = re.compile(r"\[TOOL_CALLS\]\s*(\[.*\])\s*$", re.DOTALL)
+_CALL_ALONE = re.compile(r"\s*(?:```(?:json)?\s*)?([\[{].*[\]}])\s*(?:```)?\s*", re.DOTALL)
+
+
+def with_calls_of_text(completion: Completion, names: Collection[str]) -> Completion:
+    """Return the answer with the calls that its text holds instead of an answer.
+
+    ``names``: the functions that were offered; a text that names none of them stays.
+    """
+    text = completion.text
+    if completion.tool_calls or not any(name in text for name in names):
+        return completion
+    alone = _CALL_ALONE.fullmatch(text)
+    written = _CALL_TAG.findall(text) or _CALL_MARK.findall(text) or (alone and [alone[1]]) or []
+    calls = [call for each in written for call in _written_calls(each, names)]
+    if not calls:
+        return completion
+    rest = "" if alone else _CALL_MARK.sub("", _CALL_TAG.sub("", text)).strip()
+    return replace(completion, text=rest, tool_calls=tool_calls_of(calls))
+
+
+def _written_calls(written: str, names: Collection[str]) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(written)
+    except (ValueError, RecursionError):
+        return []
+    calls = []
+    for each in found if isinstance(found, list) else [found]:
+        if isinstance(each, dict) and each.get("name") in names:
+            arguments = each.get("arguments", each.get("parameters"))
+            calls.append({"function": {"name": each["name"], "arguments": arguments}})
+    return calls
 
 
 def json_of(body: bytes) -> Any:

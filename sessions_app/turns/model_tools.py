@@ -1,0 +1,195 @@
+"""The functions that a chat model may call while it answers, with the rights of the person.
+
+A call sees and stores what the same person's command would, whatever a message, a document or a
+memory tells the model to do.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memories_app.facts.validation import MAX_CONTENT
+from memoryproject.foundation.integrations.llm.base import (
+    ChatMessage,
+    ChatRequest,
+    Completion,
+    ToolCall,
+)
+from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
+from memoryproject.foundation.text.characters import cut_at_word, fold
+from sessions_app.conversations.facade import History, messages_left_out
+from sessions_app.models import Turn
+from sessions_app.models.chats import reading_role
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, recall
+from sessions_app.turns.commands.dispatch import remember_reply
+from sessions_app.turns.compose_prompt import hit_text
+from sessions_app.turns.prompt import fenced_text
+from sessions_app.turns.turn_dependencies import Dependencies
+
+logger = logging.getLogger(__name__)
+
+# How often the model may call functions before it has to answer, and how many in one go.
+MAX_ROUNDS = 3
+MAX_CALLS = 4
+MAX_QUERY = 300
+# Who searches again knows why: one text too many is better than one too few.
+LOWER_BAR = 0.5
+# A fact is stored for good where the person's message has so much of its words.
+STATED = 0.5
+# Inflected words of a fact and of the message are compared by their beginnings.
+STEM = 4
+NOTHING = "Nothing was found."
+
+
+def _tool(name: str, description: str, parameter: str, meaning: str) -> dict[str, Any]:
+    properties = {parameter: {"type": "string", "description": meaning}}
+    parameters = {"type": "object", "properties": properties, "required": [parameter]}
+    function = {"name": name, "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+TOOLS = (
+    _tool(
+        "search_memory",
+        "Search the stored facts. Use it where the facts in the prompt don't answer the question.",
+        "query",
+        "What to look for, as a short question or a few words.",
+    ),
+    _tool(
+        "search_conversation",
+        "Search the earlier messages of this conversation.",
+        "query",
+        "What to look for, as a short question or a few words.",
+    ),
+    _tool(
+        "remember",
+        "Store a fact for later conversations. Only if the person asks for it, in their words.",
+        "fact",
+        "The fact as one whole sentence that names the person or thing.",
+    ),
+)
+
+
+@dataclass
+class ToolCalls:
+    """The calls of one answer: what they may do, what was called, and what was found.
+
+    ``text``: the person's message. ``history``: what the prompt holds of the
+    conversation.
+    ``exchange``: the calls with their results, as the prompt goes on. ``recalled``: the records of
+    the texts that were found.
+    """
+
+    turn: Turn
+    dependencies: Dependencies
+    text: str
+    is_offered: bool
+    history: History | None = None
+    exchange: list[ChatMessage] = field(default_factory=list)
+    recalled: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def offered(self) -> Sequence[Mapping[str, Any]]:
+        return TOOLS if self.is_offered else ()
+
+    def complete(
+        self, request: ChatRequest, ask: Callable[[ChatRequest], Completion]
+    ) -> Completion:
+        """Return the model's answer to a request, after what it calls has been run."""
+        # What an earlier prompt called, which was refused in the end, doesn't count.
+        self.exchange.clear()
+        self.recalled.clear()
+        prompt, offered = request.messages, replace(request, tools=self.offered)
+        for _ in range(MAX_ROUNDS):
+            completion = ask(offered)
+            if not completion.tool_calls or not offered.tools:
+                return completion
+            self._run(completion)
+            offered = replace(offered, messages=[*prompt, *self.exchange])
+        # Now it has to answer. Some servers refuse calls in a prompt where no function is offered.
+        as_texts = fitted(offered.messages, Traits(tools_as_text=True))
+        return ask(replace(offered, messages=as_texts, tools=()))
+
+    def _run(self, completion: Completion) -> None:
+        calls = completion.tool_calls[:MAX_CALLS]
+        wanted = [call.as_dict() for call in calls]
+        self.exchange.append(ChatMessage("assistant", completion.text, tool_calls=wanted))
+        for call in calls:
+            result = self._result(call)
+            self.exchange.append(ChatMessage("tool", result, tool_call_id=call.id, name=call.name))
+
+    def _result(self, call: ToolCall) -> str:
+        functions: dict[str, tuple[str, Callable[[str], str]]] = {
+            "search_memory": ("query", lambda query: self._search(query, MEMORIES)),
+            "search_conversation": ("query", lambda query: self._search(query, MESSAGES)),
+            "remember": ("fact", self._remember),
+        }
+        if call.name not in functions:
+            return f"There is no function {call.name}."
+        parameter, function = functions[call.name]
+        value = _argument(call.arguments, parameter)
+        if not value:
+            return f"The argument {parameter} is missing: a text."
+        logger.info("The model calls %s.", call.name)
+        return function(value)
+
+    def _search(self, query: str, source: str) -> str:
+        rules = self.dependencies.rules
+        found = recall(
+            query=query[:MAX_QUERY],
+            viewer=Viewer(reading_role(self.turn.user_role, self.turn.context), self.turn.chat_id),
+            embedder=self.dependencies.embedder,
+            top_k=rules.top_k,
+            min_similarity=rules.min_similarity * LOWER_BAR,
+            sources=(source,),
+            left_out=None if self.history is None else messages_left_out(self.history),
+        )
+        # An erasure finds by this record what the answer was told.
+        self.recalled += [{**hit_record(hit), "in_prompt": True} for hit in found.hits]
+        lines = [hit_text(hit, rules.time_zone) for hit in found.hits]
+        return fenced_text(self.turn.turn_id.hex[:12], lines) or NOTHING
+
+    def _remember(self, fact: str) -> str:
+        """Store the fact, or leave it to staff where the person hasn't said it.
+
+        A text that was recalled may tell the model to store something.
+        """
+        fact = " ".join(fact.split())[:MAX_CONTENT]
+        is_stated = is_stated_in(fact, self.text)
+        draft = remember_reply(
+            turn=self.turn,
+            fact=fact,
+            embedder=self.dependencies.embedder,
+            is_proposal=not is_stated,
+        )
+        if draft.outcome != "answered":
+            return "It could not be stored."
+        return "Stored." if is_stated else "Staff will decide whether it is stored."
+
+
+def is_stated_in(fact: str, text: str) -> bool:
+    """Return whether the person's message has all numbers and at least half of the fact's words."""
+    words, stated = _words(fact), _words(text)
+    numbers = {word for word in words if any(map(str.isdigit, word))}
+    others = {word[:STEM] for word in words - numbers}
+    found = others & {word[:STEM] for word in stated}
+    return numbers <= stated and bool(others) and len(found) >= STATED * len(others)
+
+
+def _words(text: str) -> set[str]:
+    plain = "".join(each if each.isalnum() else " " for each in fold(text))
+    return {word for word in plain.split() if len(word) > 2 or word.isdigit()}
+
+
+def _argument(arguments: str, name: str) -> str:
+    """Return the one argument; a model may also send the text alone."""
+    try:
+        found = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return ""
+    value = found.get(name) if isinstance(found, dict) else found
+    return cut_at_word(value.strip(), 4 * MAX_CONTENT) if isinstance(value, str) else ""
