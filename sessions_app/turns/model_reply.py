@@ -232,15 +232,15 @@ def _without_model(
     draft: Draft, answered: Answered, material: Material, dependencies: Dependencies
 ) -> None:
     """Answer from memory alone, or apologise. Raises LimitReachedError."""
-    language = material.turn.chat.language
-    if isinstance(answered.error, LimitReachedError):
-        raise answered.error
-    logger.error("The chat model gave no answer: %s", answered.error)
-    draft.error = error_text(answered.error)
+    language, error = material.turn.chat.language, answered.error
+    if error is None or isinstance(error, LimitReachedError):
+        raise error or AssertionError("neither an answer nor an error")
+    logger.error("The chat model gave no answer: %s", error)
+    draft.error = error_text(error)
     draft.model = dependencies.chat_model.name
     recited_texts = _recited(answered.composed.prompt, material)
     draft.text = text_for("apology", language)
-    if answered.error is not None and _is_filtered(answered.error):
+    if _is_filtered(error):
         draft.text = text_for("answer_filtered", language)
         recited_texts = []
     if recited_texts:
@@ -249,7 +249,7 @@ def _without_model(
     draft.is_system_text = True
     draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
     draft.is_apology = not recited_texts
-    draft.is_outside = answered.error is not None and answered.error.is_outside
+    draft.is_outside = error.is_outside
 
 
 def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Dependencies) -> None:
