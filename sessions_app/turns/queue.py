@@ -342,10 +342,7 @@ class Answerer:
 
     def _take(self, is_quick: bool) -> UUID | None:
         with self._lock:
-            self._later = {
-                chat: until for chat, until in self._later.items() if until > time.monotonic()
-            }
-            besides = {*self._taken, *self._later}
+            besides = self._left_alone()
             now = timezone.now()
             if is_quick:
                 chat_id = next_quick_chat(besides=besides, now=now)
@@ -409,9 +406,14 @@ class Answerer:
                 self._is_stopping.wait(LATER_SECONDS)
         connections.close_all()
 
+    def _left_alone(self) -> set[UUID]:
+        """Return the chats that are being answered, and those that are looked at again later."""
+        self._later = {key: at for key, at in self._later.items() if at > time.monotonic()}
+        return {*self._taken, *self._later}
+
     def _is_due(self) -> bool:
         with self._lock:
-            besides = {*self._taken, *self._later}
+            besides = self._left_alone()
         return turns_ready(timezone.now()).exclude(chat__in=besides).exists()
 
     def beat(self) -> None:

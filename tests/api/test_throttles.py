@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
 from typing import Any
@@ -23,16 +23,14 @@ from memoryproject.foundation.rest_kit.throttles import (
 )
 from memoryproject.programs import GUNICORN_CONF
 from sessions_app.models import Message
-from tests.api.calling import Api, error_of
+from tests.api.calling import Api, api_with, error_of
 from tests.threads import in_threads
 from tests.world import CLIENT
 
 pytestmark = pytest.mark.django_db
 
 
-def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(
-    api: Api, token: Callable[..., str], settings: Any
-) -> None:
+def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(api: Api, settings: Any) -> None:
     settings.API_RATE_READ = 3
     for _ in range(3):
         assert api.get("sessions/").status_code == 200
@@ -44,7 +42,7 @@ def test_too_many_calls_of_a_kind_are_429_with_the_time_to_wait(
     assert 1 <= int(refused["Retry-After"]) <= 60
     # Another kind, and another token, are counted by themselves.
     assert api.post("sessions/", {"whatsapp_chat": CLIENT}).status_code == 201
-    assert Api(token()).get("sessions/").status_code == 200
+    assert api_with().get("sessions/").status_code == 200
 
 
 def test_each_response_says_how_many_calls_are_left(api: Api, settings: Any) -> None:

@@ -12,6 +12,8 @@ from django.utils import timezone
 from sessions_app.models import Turn
 from sessions_app.turns.queue import QUICK_LOOK, QUICK_THREADS, Answerer, heartbeats
 from sessions_app.turns.turn_dependencies import Dependencies
+from tests.processes.waiting import wait_until
+from tests.threads import begin
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +87,26 @@ def test_a_chat_that_cannot_be_answered_holds_up_no_other(world: World) -> None:
     first.update(not_before=None)
     assert answerer.answer_next()
     assert sent(world) == ["answer to: two"], "the other is tried again after a moment"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_chat_is_looked_at_again_although_nothing_else_happens(world: World) -> None:
+    faults = [RuntimeError("at the first try")]
+
+    def dependencies() -> Dependencies:
+        if faults:
+            raise faults.pop()
+        return world.dependencies
+
+    world.receive(message_from(CLIENT, "one"))
+    answerer = answerer_of(world, dependencies=dependencies)
+    running = begin(answerer.run)
+    try:
+        wait_until(lambda: sent(world), "the answer", seconds=30.0)
+    finally:
+        answerer.stop()
+        running.result()
+    assert sent(world) == ["answer to: one"]
 
 
 def test_only_young_heartbeats_count(world: World) -> None:
