@@ -188,10 +188,10 @@ class Url(Setting):
 
 
 class Words(Setting):
-    """A list, separated by commas. ``pattern``: the form of each word, if they have one."""
+    """A list, separated by commas. ``matches`` checks the form of a word."""
 
     code = ""
-    pattern: ClassVar[re.Pattern[str] | None] = None
+    matches: ClassVar[Any] = str
 
     def parse(self, text: str) -> Any:
         words = [word.strip() for word in text.split(",") if word.strip()]
@@ -202,7 +202,7 @@ class Words(Setting):
         return found
 
     def is_valid(self, word: str) -> bool:
-        return self.pattern is None or self.pattern.fullmatch(word) is not None
+        return bool(self.matches(word))
 
     def collect(self, words: list[str]) -> Any:
         return words
@@ -212,12 +212,12 @@ class Hosts(Words):
     """Host names such as example.com and [::1]."""
 
     code = "setting_hosts"
-    pattern = HOST
+    matches = HOST.fullmatch
 
 
 class Emails(Words):
     code = "setting_emails"
-    pattern = EMAIL
+    matches = EMAIL.fullmatch
 
 
 class Networks(Words):
@@ -237,7 +237,7 @@ class WhatsAppIds(Words):
     """A set of ids such as 972501234567@c.us."""
 
     code = "setting_ids"
-    pattern = WHATSAPP_ID
+    matches = WHATSAPP_ID.fullmatch
 
     def collect(self, words: list[str]) -> frozenset[str]:
         return frozenset(words)
@@ -272,7 +272,7 @@ class Prices(Words):
     """Prices such as gpt-4o-mini=0.15/0.60: of a million input and output tokens, by model."""
 
     code = "setting_prices"
-    pattern = MODEL_PRICE
+    matches = MODEL_PRICE.fullmatch
 
     def collect(self, words: list[str]) -> dict[str, tuple[float, float]]:
         found = filter(None, map(MODEL_PRICE.fullmatch, words))

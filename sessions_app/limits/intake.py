@@ -171,8 +171,8 @@ def reached_mark(
     day, _made = UsageDay.objects.get_or_create(chat_id=chat_id, day=limits.day_of(now))
     this_day = UsageDay.objects.filter(pk=day.pk)
     # A limit of the day, which lasts longer, stays.
-    if this_day.exclude(reached__in=DAY_CODES).update(reached=code, reached_at=now):
-        logger.warning("Chat %s reached a limit: %s.", chat_id, code)
+    this_day.exclude(reached__in=DAY_CODES).update(reached=code, reached_at=now)
+    logger.warning("Chat %s reached a limit: %s.", chat_id, code)
     return this_day
 
 

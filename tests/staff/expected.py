@@ -232,6 +232,8 @@ PAGES: Mapping[str, Page] = {
     "operations_turns": Page(ADMINISTER),
     "operations_turn_take_up": Page(None, ADMINISTER, args=_TURN),
     "operations_provider": Page(ADMINISTER, ADMINISTER),
+    "operations_models": Page(ADMINISTER),
+    "operations_models_action": Page(None, ADMINISTER, args={"verb": "forget"}),
     # --- staff
     "auth_user_password_change": Page(ADMINISTER, ADMINISTER, args=_USER),
     "auth_user_reset_second_factor": Page(ADMINISTER, ADMINISTER, args=_USER),

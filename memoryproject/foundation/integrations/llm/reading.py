@@ -127,8 +127,8 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
 
 # How models write calls where their server doesn't read them: Qwen and Hermes, Mistral, Llama.
 _CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
-_CALL_MARK = re.compile(r"\[TOOL_CALLS\]\s*(\[.*\])\s*$", re.DOTALL)
-_CALL_ALONE = re.compile(r"\s*(?:```(?:json)?\s*)?([\[{].*[\]}])\s*(?:```)?\s*", re.DOTALL)
+_CALL_MARK = "[TOOL_CALLS]"
+_FENCE = "```"
 
 
 def with_calls_of_text(completion: Completion, names: Collection[str]) -> Completion:
@@ -139,13 +139,24 @@ def with_calls_of_text(completion: Completion, names: Collection[str]) -> Comple
     text = completion.text
     if completion.tool_calls or not any(name in text for name in names):
         return completion
-    alone = _CALL_ALONE.fullmatch(text)
-    written = _CALL_TAG.findall(text) or _CALL_MARK.findall(text) or (alone and [alone[1]]) or []
+    written, rest = _written(text.strip())
     calls = [call for each in written for call in _written_calls(each, names)]
     if not calls:
         return completion
-    rest = "" if alone else _CALL_MARK.sub("", _CALL_TAG.sub("", text)).strip()
-    return replace(completion, text=rest, tool_calls=tool_calls_of(calls))
+    return replace(completion, text=rest.strip(), tool_calls=tool_calls_of(calls))
+
+
+def _written(text: str) -> tuple[list[str], str]:
+    """Return what may be calls in a text, and the rest of it."""
+    if tagged := _CALL_TAG.findall(text):
+        return tagged, _CALL_TAG.sub("", text)
+    before, mark, after = text.partition(_CALL_MARK)
+    if mark:
+        return [after], before
+    if text.startswith(_FENCE) and text.endswith(_FENCE):
+        # Its first line names the language.
+        text = text.removesuffix(_FENCE).partition("\n")[2]
+    return [text], ""
 
 
 def _written_calls(written: str, names: Collection[str]) -> list[dict[str, Any]]:

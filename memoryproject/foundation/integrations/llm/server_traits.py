@@ -163,12 +163,12 @@ _NAMES_LENGTH = _words(
     r"|max(?:imum)?[ _](?:sequence|input)"
 )
 _LIMIT_IS_MISSING = _words(r"max_tokens\b.{0,30}(?:required|missing)|required.{0,30}\bmax_tokens\b")
-# Refusals that name nothing; those of _UNKNOWN_FIELD say at least that something isn't known.
-_SAYS_NOTHING = re.compile(
-    r"\W*(?:(?:error|http|400|422|:|-|\s)*)(?:bad|invalid|malformed|unprocessable|unsupported)?\s*"
-    r"(?:request|entity|content|value|input|body|parameters?|payload|validation error)?\W*",
-    re.IGNORECASE,
+# A refusal of these words alone names nothing.
+_GENERIC = frozenset(
+    {"error", "http", "bad", "invalid", "malformed", "unprocessable", "request", "entity"}
+    | {"content", "value", "input", "body", "parameter", "parameters", "payload", "validation"}
 )
+# One of this form says at least that something isn't known.
 _UNKNOWN_FIELD = _words(
     r"^\W*(?:unknown|unrecognized|unsupported|unexpected|extra|additional)\W+(?:request\W+)?"
     r"(?:fields?|parameters?|arguments?|inputs?|propert(?:y|ies)|keys?)\b[^'\"`:]{0,40}$"
@@ -183,7 +183,7 @@ def learned_from(words: str, sent: Sent, traits: Traits, tried: Sequence[Traits]
     that could be changed.
     """
     words = words[:MAX_WORDS]
-    if _SAYS_NOTHING.fullmatch(words):
+    if _says_nothing(words):
         steps = _plainer(sent, traits)
     elif _UNKNOWN_FIELD(words):
         steps = [
@@ -194,6 +194,11 @@ def learned_from(words: str, sent: Sent, traits: Traits, tried: Sequence[Traits]
     else:
         steps = _named(words, sent, traits)
     return next((each for each in steps if each != traits and each not in tried), None)
+
+
+def _says_nothing(words: str) -> bool:
+    plain = "".join(each if each.isalpha() else " " for each in words.lower())
+    return set(plain.split()) <= _GENERIC
 
 
 def _named(words: str, sent: Sent, traits: Traits) -> list[Traits]:
