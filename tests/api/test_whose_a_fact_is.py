@@ -186,7 +186,7 @@ def context_of(world: World, whatsapp_chat: str) -> Any:
 
 
 def memories_in(context: Any) -> list[str]:
-    return [entry["content"] for entry in context.memories if entry["source"] == "memory"]
+    return [entry["content"] for entry in context["memories"] if entry["source"] == "memory"]
 
 
 def test_a_removed_number_gets_no_owner_memory_in_its_context(world: World) -> None:
