@@ -172,7 +172,7 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
         "hooks_webhookdelivery": "event_type data state error"
     },
     "a model's name and host, and a status without the server's words": {
-        "outside_services_outsideservice": "name target state error"
+        "outside_services_outsideservice": "name target state error learned"
     },
     "hashes, pseudonyms and counts: the audit log holds no content": {
         "audit_auditevent": (

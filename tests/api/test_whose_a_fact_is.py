@@ -194,13 +194,13 @@ def test_a_removed_number_gets_no_owner_memory_in_its_context(world: World) -> N
     world.say(GODFATHER, "hello")
     before = context_of(world, GODFATHER)
     assert memories_in(before) == [SECRET]
-    assert "the owner of the business" in before.messages[0]["content"]
+    assert "the owner of the business" in before["messages"][0]["content"]
 
     now_client(world)
 
     after = context_of(world, GODFATHER)
     assert memories_in(after) == []
-    assert "a client of the business" in after.messages[0]["content"]
+    assert "a client of the business" in after["messages"][0]["content"]
 
 
 @pytest.mark.parametrize(
