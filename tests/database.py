@@ -118,11 +118,11 @@ def refuse_rows(table: str, *, code: str = "53100") -> None:
     """Let PostgreSQL refuse new rows, by default as on a full disk, until they are accepted."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+            "CREATE OR REPLACE FUNCTION refuse_rows() RETURNS trigger LANGUAGE plpgsql AS "
             f"$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{code}'; END $$"
         )
         cursor.execute(
-            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_rows()"
         )
 
 

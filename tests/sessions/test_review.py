@@ -186,8 +186,6 @@ def test_what_a_person_takes_back_is_cut_out_of_notes(world: World, dana: User) 
 
 
 def test_what_is_forgotten_or_deleted_leaves_the_list_right(world: World, dana: User) -> None:
-    # Only who reads messages sees the last one.
-    dana.is_superuser = True
     world.say(CLIENT, "one")
     world.say(OTHER_CLIENT, "two")
     world.receive(message_from(CLIENT, "three"))
