@@ -122,7 +122,8 @@ def refuse_rows(table: str, *, code: str = "53100") -> None:
             f"$$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '{code}'; END $$"
         )
         cursor.execute(
-            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse_rows()"
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} "
+            "FOR EACH ROW EXECUTE FUNCTION refuse_rows()"
         )
 
 
