@@ -197,6 +197,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "operations_job": ("operations_queue", ""),
     "operations_schedule_run": ("operations_schedules", ""),
     "operations_turn_take_up": ("operations_turns", ""),
+    "operations_models_action": ("operations_models", ""),
 }
 
 
