@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cards_app.rules.numbers import holds_card_number
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
@@ -159,6 +160,8 @@ class ToolCalls:
         A text that was recalled may tell the model to store something.
         """
         fact = " ".join(fact.split())[:MAX_CONTENT]
+        if holds_card_number(fact):
+            return "It is not stored: it holds the number of a payment card."
         is_stated = is_stated_in(fact, self.text)
         draft = remember_reply(
             turn=self.turn,

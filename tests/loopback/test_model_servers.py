@@ -110,6 +110,18 @@ def test_headers_and_further_parameters_of_the_settings(serve: Serve, settings: 
     assert server.bodies[0]["temperature"] == 0.3
 
 
+def test_keys_are_hidden_in_errors_and_nothing_is_in_answers(serve: Serve) -> None:
+    headers = [("X-Title", "Our shop"), ("X-Auth", "a-long-secret-of-ours")]
+    words = "ollama and Our shop: a-long-secret-of-ours"
+    model = OpenAIChatModel("ollama", serve(answers(words)).url, "m", headers=headers)
+    assert model.complete(HELLO).text == words
+    failing = serve(sends({"error": {"message": words, "code": 404}}))
+    model = OpenAIChatModel("ollama", failing.url, "m", headers=headers)
+    with pytest.raises(ChatModelError) as caught:
+        model.complete(HELLO)
+    assert "[key] and Our shop: [key]" in str(caught.value)
+
+
 def test_each_kind_of_model_has_its_own_server(serve: Serve, settings: Any) -> None:
     chat, vectors = serve(answers()), serve(embeds())
     speech = serve(sends({"text": "hello"}))

@@ -107,6 +107,13 @@ ROWS = {
         refuses(lambda body: "max_completion_tokens" in body, PYDANTIC, 422),
         reply_limit="max_tokens",
     ),
+    "a status in the words": refused(
+        refuses(
+            lambda body: "max_completion_tokens" in body,
+            "Error code: 400 - max_completion_tokens is not supported by this model",
+        ),
+        reply_limit="max_tokens",
+    ),
     "Anthropic: max_tokens is required": refused(
         refuses(lambda body: "max_tokens" not in body, "max_tokens: Field required"),
         reply_limit="max_tokens",

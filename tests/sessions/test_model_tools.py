@@ -132,7 +132,7 @@ def test_no_answer_calls_without_end(world: World) -> None:
         (ToolCall("c", "search_memory", "not JSON"), "argument query is missing"),
         (ToolCall("c", "search_memory", '{"query": 7}'), "argument query is missing"),
         (ToolCall("c", "remember", '{"fact": ""}'), "argument fact is missing"),
-        (ToolCall("c", "remember", '{"fact": "Card 4111 1111 1111 1111"}'), "will decide"),
+        (ToolCall("c", "remember", '{"fact": "Card 4111 1111 1111 1111"}'), "payment card"),
     ],
 )
 def test_a_wrong_call_is_answered(world: World, wrong: ToolCall, words: str) -> None:

@@ -34,6 +34,7 @@ CONNECT_TIMEOUT = 5.0
 # An attempt with less time is not begun.
 MIN_ATTEMPT_SECONDS = 0.1
 MAX_SERVER_TEXT_LENGTH = 300
+MIN_SECRET_LENGTH = 16
 
 # The SDK refuses to start without a key. Servers that need none ignore it.
 NO_KEY = "no-key"
@@ -81,7 +82,9 @@ class OpenAIConnection:
         self._guard = guard or Unguarded()
         self._key = (api_key or "").strip()
         self._timeout = timeout
-        self._secrets = [value for value in (self._key, *(value for _, value in headers)) if value]
+        # A shorter header is no secret, but may be a name of the business.
+        hidden = [value for _, value in headers if len(value) >= MIN_SECRET_LENGTH]
+        self._secrets = [value for value in (self._key, *hidden) if value]
         url, version = _address((base_url or "").strip() or DEFAULT_BASE_URL)
         self._url = url
         self._client = _client(url, api_version or version, self._key, timeout, dict(headers))
@@ -114,11 +117,14 @@ class OpenAIConnection:
         # The package's own functions compare each message with the types of all that a request may
         # hold, which takes longer than to build an answer's prompt.
         def request(client: openai.OpenAI) -> T:
-            response = client.post(path, body=body, cast_to=httpx2.Response)
-            content = response.content
-            for secret in self._secrets:
-                content = content.replace(secret.encode(), b"[key]")
-            return read(content)
+            content = client.post(path, body=body, cast_to=httpx2.Response).content
+            try:
+                return read(content)
+            except AttemptFailed:
+                # Its words may repeat a secret. An answer is never changed.
+                for secret in self._secrets:
+                    content = content.replace(secret.encode(), b"[key]")
+                return read(content)
 
         return self.call(request)
 

@@ -152,6 +152,9 @@ _NAMES_LIMIT = _words(
     r"max_?(?:completion_?|output_?|new_?)?tokens|(?:completion|output) tokens"
     r"|max(?:imum)? tokens"
 )
+_NAMES_A_MOST = _words(
+    r"too (?:large|big|high|long)|at most|maximum|exceed|range|less than|larger|greater|[<>≤≥]"
+)
 _NAMES_BASE64 = _words(r"encoding_?format|base64")
 _NAMES_DIMENSIONS = _words(r"\bdimensions?\b|matryoshka")
 _NAMES_BATCH = _words(
@@ -215,10 +218,10 @@ def _named(words: str, sent: Sent, traits: Traits) -> list[Traits]:
         steps.append(replace(traits, no_pictures=True))
     if _NAMES_TURNS(words):
         steps.append(replace(traits, joins_turns=True))
-    if sent.offers_tools and _NAMES_TOOLS(words):
-        steps.append(replace(traits, no_tools=True))
     if sent.has_tool_messages and _NAMES_TOOLS(words):
         steps.append(replace(traits, tools_as_text=True))
+    if sent.offers_tools and _NAMES_TOOLS(words):
+        steps.append(replace(traits, no_tools=True))
     if sent.has_names and _NAMES_NAME(words):
         steps.append(replace(traits, no_names=True))
     if sent.has_system and _NAMES_SYSTEM(words):
@@ -230,7 +233,8 @@ def _limit_steps(words: str, sent: int, traits: Traits) -> list[Traits]:
     """Return the changes of the limit of an answer's length."""
     numbers = [int(each.replace(",", "")) for each in _NUMBER.findall(words)]
     fitting = [each for each in numbers if LEAST_REPLY_TOKENS <= each < sent]
-    if fitting:
+    # Else a number may be a status or a part of a name.
+    if fitting and _NAMES_A_MOST(words):
         return [replace(traits, most_reply_tokens=max(fitting))]
     if traits.reply_limit == MAX_TOKENS and not _LIMIT_IS_MISSING(words):
         order = [MAX_COMPLETION_TOKENS, ""]
@@ -244,7 +248,9 @@ def _plainer(sent: Sent, traits: Traits) -> list[Traits]:
     limited = replace(traits, reply_limit=MAX_TOKENS) if sent.reply_tokens is not None else traits
     plain = replace(limited, answer_form=PROMPT) if sent.has_schema else limited
     bare = replace(plain, joins_turns=True, no_names=True)
-    return [plain, replace(bare, no_pictures=sent.has_pictures, no_tools=sent.offers_tools)]
+    no_pictures = traits.no_pictures or sent.has_pictures
+    no_tools = traits.no_tools or sent.offers_tools
+    return [plain, replace(bare, no_pictures=no_pictures, no_tools=no_tools)]
 
 
 def embedding_learned_from(
