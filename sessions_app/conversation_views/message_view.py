@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -12,7 +12,7 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.timezone import localdate
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.media.presentation import ShownMedia, shown_media_of
@@ -62,6 +62,16 @@ def _trouble(turn: Turn) -> Any:
 
 
 @dataclass(frozen=True)
+class Card:
+    """What stands beside a message's text: an icon's name, a title, lines, and an address."""
+
+    icon: str
+    title: str
+    lines: Sequence[str] = ()
+    link: str = ""
+
+
+@dataclass(frozen=True)
 class Bubble:
     """One message of the page.
 
@@ -69,7 +79,7 @@ class Bubble:
     the first message of a day and of a session. ``why``: the address of the replay of the answer.
     ``trouble``: the problem of the message's turn. ``is_news``: the first message that the user
     hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
-    ``media``: its file.
+    ``media``: its file. ``cards``: what the person saw beside the text.
     """
 
     message: Message
@@ -87,10 +97,16 @@ class Bubble:
     bookmarked: bool
     notes: int
     media: ShownMedia | None
+    cards: Sequence[Card]
 
     @property
     def kind(self) -> Kind | None:
         return kind_of(self.message.kind)
+
+    @property
+    def is_card(self) -> bool:
+        """Return whether the cards show all that the text says."""
+        return self.message.kind in ("contacts", "order") and bool(self.cards)
 
     @property
     def is_long(self) -> bool:
@@ -161,7 +177,44 @@ def _bubble(
         bookmarked=message.pk in around.bookmarked,
         notes=around.notes[message.pk],
         media=around.media.get(message.pk),
+        cards=[] if message.revoked_at else list(_cards(message)),
     )
+
+
+def _cards(message: Message) -> Iterator[Card]:
+    """Yield what the person saw beside the text: an ad, a product, contacts, an order's lines."""
+    metadata = message.metadata
+    if ad := _mapping(metadata.get("referral")):
+        lines = [str(ad[key]) for key in ("headline", "body") if ad.get(key)]
+        yield Card("campaign", gettext("Came from an ad"), lines, _web_address(ad))
+    if product := _mapping(metadata.get("referred_product")):
+        name = str(product.get("product_retailer_id", ""))
+        yield Card("shopping_bag", gettext("About a product"), [name] if name else [])
+    if metadata.get("frequently_forwarded"):
+        yield Card("forward", gettext("Forwarded many times"))
+    elif metadata.get("forwarded"):
+        yield Card("forward", gettext("Forwarded"))
+    for contact in map(_mapping, _listed(metadata.get("contacts"))):
+        work = " · ".join(str(contact[key]) for key in ("role", "company") if contact.get(key))
+        ways = [str(way) for key in ("phones", "emails") for way in _listed(contact.get(key))]
+        name = str(contact.get("name") or work)
+        yield Card("person", name, [work, *ways] if work and work != name else ways)
+    if message.kind == "order":
+        lines = [line for text in message.content.split("\n") for line in text.split("; ")]
+        yield Card("receipt_long", gettext("Ordered"), lines)
+
+
+def _web_address(ad: Mapping[str, Any]) -> str:
+    address = str(ad.get("source_url") or "")
+    return address if address.startswith(("https://", "http://")) else ""
+
+
+def _mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _listed(found: Any) -> Sequence[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:

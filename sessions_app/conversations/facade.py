@@ -55,6 +55,7 @@ from sessions_app.conversations.history_queries import (
     messages_left_out,
     profile_current,
 )
+from sessions_app.conversations.message_context import QUOTED, quote_of
 from sessions_app.conversations.message_store import (
     FORM,
     MAX_MESSAGES,
@@ -80,7 +81,7 @@ from sessions_app.conversations.message_text import (
     Command,
     HistoryMessage,
     StoredText,
-    as_chat_line,
+    as_chat_lines,
     asks_in_words,
     indexed_of,
     is_knowledge,
@@ -90,6 +91,7 @@ from sessions_app.conversations.message_text import (
     small_talk,
     speaker_of,
     text_of,
+    text_with_reactions,
     without_mention,
     without_notice,
 )

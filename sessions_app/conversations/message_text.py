@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
@@ -17,6 +18,7 @@ from django.db.models import Model, QuerySet
 
 from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
 from memoryproject.foundation.text.terms import IndexedText, index_text
+from sessions_app.conversations.message_context import context_lines, reaction_line
 from sessions_app.conversations.phrases import (
     COMMANDS,
     FORGET_OWN,
@@ -52,6 +54,7 @@ class HistoryMessage(NamedTuple):
     tokens: int
     answers_id: UUID | None
     metadata: Mapping[str, Any]
+    edited_at: datetime | None
     place: int
 
     @classmethod
@@ -69,6 +72,7 @@ class HistoryMessage(NamedTuple):
             message.tokens,
             message.answers_id,
             message.metadata,
+            message.edited_at,
             message.order_num,
         )
 
@@ -139,26 +143,58 @@ def without_notice(text: str) -> str:
     return answer if is_notice else text
 
 
-def text_of(message: StoredText) -> str:
-    """Return the message's content; a label if it isn't text.
+def text_of(message: StoredText, *, is_last: bool = False) -> str:
+    """Return the message's content with what stands around it; a label if it isn't text.
 
-    The notice below an answer isn't part of it.
+    The notice below an answer isn't part of it. ``is_last``: it is answered now, as it is.
     """
-    if message.kind in WITH_TEXT_ALONE:
-        return without_notice(message.content) if message.role != Role.USER else message.content
-    return f"[{message.kind}] {message.content}".strip()
+    content = message.content
+    if message.kind not in WITH_TEXT_ALONE:
+        content = f"[{message.kind}] {content}".strip()
+    if message.role != Role.USER:
+        return without_notice(content) if message.kind in WITH_TEXT_ALONE else content
+    around = context_lines(message.metadata, None if is_last else message.edited_at)
+    return "\n".join([*around, content])
 
 
-def as_chat_line(message: StoredText, *, is_group: bool) -> tuple[str, str]:
-    """Return a stored message as a chat model takes it: its role and its text.
+def text_with_reactions(message: StoredText) -> str:
+    """Return the text and the reactions to it, for summaries."""
+    return "\n".join(filter(None, (text_of(message), _reactions(message))))
 
-    Content that isn't text is named as such, and in a group each message names its author.
+
+def _reactions(message: StoredText) -> str:
+    return reaction_line(
+        role=message.role,
+        kind=message.kind,
+        content=without_notice(message.content),
+        metadata=message.metadata,
+    )
+
+
+def as_chat_lines(
+    messages: Sequence[StoredText], *, is_group: bool
+) -> list[tuple[StoredText | None, str, str]]:
+    """Return stored messages as a chat model takes them: each with its role and its text.
+
+    Content that isn't text is named as such, and in a group each message names its author. A
+    reaction stands before the person's next message, or at the end in a line of its own, without a
+    message: the assistant never wrote it.
     """
-    content = text_of(message)
-    name = message.metadata.get("sender_name", "")
-    if is_group and name and message.role == Role.USER:
-        content = f"{name}: {content}"
-    return str(message.role), content
+    lines: list[tuple[StoredText | None, str, str]] = []
+    reactions: list[str] = []
+    for message in messages:
+        content = text_of(message, is_last=message is messages[-1])
+        name = message.metadata.get("sender_name", "")
+        if is_group and name and message.role == Role.USER:
+            content = f"{name}: {content}"
+        if message.role == Role.USER:
+            content = "\n".join([*reactions, content])
+            reactions = []
+        lines.append((message, str(message.role), content))
+        reactions += filter(None, [_reactions(message)])
+    if reactions:
+        lines.append((None, str(Role.USER), "\n".join(reactions)))
+    return lines
 
 
 def speaker_of(message: StoredText, *, user_role: str = CLIENT) -> str:

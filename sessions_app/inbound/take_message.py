@@ -32,7 +32,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.message_changes import (
     early_changes_apply,
-    quoted_id,
+    quote_metadata,
     quotes_our_message,
     twin_of,
 )
@@ -313,9 +313,7 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
     addresses = event.party.addresses()
     person = addresses[0] if addresses else chat.whatsapp_chat
     ours = event.business_address or event.number_id
-    metadata = dict(event.metadata)
-    if event.reply_to_id:
-        metadata["reply_to_id"] = quoted_id(event, chat)
+    metadata = {**event.metadata, **quote_metadata(event, chat)}
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
     if incoming.command is not None:

@@ -71,7 +71,7 @@ def test_an_edit_keeps_the_old_text(world: World, message: InboundMessage) -> No
     assert len(world.provider.sent) == 1
     world.say(CLIENT, "Which colour?")
     said = [line.content for line in world.prompt()[1:]]
-    assert said[0] == "wrap it in red paper"
+    assert said[0] == "[edited since]\nwrap it in red paper"
 
 
 def test_an_edit_before_the_answer_is_answered(world: World, message: InboundMessage) -> None:
