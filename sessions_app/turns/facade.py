@@ -1,6 +1,7 @@
 """Public face of answering: what other packages may use."""
 
 from sessions_app.turns.answer_review import to_review_ids, turn_audit
+from sessions_app.turns.bursts import QUICK
 from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
 from sessions_app.turns.message_files import (
     pictures_gone,
@@ -20,7 +21,6 @@ from sessions_app.turns.prompt import (
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.queue import (
-    QUICK,
     Heartbeat,
     answer_soon,
     chat_answer,
