@@ -28,6 +28,7 @@ def build_intake_rules() -> IntakeRules:
         limits=build_usage_limits(),
         fetch_media=media_request,
         redact=enqueue_redaction,
+        pause_after_reply=timedelta(minutes=settings.OWNER_PAUSE_MINUTES),
     )
 
 

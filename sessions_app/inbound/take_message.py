@@ -48,10 +48,11 @@ from sessions_app.limits.facade import (
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatSession, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.facade import QUICK
+from sessions_app.turns.facade import QUICK, is_own_echo, step_in
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -64,6 +65,7 @@ class IntakeRules:
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
+    ``pause_after_reply``: see ``owner_pause``.
     """
 
     memory_enabled: bool = False
@@ -75,6 +77,12 @@ class IntakeRules:
     speaker: Speaker | None = None
     fetch_media: Callable[[Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
+    pause_after_reply: timedelta = timedelta(hours=1)
+
+    def owner_pause(self, chat: Chat) -> timedelta:
+        """Return how long the assistant is paused in this chat after a reply by the business."""
+        own = chat.owner_pause_minutes
+        return self.pause_after_reply if own is None else timedelta(minutes=own)
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -122,11 +130,22 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
     if twin:
         return EventResult("stored before, under another id", chat, subject_id=twin)
+    if event.from_business and is_own_echo(event, chat):
+        return EventResult("our own message: ignored", chat, is_kept=False)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and _is_for_us(event, chat, rules)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _learn_language(incoming)
+    if event.from_business and not chat.is_group:
+        # In a group people talk among themselves: the assistant answers who addresses it.
+        step_in(
+            chat=chat,
+            cause=PauseCause.OWNER,
+            lasts=rules.owner_pause(chat),
+            at=min(event.timestamp, now),
+            actor=SYSTEM,
+        )
     entry = _decide(incoming)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
@@ -314,6 +333,8 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
     person = addresses[0] if addresses else chat.whatsapp_chat
     ours = event.business_address or event.number_id
     metadata = {**event.metadata, **quote_metadata(event, chat)}
+    if event.from_business:
+        metadata[BY_PHONE] = True
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
     if incoming.command is not None:

@@ -34,6 +34,7 @@ from sessions_app.turns.statuses import (
     sends_resume,
     status_apply,
 )
+from sessions_app.turns.stepping_in import is_own_echo, step_in
 from sessions_app.turns.turn_claims import (
     chat_locked,
     chat_pause,
