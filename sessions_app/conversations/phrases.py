@@ -203,7 +203,7 @@ def patterns() -> dict[str, list[Pattern]]:
 def phrases_at(words: Sequence[str], kinds: Collection[str]) -> list[Phrase]:
     """Return the phrases of these kinds with which the words begin, the longest ones first."""
     found: dict[Phrase, int] = {}
-    for pattern in patterns().get(words[0], ()):
+    for pattern in patterns().get(words[0], ()) if words else ():
         if pattern.kind in kinds:
             for matched, size in pattern.sizes(words):
                 phrase = Phrase(pattern.language, pattern.kind, size, pattern.prefix)

@@ -185,6 +185,10 @@ def test_small_talk(text: str, kind: str, language: str) -> None:
     assert small_talk(text, name="Robin") == (kind, language)
 
 
+def test_signs_alone_ask_nothing() -> None:
+    assert not any(map(asks_in_words, ("", "👍", "...")))
+
+
 @pytest.mark.parametrize(
     "text", ["hi, where is my order?", "help me find my locker", "17", "😂", "ok 17", "?", "Robin"]
 )
