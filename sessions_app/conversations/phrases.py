@@ -236,7 +236,7 @@ def _pattern(language: str, kind: str, phrase: str) -> Pattern:
 
 def _first_words(pattern: Pattern) -> set[str]:
     words = set[str]()
-    for piece in pattern.pieces:
+    for piece in (*pattern.pieces, *([pattern.ahead] if pattern.ahead else [])):
         words |= {choice[0] for choice in piece.choices}
         if not piece.is_optional:
             break

@@ -328,7 +328,8 @@ def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) 
         message = message._replace(end=message.broken_at(first, ".!;:,،"))
     rest = [word.text for word in message.words[first : message.end]]
     start = message.words[first].start
-    gap = message.text[message.words[first - 1].end : start]
+    # Where the verb comes last, a phrase may have no words before the argument.
+    gap = message.text[message.words[first - 1].end : start] if first else ""
     if phrase.prefix:
         is_attached = rest[0].startswith(phrase.prefix) and phrase.prefix in message.text[start:]
         if not is_attached or rest[0] in language["attached_not"]:
