@@ -78,21 +78,16 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.conversations.message_text import (
     NOTICE,
-    Command,
     HistoryMessage,
     StoredText,
     as_chat_lines,
-    asks_in_words,
     indexed_of,
     is_knowledge,
-    parse_command,
     row_by_token,
     row_of,
-    small_talk,
     speaker_of,
     text_of,
     text_with_reactions,
-    without_mention,
     without_notice,
 )
 from sessions_app.conversations.phrases import (
@@ -102,6 +97,15 @@ from sessions_app.conversations.phrases import (
     language_of,
     received_text,
     text_for,
+)
+from sessions_app.conversations.plain_words import (
+    Command,
+    asks_in_words,
+    denies,
+    parse_command,
+    small_talk,
+    wants_person,
+    without_mention,
 )
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,
