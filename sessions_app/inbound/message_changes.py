@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Party,
     Reaction,
 )
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     REDACT,
@@ -244,7 +245,7 @@ def _is_of(
     if delivery.chat and delivery.chat.pk == message.chat_id:
         return True
     one_to_one = not ((delivery.chat and delivery.chat.is_group) or message.chat.is_group)
-    return one_to_one and not set(change.get("by", [])).isdisjoint(party.addresses())
+    return one_to_one and not all_forms(change.get("by", [])).isdisjoint(party.addresses())
 
 
 def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
@@ -258,7 +259,7 @@ def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> boo
     """
     if message.chat.is_group or (chat and chat.is_group):
         return False
-    return not {message.sender, message.recipient}.isdisjoint(event.party.addresses())
+    return not {message.sender, message.recipient}.isdisjoint(all_forms(event.party.addresses()))
 
 
 def _change_unstored(

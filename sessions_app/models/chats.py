@@ -15,6 +15,7 @@ from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.phone_numbers import number_shown
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -202,12 +203,13 @@ class Limits:
 def user_role(*, addresses: Collection[str], is_group: bool, godfather: Collection[str]) -> str:
     """Return the role in a chat.
 
-    It is godfather only if one of the chat's addresses is exactly one of the configured ids. In
-    a group it is always client, for every sender.
+    It is godfather only if one of the chat's addresses is one of the configured ids, in any form of
+    its number. In a group it is always client, for every sender.
     """
     if is_group:
         return CLIENT
-    return GODFATHER if any(address in godfather for address in addresses) else CLIENT
+    forms = (form for address in addresses for form in address_forms(address))
+    return GODFATHER if any(form in godfather for form in forms) else CLIENT
 
 
 def chat_role(

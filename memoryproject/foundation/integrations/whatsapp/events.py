@@ -16,17 +16,19 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     text_of,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
+from memoryproject.foundation.text.phone_numbers import phone_forms
 
 
 def names_number(text: str, number: str) -> bool:
     """Return whether the text mentions the number as WhatsApp writes it: @ and all its digits."""
-    return bool(number) and re.search(rf"@\+?{re.escape(number)}(?![0-9])", text) is not None
+    forms = "|".join(map(re.escape, phone_forms(number)))
+    return bool(number) and re.search(rf"@\+?(?:{forms})(?![0-9])", text) is not None
 
 
 def same_number(one: str, other: str) -> bool:
     """Return whether both are the same phone number, possibly in the form ``…@c.us``."""
     digits = phone_digits(one.partition("@")[0])
-    return bool(digits) and digits == phone_digits(other.partition("@")[0])
+    return bool(digits) and digits in phone_forms(phone_digits(other.partition("@")[0]))
 
 
 @dataclass(frozen=True)
