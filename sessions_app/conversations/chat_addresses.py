@@ -142,8 +142,10 @@ def chat_for_party(
         there = link and (link.address, link.chat_id, link.provider)
         if there != (address, chat.pk, provider):
             _link(chat, provider=provider, address=address, origin=origin)
-        if address == f"{party.phone}@c.us":
-            _take_phone(chat, address, at, origin, by_api=provider == Provider.CONSOLE)
+        # Programs may write another form than WhatsApp.
+        by_api = provider == Provider.CONSOLE and chat.whatsapp_chat in address_forms(address)
+        if address == f"{party.phone}@c.us" and not by_api:
+            _take_phone(chat, address, at, origin, is_written=create)
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)
 
 
@@ -304,19 +306,21 @@ def _link(chat: Chat, *, provider: str, address: str, origin: UUID | None = None
 
 
 def _take_phone(
-    chat: Chat, address: str, at: datetime, origin: UUID | None, *, by_api: bool = False
+    chat: Chat, address: str, at: datetime, origin: UUID | None, *, is_written: bool = True
 ) -> None:
     """Make the phone the chat's main address; the person left the other phones of its origin.
 
-    Of several forms of a number it is the one that WhatsApp used last. ``by_api``: a program or a
-    terminal wrote this form.
+    Of several forms of a number it is the one from which WhatsApp brought the newest message.
+    ``is_written``: this form came with a message, not with a status.
     """
     forms = address_forms(address)
     if chat.whatsapp_chat == address:
         return
     if chat.whatsapp_chat in forms:
-        later = chat.messages.filter(sender=chat.whatsapp_chat, timestamp__gt=at)
-        if by_api or later.filter(received_at__gt=at).exists():
+        wrote = chat.messages.filter(sender=chat.whatsapp_chat).exclude(provider=Provider.CONSOLE)
+        if is_written:
+            wrote = wrote.filter(timestamp__gt=at, received_at__gt=at)
+        if wrote.exists():
             return
     current = chat.addresses.filter(left_at__isnull=True, origin=origin)
     phones = current.filter(address__endswith="@c.us")

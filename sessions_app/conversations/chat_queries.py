@@ -22,7 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_find
+from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import Role
 
@@ -219,7 +219,8 @@ def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
     """
     names = check_chats(whatsapp_chats)
     with transaction.atomic():
-        return [chat_at_or_new(name).pk for name in names]
+        addresses_lock(names)
+        return list(dict.fromkeys(chat_at_or_new(name).pk for name in names))
 
 
 def check_chats(names: Iterable[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,8 +14,12 @@ from django.db.models import OuterRef
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, OwnSend
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    BSUID_DOMAIN,
+    LID_DOMAIN,
+    whatsapp_chat_of_provider,
+)
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app.conversations.facade import (
     Command,
@@ -45,7 +50,15 @@ from sessions_app.limits.facade import (
     entry_decide,
     model_refusal,
 )
-from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatSession, Message, Turn
+from sessions_app.models import (
+    Chat,
+    ChatAccess,
+    ChatAddress,
+    ChatSession,
+    Message,
+    OwnAddress,
+    Turn,
+)
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import Role
@@ -289,7 +302,33 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
         return False
     name = profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
-    return event.mentions_us or event.replies_to_us or named or quotes_our_message(event, chat)
+    return (
+        event.mentions_us
+        or event.replies_to_us
+        or named
+        or quotes_our_message(event, chat)
+        or _names_our_lid(event)
+    )
+
+
+# A mention of somebody by their hidden id.
+_MENTION = re.compile(r"@([0-9]{6,20})(?![0-9])")
+
+
+def own_address_learn(event: InboundMessage | OwnSend) -> None:
+    """Store our own hidden id, which a message of ours has shown."""
+    OwnAddress.objects.get_or_create(
+        provider=event.provider, number_id=event.number_id, address=event.business_lid
+    )
+
+
+def _names_our_lid(event: InboundMessage) -> bool:
+    """Return whether the message mentions or quotes us by our hidden id."""
+    named = {f"{digits}@{LID_DOMAIN}" for digits in _MENTION.findall(event.text)}
+    named.add(whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", "")))
+    return OwnAddress.objects.filter(
+        provider=event.provider, number_id=event.number_id, address__in=named - {""}
+    ).exists()
 
 
 def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:

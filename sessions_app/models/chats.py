@@ -159,6 +159,27 @@ class ChatAddress(models.Model):
         return number_shown(self.address)
 
 
+class OwnAddress(models.Model):
+    """A hidden id (…@lid) of our own account, by which people mention it in groups."""
+
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    number_id = models.CharField(_("our number"), max_length=64)
+    address = models.CharField(_("address"), max_length=255)
+
+    class Meta:
+        verbose_name = _("address of our own")
+        verbose_name_plural = _("addresses of our own")
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["provider", "number_id", "address"], name="own_address_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.address
+
+
 # The time of the last message of a chat.
 
 

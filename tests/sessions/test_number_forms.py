@@ -105,15 +105,24 @@ def test_programs_and_late_messages_do_not_change_where_answers_go(world: World)
 def test_each_provider_gets_its_own_form(world: World) -> None:
     say(world, LONG, "by the Cloud API")
     say(world, SHORT, "by Green API", provider="green", number_id="1101000001")
+    # Both write again before the answers.
+    green = {"provider": "green", "number_id": "1101000001"}
     world.receive(message_from(f"{LONG}@c.us", "again"))
-    # Before the answer, the other provider shows its form.
-    green = world.dependencies.providers["green"]
-    assert isinstance(green, RecordingProvider)
-    shown = status(green.sent[0].provider_message_id, "read", party=Party(phone=SHORT))
-    world.receive(replace(shown, provider="green", number_id="1101000001"))
+    world.receive(message_from(f"{SHORT}@c.us", "again", **green))
     world.work()
-    assert [part.to.phone for part in world.provider.sent] == [LONG, LONG]
-    assert green.sent[0].to.phone == SHORT
+    for name, form in (("cloud", LONG), ("green", SHORT)):
+        provider = world.dependencies.providers[name]
+        assert isinstance(provider, RecordingProvider)
+        assert [part.to.phone for part in provider.sent] == [form, form]
+
+
+def test_a_status_shows_the_form_of_who_has_not_written(world: World) -> None:
+    chat_at_or_new(LONG)
+    world.receive(status("wamid.1", "read", party=Party(phone=SHORT)))
+    assert Chat.objects.get().whatsapp_chat == f"{SHORT}@c.us"
+    say(world, LONG, "hello")
+    world.receive(status("wamid.1", "played", party=Party(phone=SHORT)))
+    assert Chat.objects.get().whatsapp_chat == f"{LONG}@c.us"
 
 
 def test_a_chat_without_messages_joins_the_other(world: World) -> None:

@@ -106,7 +106,8 @@ class InboundMessage(ChatEvent):
     ``replies_to_us`` when it quotes one of our messages.
 
     ``party`` is the author; with ``from_business`` it is the client that the owner wrote to (in a
-    group: our own number). ``business_address`` is our own number in digits.
+    group: our own number). ``business_address`` is our own number in digits, ``business_lid`` our
+    hidden id (…@lid), where the provider shows it.
 
     ``metadata`` may hold: ``provider_type`` (the provider's name of a type that we show as another
     kind), ``errors`` (a list of code, title, details), ``forwarded``, ``frequently_forwarded``,
@@ -126,6 +127,7 @@ class InboundMessage(ChatEvent):
     replies_to_us: bool = False
     from_business: bool = False
     business_address: str = ""
+    business_lid: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -199,12 +201,14 @@ class OwnSend(Event):
     """The provider's echo of a message that our API call sent (Green API).
 
     It is never answered, but it proves that a message was sent although the response was lost.
+    ``business_lid``: as in InboundMessage.
     """
 
     provider_message_id: str
     whatsapp_chat: str
     text: str
     timestamp: datetime
+    business_lid: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,6 +249,7 @@ _IDS = (
     "group_id",
     "callback_id",
     "whatsapp_chat",
+    "business_lid",
 )
 
 
