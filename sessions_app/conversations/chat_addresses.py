@@ -143,7 +143,7 @@ def chat_for_party(
         if there != (address, chat.pk, provider):
             _link(chat, provider=provider, address=address, origin=origin)
         # Programs may write another form than WhatsApp.
-        by_api = provider == Provider.CONSOLE and chat.whatsapp_chat in address_forms(address)
+        by_api = provider == str(Provider.CONSOLE) and chat.whatsapp_chat in address_forms(address)
         if address == f"{party.phone}@c.us" and not by_api:
             _take_phone(chat, address, at, origin, is_written=create)
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)

@@ -18,6 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     LID_DOMAIN,
+    address_forms,
     whatsapp_chat_of_provider,
 )
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
@@ -130,9 +131,12 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
     shown = [*addresses, *event.party.addresses()]
-    # A person without a BSUID has one id. Of a group's members not all addresses are known.
-    has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in shown)
-    twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
+    # A person without a BSUID, whose number has one form, has one id. Of a group's members not all
+    # addresses are known.
+    has_ids = any(
+        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
+    )
+    twin = twin_of(event, chat) if has_ids or chat.is_group else ""
     if twin:
         return EventResult("stored before, under another id", chat, subject_id=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)

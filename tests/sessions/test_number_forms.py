@@ -18,6 +18,7 @@ from sessions_app.models.chats import GODFATHER
 from sessions_app.models.limits import Standing
 from tests.events import moved, revocation, status
 from tests.threads import at_once
+from tests.webhooks.test_message_ids import wamid
 from tests.world import World, message_from
 
 LONG, SHORT = "5511987654321", "551187654321"
@@ -193,6 +194,12 @@ def test_a_change_by_the_other_form_meets_its_message(world: World) -> None:
     say(world, LONG, "secret", provider_message_id="wamid.1")
     world.receive(revocation("wamid.1", party=Party(phone=SHORT)))
     assert Chat.objects.get().messages.get(role="user").content == ""
+
+
+def test_a_message_that_comes_under_the_id_of_each_form_is_one(world: World) -> None:
+    for phone in (LONG, SHORT):
+        say(world, phone, "once", provider_message_id=wamid(phone, "AC0F09C0F8BF5E7A4B06"))
+    assert Chat.objects.get().messages.filter(role="user").count() == 1
 
 
 @pytest.mark.parametrize(
