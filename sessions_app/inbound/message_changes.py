@@ -23,7 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Party,
     Reaction,
 )
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     REDACT,
@@ -312,8 +312,9 @@ def _change_turn(event: Change, turn: Turn) -> None:
 
 
 def _react(message: Message, who: str, emoji: str) -> None:
-    reactions = {**message.metadata.get("reactions", {}), who: emoji}
-    message.metadata["reactions"] = {key: value for key, value in reactions.items() if value}
+    reactions = message.metadata.get("reactions", {})
+    others = {key: value for key, value in reactions.items() if key not in address_forms(who)}
+    message.metadata["reactions"] = {**others, who: emoji} if emoji else others
     message.save(update_fields=["metadata"])
 
 

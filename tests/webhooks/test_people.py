@@ -64,7 +64,11 @@ def test_our_hidden_id_is_learned_from_what_we_send(
     post_green(client, green(green_text, "ours", sent, typeWebhook=ours["typeWebhook"]))
     for number, text in ((2, other), (3, mention)):
         post_green(client, green(green_text, f"{number} {text}", in_group(f"{SHORT}@c.us")))
-    assert [turn.message.content for turn in Turn.objects.all() if turn.message] == [f"3 {mention}"]
+    quoting = green(green_text, "4 and then?", in_group(f"{SHORT}@c.us"))
+    quoting["messageData"]["quotedMessage"] = {"stanzaId": "X", "participant": f"{OUR_LID}@lid"}
+    post_green(client, quoting)
+    answered = [turn.message.content for turn in Turn.objects.order_by("id") if turn.message]
+    assert answered == [f"3 {mention}", "4 and then?"]
 
 
 @pytest.mark.parametrize("mentioned", [LONG, SHORT])
