@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -14,7 +13,11 @@ from django.db.models import OuterRef
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, OwnSend
+from memoryproject.foundation.integrations.whatsapp.events import (
+    InboundMessage,
+    OwnSend,
+    numbers_mentioned,
+)
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     LID_DOMAIN,
@@ -315,10 +318,6 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
     )
 
 
-# A mention of somebody by their hidden id.
-_MENTION = re.compile(r"@([0-9]{6,20})(?![0-9])")
-
-
 def own_address_learn(event: InboundMessage | OwnSend) -> None:
     """Store our own hidden id, which a message of ours has shown."""
     OwnAddress.objects.get_or_create(
@@ -328,7 +327,7 @@ def own_address_learn(event: InboundMessage | OwnSend) -> None:
 
 def _names_our_lid(event: InboundMessage) -> bool:
     """Return whether the message mentions or quotes us by our hidden id."""
-    named = {f"{digits}@{LID_DOMAIN}" for digits in _MENTION.findall(event.text)}
+    named = {f"{digits}@{LID_DOMAIN}" for digits in numbers_mentioned(event.text)}
     named.add(whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", "")))
     return OwnAddress.objects.filter(
         provider=event.provider, number_id=event.number_id, address__in=named - {""}

@@ -18,11 +18,17 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 from memoryproject.foundation.text.phone_numbers import phone_forms
 
+_MENTION = re.compile(r"@\+?([0-9]{1,20})(?![0-9])")
+
+
+def numbers_mentioned(text: str) -> list[str]:
+    """Return the digits of the mentions in a text, as WhatsApp writes them: @ and all digits."""
+    return _MENTION.findall(text)
+
 
 def names_number(text: str, number: str) -> bool:
-    """Return whether the text mentions the number as WhatsApp writes it: @ and all its digits."""
-    forms = "|".join(map(re.escape, phone_forms(number)))
-    return bool(number) and re.search(rf"@\+?(?:{forms})(?![0-9])", text) is not None
+    """Return whether the text mentions the number, in one of its forms."""
+    return not set(phone_forms(number)).isdisjoint(numbers_mentioned(text))
 
 
 def same_number(one: str, other: str) -> bool:
