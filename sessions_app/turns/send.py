@@ -38,6 +38,7 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
+from sessions_app.turns.questions import question_send
 from sessions_app.turns.statuses import (
     LATER,
     early_statuses_take,
@@ -172,6 +173,9 @@ def _send(provider: WhatsAppProvider, turn: Turn, part: OutboundPart, to: Recipi
             raise SendError(ErrorText("send_no_template"), permanent=True)
         template = _template(turn, part)
         return provider.send_template(to=to, template=template, callback_id=callback_id)
+    asked = question_send(provider, turn, part, to)
+    if asked is not None:
+        return asked
     reply_to = _quote(turn, part, to)
     return provider.send_text(to=to, text=part.content, callback_id=callback_id, reply_to=reply_to)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol, runtime_checkable
 
@@ -89,6 +89,43 @@ class TemplateProvider(Protocol):
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one template. Raises SendError."""
         ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing that a person can choose. ``id`` (at most 200 characters) comes back with a press.
+
+    A provider shortens ``title`` and ``description`` to what it shows.
+    """
+
+    id: str
+    title: str
+    description: str = ""
+
+
+@runtime_checkable
+class ChoiceProvider(Protocol):
+    """A provider that shows buttons or a list, as only the Cloud API does."""
+
+    def send_choices(
+        self,
+        *,
+        to: Recipient,
+        text: str,
+        choices: Sequence[Choice],
+        opener: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Send one text with 1 to ``MAX_CHOICES`` choices. Raises SendError.
+
+        ``opener``: the text of the button that opens them, where they are shown as a list.
+        """
+        ...
+
+
+# WhatsApp's longest list.
+MAX_CHOICES = 10
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -10,6 +10,7 @@ from urllib.parse import quote
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
+    Choice,
     MediaError,
     MediaSink,
     OutgoingFile,
@@ -26,7 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import shortened, text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     Connection,
     answer_object,
@@ -86,6 +87,20 @@ class CloudProvider:
             raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         content = {"preview_url": False, "body": text}
         return self._send(_addressed(to), "text", content, callback_id, reply_to)
+
+    def send_choices(
+        self,
+        *,
+        to: Recipient,
+        text: str,
+        choices: Sequence[Choice],
+        opener: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Send one text with up to three reply buttons, else with a list. Raises SendError."""
+        content = _interactive(text, choices, opener)
+        return self._send(_addressed(to), "interactive", content, callback_id, reply_to)
 
     def send_file(
         self,
@@ -212,6 +227,43 @@ class CloudProvider:
 
     def _post(self, payload: dict[str, Any]) -> Fields:
         return _answer(self._connection.post_json(self._url, payload))
+
+
+# Meta, "Interactive reply buttons" and "Interactive list messages".
+_MAX_BUTTONS = 3
+_MAX_BUTTONS_TEXT = 1024
+_BUTTON_TITLE, _ROW_TITLE, _ROW_DESCRIPTION, _OPENER = 20, 24, 72, 20
+
+
+def _interactive(text: str, choices: Sequence[Choice], opener: str) -> dict[str, Any]:
+    """Return reply buttons, or a list where these are too many or the text is too long."""
+    as_buttons = len(choices) <= _MAX_BUTTONS and text_length(text) <= _MAX_BUTTONS_TEXT
+    titles = _titles(choices, _BUTTON_TITLE if as_buttons else _ROW_TITLE)
+    if as_buttons:
+        buttons = [
+            {"type": "reply", "reply": {"id": choice.id, "title": title}}
+            for choice, title in zip(choices, titles, strict=True)
+        ]
+        return {"type": "button", "body": {"text": text}, "action": {"buttons": buttons}}
+    rows = []
+    for choice, title in zip(choices, titles, strict=True):
+        row = {"id": choice.id, "title": title}
+        # A title that is cut is shown whole below.
+        cut_off = choice.title if title.endswith("…") else ""
+        if about := choice.description or cut_off:
+            row["description"] = shortened(about, _ROW_DESCRIPTION)
+        rows.append(row)
+    action = {"button": shortened(opener, _OPENER), "sections": [{"rows": rows}]}
+    return {"type": "list", "body": {"text": text}, "action": action}
+
+
+def _titles(choices: Sequence[Choice], most: int) -> list[str]:
+    """Return the titles as they are shown: Meta refuses two buttons that look alike."""
+    titles = [shortened(choice.title, most) for choice in choices]
+    if len(set(titles)) == len(titles):
+        return titles
+    numbered = (f"{number}. {choice.title}" for number, choice in enumerate(choices, start=1))
+    return [shortened(title, most) for title in numbered]
 
 
 def _answer(response: httpx.Response) -> Fields:
