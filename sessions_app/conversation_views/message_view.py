@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -69,7 +69,8 @@ class Bubble:
     the first message of a day and of a session. ``why``: the address of the replay of the answer.
     ``trouble``: the problem of the message's turn. ``is_news``: the first message that the user
     hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
-    ``media``: its file.
+    ``media``: its file. ``follows_marketing``: the first message after the person's word on
+    marketing messages.
     """
 
     message: Message
@@ -87,6 +88,7 @@ class Bubble:
     bookmarked: bool
     notes: int
     media: ShownMedia | None
+    follows_marketing: bool = False
 
     @property
     def kind(self) -> Kind | None:
@@ -116,11 +118,16 @@ class _Around:
 
 
 def bubbles_of(
-    chat: Chat, messages: Sequence[Message], user: User, news: UUID | None = None
+    chat: Chat,
+    messages: Sequence[Message],
+    user: User,
+    news: UUID | None = None,
+    marketing_at: datetime | None = None,
 ) -> list[Bubble]:
     """Return the messages in their order; the number of queries doesn't grow with them.
 
-    ``news``: the first message that the user hasn't seen yet.
+    ``news``: the first message that the user hasn't seen yet. ``marketing_at``: when the person
+    last said whether they want marketing messages.
     """
     around = _around(chat, messages, user)
     found: list[Bubble] = []
@@ -130,7 +137,11 @@ def bubbles_of(
         new_day = localdate(message.timestamp)
         begins = message.session if session is None or session != message.session else None
         first_of = new_day if new_day != day else None
-        found.append(_bubble(chat, message, first_of, begins, around, news))
+        bubble = _bubble(chat, message, first_of, begins, around, news)
+        before = found[-1].message.timestamp if found else None
+        if marketing_at and before and before <= marketing_at < message.timestamp:
+            bubble = replace(bubble, follows_marketing=True)
+        found.append(bubble)
         day, session = new_day, message.session
     return found
 

@@ -58,9 +58,9 @@ class Question:
 
     def key_typed(self, text: str, numbers: Sequence[int] | None) -> str | None:
         """Return the key of the choice that a text names by its title or its number."""
-        said = _plain(text)
+        plain = _plain(text)
         for key, title in self.options.items():
-            if said and said == _plain(title):
+            if plain and plain == _plain(title):
                 return key
         if numbers is None or len(numbers) != 1:
             return None

@@ -69,7 +69,8 @@ def reply_store(
             )
             stored = {"reply": reply}
         parts = parts_of(draft, provider)
-        stored["context"] = {**turn.context, **_context_of(draft, len(parts))}
+        if context := _context_of(draft, len(parts)):
+            stored["context"] = {**turn.context, **context}
         parts_store(turn, parts)
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}

@@ -26,6 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     TemplateProvider,
     WhatsAppProvider,
 )
+from memoryproject.foundation.integrations.whatsapp.templates import Slot
 from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import unstored_forget
@@ -173,9 +174,9 @@ def _send(provider: WhatsAppProvider, turn: Turn, part: OutboundPart, to: Recipi
             raise SendError(ErrorText("send_no_template"), permanent=True)
         template = _template(turn, part)
         return provider.send_template(to=to, template=template, callback_id=callback_id)
-    asked = question_send(provider, turn, part, to)
-    if asked is not None:
-        return asked
+    with_choices = question_send(provider, turn, part, to)
+    if with_choices is not None:
+        return with_choices
     reply_to = _quote(turn, part, to)
     return provider.send_text(to=to, text=part.content, callback_id=callback_id, reply_to=reply_to)
 
@@ -184,7 +185,8 @@ def _template(turn: Turn, part: OutboundPart) -> Template:
     """Return the template of a turn: its part holds a title and, a line each, the values."""
     about = turn.context[TEMPLATE]
     _title, *values = part.content.split("\n")
-    return Template(str(about["name"]), str(about["language"]), tuple(values))
+    slots = tuple(Slot(**slot) for slot in about.get("slots", ()))
+    return Template(str(about["name"]), str(about["language"]), tuple(values), slots)
 
 
 def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import parse_qsl
 
 from memoryproject.foundation.integrations.loopback import providers
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
@@ -18,13 +19,17 @@ class GraphServer(FaultyServer, providers.GraphServer):
     """The Cloud API of one phone number.
 
     ``templates`` holds the number of variables of each approved template, by name and language.
-    ``refuses_choices``: it takes no buttons and lists.
+    ``refuses_choices``: it takes no buttons and lists. ``template_list``: what the business account
+    lists, two on a page; ``template_queries`` holds the queries.
     """
 
     def __init__(self, **options: Any) -> None:
         # The one that Meta gives to each new account.
         self.templates: dict[tuple[str, str], int] = {("hello_world", "en_US"): 0}
         self.refuses_choices = False
+        self.business_account_id = "200000000000002"
+        self.template_list: list[dict[str, Any]] = []
+        self.template_queries: list[str] = []
         super().__init__(**options)
 
     def handle(self, request: Request) -> Answer:
@@ -33,7 +38,10 @@ class GraphServer(FaultyServer, providers.GraphServer):
             return refusal
         if _UPLOAD_PATH.fullmatch(request.path):
             return self._upload(request)
-        if request.path.partition("?")[0].endswith(f"/{self.phone_number_id}"):
+        path, _, query = request.path.partition("?")
+        if path.endswith(f"/{self.business_account_id}/message_templates"):
+            return self._templates(query)
+        if path.endswith(f"/{self.phone_number_id}"):
             return Answer(
                 200,
                 {
@@ -63,6 +71,16 @@ class GraphServer(FaultyServer, providers.GraphServer):
         if self.refuses_choices and body.get("type") == "interactive":
             return graph_error(131051, "(#131051) Unsupported message type")
         return message_refusal(body) or self._template_refusal(body) or self._unknown_file(body)
+
+    def _templates(self, query: str) -> Answer:
+        self.template_queries.append(query)
+        start = int(dict(parse_qsl(query)).get("after", "0"))
+        about: dict[str, Any] = {"data": self.template_list[start : start + 2]}
+        end = str(start + 2)
+        about["paging"] = {"cursors": {"before": str(start), "after": end}}
+        if start + 2 < len(self.template_list):
+            about["paging"]["next"] = f"{self.url}/next"
+        return Answer(200, about)
 
     def _upload(self, request: Request) -> Answer:
         """Keep a file for the messages that name it."""

@@ -223,6 +223,8 @@ def _is_same_person(earlier: Turn, turn: Turn) -> bool:
 
 # The key of a turn's context for the id of the memory that it forgot.
 FORGOTTEN = "forgotten"
+# A title or a number with what people write around it.
+MAX_TYPED = 30
 
 
 @dataclass(frozen=True)
@@ -243,21 +245,24 @@ def choice_made(turn: Turn, text: str) -> Choosing | None:
     pressed = pressed_in(turn)
     if pressed is not None:
         turn_id, key = pressed
-        asked = Turn.objects.filter(turn_id=turn_id, chat_id=turn.chat_id, pk__lt=turn.pk).first()
-        question = question_of(asked) if asked is not None else None
-        if asked is None or question is None or key not in question.options:
+        asking = Turn.objects.filter(turn_id=turn_id, chat_id=turn.chat_id, pk__lt=turn.pk).first()
+        question = question_of(asking) if asking is not None else None
+        if asking is None or question is None or key not in question.options:
             return Choosing(None)
-        is_open = _is_same_person(asked, turn) and not _is_closed(asked, turn)
-        return Choosing(asked if is_open else None, question.asks, key)
-    asked = _before(turn).first()
-    question = question_of(asked) if asked is not None else None
-    if asked is None or question is None or asked.state != TurnState.SENT:
-        return None
+        is_open = _is_same_person(asking, turn) and not _is_closed(asking, turn)
+        return Choosing(asking if is_open else None, question.asks, key)
     typed = without_mention(text) if turn.chat.is_group else text
-    key_typed = question.key_typed(typed, numbers_in(typed))
-    if key_typed is None or not _is_same_person(asked, turn):
+    if len(typed) > MAX_TYPED:
+        # Most messages are longer: they cost no query.
         return None
-    return Choosing(asked, question.asks, key_typed)
+    asking = _before(turn).first()
+    question = question_of(asking) if asking is not None else None
+    if asking is None or question is None or asking.state != TurnState.SENT:
+        return None
+    key_typed = question.key_typed(typed, numbers_in(typed))
+    if key_typed is None or not _is_same_person(asking, turn):
+        return None
+    return Choosing(asking, question.asks, key_typed)
 
 
 def _before(turn: Turn) -> QuerySet[Turn]:
@@ -267,12 +272,12 @@ def _before(turn: Turn) -> QuerySet[Turn]:
     return earlier.filter(by_hand=False).select_related("message").order_by("-pk")
 
 
-def _is_closed(asked: Turn, turn: Turn) -> bool:
+def _is_closed(asking: Turn, turn: Turn) -> bool:
     """Return whether the question is too old, or something that ends it came after it."""
-    if asked.finished_at is None or asked.finished_at < turn.asked_at - VALID_FOR:
+    if asking.finished_at is None or asking.finished_at < turn.asked_at - VALID_FOR:
         return True
     ends = (QUESTION, CHOSEN, LISTED, FORGOTTEN)
-    later = _before(turn).filter(pk__gt=asked.pk)[:LOOKED_AT]
+    later = _before(turn).filter(pk__gt=asking.pk)[:LOOKED_AT]
     return any(
         any(name in each.context for name in ends) and _is_same_person(each, turn) for each in later
     )

@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol, runtime_checkable
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.retry import AttemptFailed
 from memoryproject.foundation.integrations.whatsapp.events import Event, Media
+from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate, Slot
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,15 @@ class SendError(Exception):
 
 @dataclass(frozen=True)
 class Template:
-    """A message template that Meta has approved; ``parameters`` fill its body's variables."""
+    """A message template that Meta has approved.
+
+    ``parameters`` fill its ``slots``, or without them the numbered variables of its body.
+    """
 
     name: str
     language: str
     parameters: tuple[str, ...] = ()
+    slots: tuple[Slot, ...] = ()
 
 
 @runtime_checkable
@@ -88,6 +93,20 @@ class TemplateProvider(Protocol):
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one template. Raises SendError."""
+        ...
+
+
+@runtime_checkable
+class TemplateLister(Protocol):
+    """A provider that lists the templates that it sends.
+
+    ``list_key``: names the account; "" where none is set.
+    """
+
+    list_key: str
+
+    def templates(self) -> list[ApprovedTemplate]:
+        """Return the approved templates of our account, by name. Raises SendError."""
         ...
 
 
