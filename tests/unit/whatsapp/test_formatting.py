@@ -64,7 +64,8 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
         ("|only|\n|-|\n|`a\\|b`|", "_only_\n`a|b`"),
         # Lists and quotations.
         ("3. a\n\n   more\n4. b\n   - c\n     - d", "3. a\n\n   more\n4. b\n   - c\n     - d"),
-        ("1. a\n1. b", "1. a\n2. b"),
+        ("1. a\n1. b\n1. c", "1. a\n2. b\n3. c"),
+        ("3) third\n2) second\n1) first", "3) third\n2) second\n1) first"),
         ("- [ ] buy\n- [x] sold\n-\n- [no] task", "☐ buy\n☑ sold\n-\n- [no] task"),
         ("> a\n>\n> - b\n\n> > c", "> a\n>\n> - b\n\n> c"),
         # A whole answer in a fence, and a fence in a fence.

@@ -90,7 +90,7 @@ class _Lines:
     done: list[str] = field(default_factory=list)
     inside: list[_Container] = field(default_factory=list)
     before: list[_Container] = field(default_factory=list)
-    numbers: list[int | None] = field(default_factory=list)
+    numbers: list[tuple[str, int] | None] = field(default_factory=list)
     end: int = 0
 
     def render(self) -> list[str]:
@@ -142,14 +142,12 @@ class _Lines:
             self.inside.pop()
 
     def _number(self, written: str) -> str:
-        """Return the number of a list's next item: the written one, unless all are the same."""
-        last = self.numbers[-1]
-        number = int(written)
-        if last is not None and number <= last:
-            number = last + 1
-            written = str(number)
-        self.numbers[-1] = number
-        return written
+        """Return the number of a list's next item: the written one, unless it is repeated."""
+        before = self.numbers[-1]
+        is_repeated = before is not None and before[0] == written
+        shown = str(before[1] + 1) if before is not None and is_repeated else written
+        self.numbers[-1] = (written, int(shown))
+        return shown
 
     def _task(self, token: Token) -> None:
         """Show the box of a task in the place of its bullet."""
