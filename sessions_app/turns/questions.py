@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 from memoryproject.foundation.integrations.whatsapp.base import (
     MAX_CHOICES,
@@ -17,14 +15,12 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     WhatsAppProvider,
 )
-from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import text_for
+from sessions_app.conversations.facade import button_id, text_for
 from sessions_app.models import OutboundPart, Turn
 
 # The key of the context of a turn whose answer asks, and of the one that takes the choice.
 QUESTION = "question"
 CHOSEN = "chosen"
-_PRESSED = re.compile(r"ask\.([0-9a-f]{32})\.(.{1,100})", re.DOTALL)
 # Meta's codes for a message that it doesn't take in this form.
 _NOT_TAKEN = (100, 131008, 131009, 131051)
 
@@ -104,7 +100,8 @@ def question_send(
     if not has_buttons(question, provider, is_group=is_group):
         return None
     choices = [
-        Choice(f"ask.{turn.turn_id.hex}.{key}", title) for key, title in question.options.items()
+        Choice(button_id(question.asks, turn.turn_id, key), title)
+        for key, title in question.options.items()
     ]
     try:
         return provider.send_choices(
@@ -119,12 +116,3 @@ def question_send(
             raise
     text = question.text_with_numbers(part.content)
     return provider.send_text(to=to, text=text, callback_id=str(part.id))
-
-
-def pressed_in(turn: Turn) -> tuple[UUID, str] | None:
-    """Return the question's turn id and the key of a choice that was pressed in one of ours."""
-    button = turn.message.metadata.get("button") if turn.message is not None else None
-    pressed = button.get("id") if isinstance(button, dict) else None
-    found = _PRESSED.fullmatch(pressed) if isinstance(pressed, str) else None
-    turn_id = uuid_or_none(found[1]) if found else None
-    return (turn_id, found[2]) if found and turn_id else None

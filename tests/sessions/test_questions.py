@@ -12,9 +12,11 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, Turn
+from sessions_app.turns.facade import chat_pause
 from sessions_app.turns.queue import chat_answer
 from tests.loopback.graph import GraphServer
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -199,6 +201,17 @@ def test_a_restart_before_sending_keeps_the_buttons(phone: Phone) -> None:
     chat_answer(chat_id=turn.chat_id, dependencies=phone.world.dependencies)
 
     assert [each["title"] for each in offered(phone.graph.sent[-1])] == ["1", "2"]
+
+
+def test_a_press_is_a_command_while_the_assistant_is_paused(phone: Phone) -> None:
+    remembered(phone, 2)
+    paused = phone.say("/forget cake")
+    chat_id = phone.world.chat(CLIENT).pk
+    chat_pause(chat_id=chat_id, until=None, by=None, actor=SYSTEM, now=timezone.now())
+
+    assert phone.press(paused, 1).startswith("🗑")
+    press = Message.objects.filter(role="user").latest("order_num")
+    assert press.metadata["command"] == "forget"
 
 
 def test_green_api_and_groups_get_text(phone: Phone) -> None:

@@ -21,13 +21,13 @@ from memories_app.visibility import memories_for_staff, memories_in_order, memor
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import text_for, without_mention
+from sessions_app.conversations.facade import button_pressed, text_for, without_mention
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import GODFATHER, SPEAKER, actor_in, reading_role
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.recall.facade import name_in_label
-from sessions_app.turns.questions import CHOSEN, QUESTION, Question, pressed_in, question_of
+from sessions_app.turns.questions import CHOSEN, QUESTION, Question, question_of
 from sessions_app.turns.reply_store import LISTED, Draft
 
 SHORT_ID = 8
@@ -242,9 +242,9 @@ def choice_made(turn: Turn, text: str) -> Choosing | None:
     A question is open for ten minutes, to the person that it was asked, until it is answered, or
     another list or question follows.
     """
-    pressed = pressed_in(turn)
+    pressed = button_pressed(turn.message.metadata) if turn.message is not None else None
     if pressed is not None:
-        turn_id, key = pressed
+        _asks, turn_id, key = pressed
         asking = Turn.objects.filter(turn_id=turn_id, chat_id=turn.chat_id, pk__lt=turn.pk).first()
         question = question_of(asking) if asking is not None else None
         if asking is None or question is None or key not in question.options:
