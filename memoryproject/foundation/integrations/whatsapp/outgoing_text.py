@@ -35,6 +35,8 @@ _BEGINNING = re.compile(r"\s*(?:```\n)?")
 # In shorter parts than any provider's there is no room for marks.
 _LEAST_FOR_MARKS = 64
 
+_MAX_PARTS = 10
+
 
 def text_length(text: str) -> int:
     """Return the text's length in UTF-16 code units.
@@ -111,8 +113,10 @@ def _cut_code(text: str, cut: int, resume: int) -> tuple[str, str]:
 def _open_marks(text: str, cut: int, limit: int) -> Iterator[str]:
     """Yield the marks that are open at a place outside of a block of code, the outer ones first."""
     start = text.rfind("\n", 0, cut) + 1
-    end = text.find("\n", cut, cut + limit)
-    end = end if end >= 0 else cut + limit
+    # A mark that is closed later than that counts as a character.
+    furthest = cut + _MAX_PARTS * limit
+    end = text.find("\n", cut, furthest)
+    end = end if end >= 0 else furthest
     spans = (found.span() for each in _MARKED for found in each.finditer(text, start, end))
     for begin, _ in sorted(span for span in spans if span[0] < cut - 1 and cut < span[1]):
         yield text[begin]
