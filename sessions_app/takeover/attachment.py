@@ -177,7 +177,7 @@ class Refusal(models.TextChoices):
         _("This template has a part (%(name)s) that can't be filled here. Send it from Meta."),
     )
     TEMPLATE_GONE = labelled(
-        "template_gone", _("Meta's list has this template no longer. Choose another one.")
+        "template_gone", _("Meta's list doesn't show this template now. Choose another one.")
     )
     MARKETING_STOPPED = labelled(
         "marketing_stopped",

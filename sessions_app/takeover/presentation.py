@@ -22,7 +22,7 @@ from memoryproject.foundation.errors.stored_errors import error_text, translate_
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate, Slot
+from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
 from sessions_app.conversations.facade import has_window, window_closes
 from sessions_app.media.facade import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
@@ -172,8 +172,10 @@ def templates_page(
 
 
 def _slot_name(slot: Slot) -> str:
-    name = str(_SLOT_NAMES.get(slot.kind, "%s"))
-    return name % slot.name if "%s" in name else name
+    name = str(_SLOT_NAMES[slot.kind])
+    shown = name % slot.name if "%s" in name else name
+    is_heading = slot.part == HEADER and slot.kind == "text"
+    return _("Heading: %(name)s") % {"name": shown} if is_heading else shown
 
 
 def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:

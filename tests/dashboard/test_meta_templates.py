@@ -179,7 +179,7 @@ def test_an_upload_is_named_by_its_id(
         (WHOLE, [VALUES[0], "", *VALUES[2:]], "name: write a value"),
         (WHOLE, [VALUES[0], "a     b", *VALUES[2:]], "name: write a value"),
         (WHOLE, [*VALUES[:5], ""], "Copy: write a value"),
-        (OTHERS[0], [], "no longer"),
+        (OTHERS[0], [], "show this template now"),
         (OTHERS[1], [], "a part (location)"),
     ],
 )

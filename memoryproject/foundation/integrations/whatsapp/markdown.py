@@ -27,7 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.markdown_parser import markd
 _CONTROLS = dict.fromkeys(code for code in (*range(32), *range(127, 160)) if code not in (9, 10))
 
 # The parser drops what stands in more lists or quotations than that.
-_DEEP = re.compile(r"^((?:[ \t]*[>*+-]){40})[ \t>*+-]+", re.MULTILINE)
+_DEEP = re.compile(r"^((?:[ \t]*[>*+-]){20})[ \t>*+-]+", re.MULTILINE)
 
 _MARKDOWN_NAMES = ("markdown", "md")
 _RULE = "———"

@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.markdown_marks import KNOWN_
 @cache
 def markdown_parser() -> MarkdownIt:
     """Return the parser; it holds nothing of what it reads."""
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100})
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 50})
     parser.enable(["table", "strikethrough"])
     # Indented lines are no code in a chat, and a line of --- below a text is a rule.
     parser.disable(["code", "lheading", "html_block", "html_inline"])
