@@ -29,7 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
         ("[example.com](https://example.com)", "https://example.com"),
         ("![a cat](https://example.com/cat.jpg)", "a cat (https://example.com/cat.jpg)"),
         ("**[shop](https://example.com)**", "*shop (https://example.com)*"),
-        ("<https://example.com>", "https://example.com"),
+        ("<https://example.com?a=1&amp;b>", "https://example.com?a=1&b"),
         ("https://example.com/__a__/*b", "https://example.com/__a__/*b"),
         ("- one\n* **two**\n+ three\n1. *four*", "- one\n- *two*\n- three\n1. _four_"),
         ("> **quoted**", "> *quoted*"),

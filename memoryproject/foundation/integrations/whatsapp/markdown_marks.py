@@ -147,7 +147,9 @@ class _RunWriter:
         if kind in _MARK_OF:
             self._style(_MARK_OF[kind], token.markup, begins=side == "open")
         elif token.type == "link_open":
-            self.links.append((str(token.attrs.get("href", "")), len(self.runs)))
+            # In <https://…> the parser decodes no entity.
+            href = str(token.attrs.get("href", "")).replace("&amp;", "&")
+            self.links.append((href, len(self.runs)))
         elif token.type == "link_close":
             self.link_ends()
         elif token.type == "image":
@@ -172,7 +174,7 @@ class _RunWriter:
         if not self.links:
             return
         href, start = self.links.pop()
-        label = "".join(run.text for run in self.runs[start:])
+        label = "".join(run.text for run in self.runs[start:]).replace("&amp;", "&")
         if _with_address(label, href) == href:
             self.runs[start:] = [Run(href, {})]
         else:
