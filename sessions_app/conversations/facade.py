@@ -1,5 +1,6 @@
 """Public face of conversations: what other packages may use."""
 
+from sessions_app.conversations.buttons import button_id, button_pressed, command_in
 from sessions_app.conversations.chat_addresses import (
     address_change,
     addresses_lock,
@@ -82,9 +83,6 @@ from sessions_app.conversations.message_text import (
     StoredText,
     as_chat_line,
     asks_in_words,
-    button_id,
-    button_pressed,
-    command_in,
     indexed_of,
     is_knowledge,
     parse_command,
