@@ -23,6 +23,7 @@ def _connect(**how: Any) -> CloudProvider:
         api_url=settings.WHATSAPP_CLOUD_API_URL,
         phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
         access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+        business_account_id=settings.WHATSAPP_BUSINESS_ACCOUNT_ID,
         **how,
     )
 
