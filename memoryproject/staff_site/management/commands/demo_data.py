@@ -12,6 +12,7 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.process.command_options import ProgressBar
 from memoryproject.staff_site.demo.business import create_setup, create_staff_actions, without_jobs
+from memoryproject.staff_site.demo.cafe_week import CafeWeek
 from memoryproject.staff_site.demo.story import DAYS, Story
 from memoryproject.staff_site.demo.story_texts import recorded_chats
 from sessions_app.models import Chat
@@ -43,6 +44,12 @@ class Command(BaseCommand):
             help=f"The number of days on which passers-by write ({DAYS}).",
         )
 
+        parser.add_argument(
+            "--week",
+            action="store_true",
+            help="Tell a week of a small café in Brazil instead, and print it line by line.",
+        )
+
     def handle(self, *args: Any, **options: Any) -> None:
         strangers = Chat.objects.exclude(whatsapp_chat__in=recorded_chats())
         if strangers.exists() and not options["force"]:
@@ -50,6 +57,11 @@ class Command(BaseCommand):
                 "This database holds chats. The demo's would stand among them: use an empty one "
                 "(DATA_DIR), or --force."
             )
+        if options["week"]:
+            with without_jobs():
+                for line in CafeWeek(timezone.now(), WordLlamaEmbedder()).lines():
+                    self.stdout.write(line)
+            return
         story = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=options["days"])
         with without_jobs():
             create_setup(story)
