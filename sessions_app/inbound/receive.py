@@ -60,6 +60,8 @@ ON CONFLICT (provider, delivery_key) DO NOTHING
 RETURNING id, set_config('lock_timeout', %s, true)
 """  # noqa: S608 constants only
 
+# The keys of the notices of numbers that aren't ours begin so.
+FOREIGN = "foreign:"
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
 
@@ -305,6 +307,14 @@ def _key(event: Event) -> str:
     if len(key) <= KEY_LENGTH and key.isprintable():
         return key
     return "sha256:" + hashlib.sha256(key.encode(errors="replace")).hexdigest()
+
+
+def foreign_numbers(*, since: datetime) -> list[str]:
+    """Return the numbers that aren't ours, and for which webhooks came."""
+    notices = InboundDelivery.objects.filter(
+        event="Notice", delivery_key__startswith=FOREIGN, raw__isnull=False, received_at__gte=since
+    )
+    return sorted({key.split(":")[1] for key in notices.values_list("delivery_key", flat=True)})
 
 
 def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.integrations.configured import configured_providers
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from sessions_app.conversations.facade import has_window, window_closes
 from sessions_app.media.facade import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
@@ -32,9 +32,8 @@ from sessions_app.turns.facade import last_held
 
 def default_number() -> OwnNumber:
     """Return the number of WHATSAPP_PROVIDER, for chats that came by neither provider."""
-    record = PROVIDERS.get(settings.WHATSAPP_PROVIDER)
-    number_id = getattr(settings, record.number_setting) if record else ""
-    return OwnNumber(settings.WHATSAPP_PROVIDER, number_id)
+    first = next(iter(own_numbers(settings.WHATSAPP_PROVIDER)), "")
+    return OwnNumber(settings.WHATSAPP_PROVIDER, first)
 
 
 PAGE = "admin/sessions_app/chat/takeover_page.html"

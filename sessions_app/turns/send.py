@@ -114,7 +114,11 @@ def recipient_of(turn: Turn) -> Recipient:
     """
     chat = turn.chat
     if chat.is_group:
-        return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
+        return Recipient(
+            chat.whatsapp_chat,
+            group_id=chat.whatsapp_chat.removesuffix("@g.us"),
+            by_number=turn.number_id,
+        )
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     links = list(current.order_by("-created_at"))
     main, origin = chat.whatsapp_chat, None
@@ -129,6 +133,7 @@ def recipient_of(turn: Turn) -> Recipient:
         phone=number if domain == "c.us" and number.isdigit() else None,
         # A merge at this moment may have moved the addresses.
         bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
+        by_number=turn.number_id,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -250,11 +250,6 @@ def accounts_refused() -> dict[str, ErrorText]:
     return {provider: error.params["why"] for provider, error in held[:MAX_AT_ONCE]}
 
 
-def sends_release(*, providers: Collection[str], enqueue: Callable[[UUID], object]) -> int:
-    """Have the answers sent now that were put off, the oldest first; return how many."""
-    return _release(_put_off(HELD, PAUSED).filter(provider__in=providers), enqueue)
-
-
 def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
     """Have the answers sent now that were put off before their provider was well again.
 
@@ -290,7 +285,7 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     """Send what is held, as staff ask for; return how many answers."""
     with transaction.atomic():
         services_try_again([record.service for record in PROVIDERS.values()])
-        released = sends_release(providers=PROVIDERS, enqueue=enqueue)
+        released = _release(_put_off(HELD, PAUSED).filter(provider__in=PROVIDERS), enqueue)
         audit_record(action="turn.send_held", actor=actor, details={"answers": released})
     return released
 
@@ -300,7 +295,8 @@ def send_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object] | None) ->
     if not is_put_off(turn):
         return
     if Turn.objects.filter(pk=turn.pk, state=TurnState.SENT).update(error="") and enqueue:
-        sends_release(providers=[turn.provider], enqueue=enqueue)
+        by_same = _put_off(HELD, PAUSED).filter(provider=turn.provider, number_id=turn.number_id)
+        _release(by_same, enqueue)
 
 
 def too_late(turn: Turn, max_age: timedelta) -> bool:
@@ -364,6 +360,12 @@ class StorageNotices:
 
 def _sender(event: InboundMessage) -> Recipient:
     if event.group_id:
-        return Recipient(event.group_id, group_id=event.group_id.removesuffix("@g.us"))
+        group_id = event.group_id.removesuffix("@g.us")
+        return Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
     party = event.party
-    return Recipient(next(iter(party.addresses()), ""), phone=party.phone, bsuid=party.bsuid)
+    return Recipient(
+        next(iter(party.addresses()), ""),
+        phone=party.phone,
+        bsuid=party.bsuid,
+        by_number=event.number_id,
+    )
