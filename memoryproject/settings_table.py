@@ -156,6 +156,7 @@ MEMORY: Settings = {
         "mention",
         ("mention", "always", "never"),
     ),
+    "MISSED_CALL_TEXT": Boolean(_("Whether who calls and is missed gets a text, once an hour.")),
     "CHAT_MEMORY_STRATEGY": Choice(
         _("Whether long conversations are summed up."), "summarize", ("summarize", "none")
     ),

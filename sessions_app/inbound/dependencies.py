@@ -26,6 +26,7 @@ def build_intake_rules() -> IntakeRules:
         max_answer_age=max_answer_age(),
         group_policy=settings.GROUP_POLICY,
         limits=build_usage_limits(),
+        missed_call_text=settings.MISSED_CALL_TEXT,
         fetch_media=media_request,
         redact=enqueue_redaction,
     )

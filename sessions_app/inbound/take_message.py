@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from django.db.models import OuterRef
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from memoryproject.foundation.integrations.whatsapp.events import MISSED, InboundMessage
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app.conversations.facade import (
@@ -35,6 +35,7 @@ from sessions_app.inbound.message_changes import (
     quoted_id,
     quotes_our_message,
     twin_of,
+    vote_replace,
 )
 from sessions_app.limits.facade import (
     ANSWERED,
@@ -54,6 +55,10 @@ from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import QUICK
 
 NOT_ANSWERED = "not answered: "
+CALL = "call"
+# The name of the text, and of the notice, after a missed call.
+MISSED_CALL = "missed_call"
+TEXTED_EVERY = timedelta(hours=1)
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 
@@ -61,6 +66,7 @@ HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 class IntakeRules:
     """The settings that affect an incoming message.
 
+    ``missed_call_text``: whether the caller gets a text after a missed call.
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
@@ -72,6 +78,7 @@ class IntakeRules:
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
     limits: UsageLimits = field(default_factory=UsageLimits)
+    missed_call_text: bool = False
     speaker: Speaker | None = None
     fetch_media: Callable[[Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
@@ -124,23 +131,29 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult("stored before, under another id", chat, subject_id=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
-    due = not event.from_business and _is_for_us(event, chat, rules)
+    is_said = not event.from_business and event.kind != CALL
+    due = is_said and _is_for_us(event, chat, rules)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _learn_language(incoming)
     entry = _decide(incoming)
+    if _call_is_texted(incoming, entry):
+        incoming, entry = replace(incoming, due=True), Entry(notice=MISSED_CALL)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
         # memory is off not even that: nothing is kept then of what isn't answered.
         return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry)
+    replaced = vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now)
+    if replaced is not None:
+        return replaced
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
     turn = None
-    if due and not message.revoked_at:
+    if incoming.due and not message.revoked_at:
         turn = _turn_open(incoming, entry, session=session, message=message)
     if message.media and rules.fetch_media is not None:
         rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
@@ -155,6 +168,19 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         session_end(session=session, at=now, actor=incoming.actor)
         session_start(chat=chat, now=now, actor=incoming.actor)
     return EventResult("stored", chat, message.message_id, answer_due=True)
+
+
+def _call_is_texted(incoming: _Incoming, entry: Entry) -> bool:
+    """Return whether the caller gets the text after a missed call: at most once an hour."""
+    event, chat, now = incoming.event, incoming.chat, incoming.now
+    is_missed = event.metadata.get("call", {}).get("outcome") == MISSED
+    if not (incoming.rules.missed_call_text and is_missed) or event.from_business or entry.reason:
+        return False
+    pause = getattr(chat, "pause", None)
+    if now - event.timestamp > incoming.rules.max_answer_age or (pause and pause.holds(now)):
+        return False
+    texted = Turn.objects.filter(chat=chat, created_at__gt=now - TEXTED_EVERY)
+    return not texted.filter(context__notice=MISSED_CALL).exists()
 
 
 def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
@@ -272,9 +298,11 @@ def _chat_of(event: InboundMessage) -> Chat:
 
 def _learn_language(incoming: _Incoming) -> None:
     chat, command = incoming.chat, incoming.command
-    if incoming.event.from_business:
+    event = incoming.event
+    # The words of calls and votes are ours.
+    if event.from_business or event.kind == CALL or "vote" in event.metadata:
         return
-    text = command.argument if command else incoming.event.text
+    text = command.argument if command else event.text
     language = (command.language if command else "") or language_of(text, chat.language)
     if language and language != chat.language:
         chat.language = language

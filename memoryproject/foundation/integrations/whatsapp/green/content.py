@@ -18,8 +18,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     poll_content,
     unsupported,
     vcard_person,
+    vote_content,
 )
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, text_of
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed, text_of
 
 Reader = Callable[[Fields], Content | None]
 # Green API's replacement for content that it could not decode.
@@ -178,6 +179,26 @@ def _card(card: Fields) -> tuple[str, list[str]]:
 def _poll(data: Fields) -> Content | None:
     poll = data.at("pollMessageData", "pollCreationMessage")
     return poll_content(real_text(poll.get("name")), poll.objects("options"))
+
+
+def read_vote(data: Fields, sender: str) -> Content:
+    """Return the content of a vote, by the options that its sender has chosen now.
+
+    Green API reports each voter alone; where it names several, only the sender's options count.
+    """
+    poll = data.at("pollMessageData")
+    chosen: dict[str, list[str]] = {}
+    for option in poll.objects("votes"):
+        voters = [text_of(voter) for voter in listed(option.get("optionVoters"))]
+        chosen[real_text(option.get("optionName"))] = voters
+    everybody = {voter for voters in chosen.values() for voter in voters}
+    options = [
+        name
+        for name, voters in chosen.items()
+        if name and voters and (sender in voters or len(everybody) == 1)
+    ]
+    content = vote_content(poll.text("stanzaId"), real_text(poll.get("name")), options)
+    return content or unsupported("pollUpdateMessage")
 
 
 def _pressed(*keys: str) -> Reader:

@@ -10,6 +10,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
+    ENDED,
+    MISSED,
+    REJECTED,
     Event,
     Ignored,
     InboundMessage,
@@ -20,12 +23,14 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Party,
     Reaction,
     StatusUpdate,
+    call_content,
     names_number,
     same_number,
     with_ids_that_fit,
 )
 from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_content,
+    read_vote,
     real_text,
     shared_metadata,
 )
@@ -44,7 +49,9 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 
 RECEIVED = "incomingMessageReceived"
 TYPED_ON_PHONE = "outgoingMessageReceived"
+CALLED_BY_US = "outgoingCall"
 SENT_BY_API = "outgoingAPIMessageReceived"
+VOTE = "pollUpdateMessage"
 _ABOUT_ANOTHER = ("reactionMessage", "editedMessage", "deletedMessage")
 
 
@@ -145,10 +152,8 @@ def _read_message(body: Body) -> Event:
     key = body.message_key
     data = body.raw.at("messageData")
     provider_type = data.text("typeMessage")
-    if provider_type == "pollUpdateMessage":
-        return body.ignored("a vote in a poll", key)
     if body.type == SENT_BY_API:
-        if provider_type in _ABOUT_ANOTHER:
+        if provider_type in (*_ABOUT_ANOTHER, VOTE):
             return body.ignored("a change that our own API call made", key)
         return OwnSend(
             **body.head(key),
@@ -191,7 +196,8 @@ def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> Event:
 
 
 def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
-    content = read_content(data)
+    is_vote = data.text("typeMessage") == VOTE
+    content = read_vote(data, body.sender.text("sender")) if is_vote else read_content(data)
     quoted, extended = data.at("quotedMessage"), data.at("extendedTextMessageData")
     # The object with a pressed button's message has another name for each type.
     pressed = next(
@@ -330,6 +336,42 @@ def _read_quota(body: Body) -> Event:
     return Notice(**body.head(), level="warning", summary=summary)
 
 
+# Green API spells the recipient's hanging up in two ways. A call that rings isn't over yet.
+_CALL_ENDS = {
+    "pickUp": ENDED,
+    "hangUp": REJECTED,
+    "hungUp": REJECTED,
+    "missed": MISSED,
+    "declined": MISSED,
+}
+
+
+def _read_call(body: Body) -> Event:
+    """Return a call that is over as a message of kind "call"."""
+    status = body.raw.text("status")
+    is_ours = body.type == CALLED_BY_US
+    party = _person(body.raw.text("to", "from") if is_ours else body.raw.text("from"))
+    outcome = _CALL_ENDS.get(status)
+    if outcome is None:
+        return body.ignored(f"a call that isn't over: {status or '(none)'}")
+    if not (body.message_id and party.addresses()):
+        return body.ignored("a call without an id or a person")
+    if is_ours and outcome == REJECTED:
+        outcome = MISSED  # "all participants did not answer"
+    content = call_content(outcome, body.raw.whole("duration"), is_ours=is_ours)
+    return InboundMessage(
+        **body.head(f"call:{body.message_id}"),
+        party=party,
+        timestamp=body.timestamp,
+        provider_message_id=body.message_id,
+        kind=content.kind,
+        text=content.text,
+        from_business=is_ours,
+        business_address=phone_digits(body.wid.partition("@")[0]),
+        metadata=content.metadata,
+    )
+
+
 _READERS: dict[str, Callable[[Body], Event]] = {
     RECEIVED: _read_message,
     TYPED_ON_PHONE: _read_message,
@@ -337,4 +379,6 @@ _READERS: dict[str, Callable[[Body], Event]] = {
     "outgoingMessageStatus": _read_status,
     "stateInstanceChanged": _read_state,
     "quotaExceeded": _read_quota,
+    "incomingCall": _read_call,
+    CALLED_BY_US: _read_call,
 }
