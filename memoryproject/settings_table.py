@@ -151,6 +151,9 @@ MEMORY: Settings = {
     "TRANSCRIPT_BACKUP_DAYS": Integer(
         _("How long backups of saved transcripts are kept."), 30, 1, 36_500
     ),
+    "LEARN_FROM_HISTORY": Boolean(
+        _("Whether EXTRACT_MEMORIES also reads the old messages that a phone shares.")
+    ),
     "GROUP_POLICY": Choice(
         _("When the assistant answers in groups: mention, always or never."),
         "mention",

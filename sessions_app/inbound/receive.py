@@ -37,7 +37,7 @@ from sessions_app.conversations.facade import (
     damaged_session_end,
     unstored_forget,
 )
-from sessions_app.inbound import message_changes, take_message
+from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
@@ -193,7 +193,11 @@ def _receive_one(
 ) -> None:
     with transaction.atomic():
         delivery_id = _delivery_add(event, longest_wait=gate.patience if gate else 0)
-        if delivery_id is not None:
+        if isinstance(event, events.OldMessages) and not event.is_first:
+            # Nobody waits for them, but the provider waits for our answer: the sweep stores them.
+            later = InboundDelivery.objects.filter(pk=delivery_id)
+            later.update(outcome="waits for its turn", retry_at=now)
+        elif delivery_id is not None:
             result = process(event, delivery_id, rules, now)
             if result.answer_due and result.chat:
                 enqueue(result.chat.pk)
@@ -261,6 +265,10 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
             at=event.timestamp,
         )
         return EventResult("address changed", chat)
+    if isinstance(event, events.OldMessages):
+        return take_history.history_take(event=event, rules=rules, now=now)
+    if isinstance(event, events.SavedContacts):
+        return take_history.contacts_take(event=event)
     if isinstance(event, events.Notice):
         logger.log(NOTICE_LEVELS.get(event.level, logging.WARNING), "%s", event.summary)
         return EventResult(event.summary)

@@ -66,7 +66,8 @@ HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 class IntakeRules:
     """The settings that affect an incoming message.
 
-    ``missed_call_text``: whether the caller gets a text after a missed call.
+    ``missed_call_text``: whether the caller gets a text after a missed call. ``learn_history``: has
+    a chat learned from, also from old messages; None: they aren't.
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
@@ -79,6 +80,7 @@ class IntakeRules:
     group_policy: str = "mention"
     limits: UsageLimits = field(default_factory=UsageLimits)
     missed_call_text: bool = False
+    learn_history: Callable[[UUID], object] | None = None
     speaker: Speaker | None = None
     fetch_media: Callable[[Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
@@ -337,7 +339,15 @@ def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:
-    event, chat = incoming.event, incoming.chat
+    new = new_message(incoming.event, incoming.chat, incoming.command)
+    (message,) = incoming.rules.chat_memory.append(
+        session=session, new=[new], role=incoming.role, now=incoming.now
+    )
+    return message
+
+
+def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> NewMessage:
+    """Return the message of an event, to be stored in its chat."""
     addresses = event.party.addresses()
     person = addresses[0] if addresses else chat.whatsapp_chat
     ours = event.business_address or event.number_id
@@ -346,9 +356,9 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
         metadata["reply_to_id"] = quoted_id(event, chat)
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
-    if incoming.command is not None:
-        metadata["command"] = incoming.command.name
-    new = NewMessage(
+    if command is not None:
+        metadata["command"] = command.name
+    return NewMessage(
         role=Role.ASSISTANT if event.from_business else Role.USER,
         content=event.text,
         timestamp=event.timestamp,
@@ -361,7 +371,3 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
         media=event.media.as_dict() if event.media else {},
         metadata=metadata,
     )
-    (message,) = incoming.rules.chat_memory.append(
-        session=session, new=[new], role=incoming.role, now=incoming.now
-    )
-    return message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -145,6 +145,25 @@ KINDS = (
     "call",
     "unsupported",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OldMessages(Event):
+    """A piece of what was said before this server was there, as the owner's phone shares it.
+
+    ``read`` returns its messages, which nobody answers; the metadata of each has its ``history``:
+    the status in lower case. ``is_first``: of the pieces of its body.
+    """
+
+    read: Callable[[], list[InboundMessage]] = field(compare=False, repr=False)
+    is_first: bool = field(default=True, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedContacts(Event):
+    """People in the phone's address book: ``names`` by ``whatsapp_chat``."""
+
+    names: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
