@@ -138,7 +138,7 @@ def _account_links(request: HttpRequest) -> list[dict[str, str]]:
     return links
 
 
-def _refused_accounts(request: HttpRequest) -> list[dict[str, str]]:
+def _refused_accounts(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the providers that refuse our account, for the banner of every page."""
     if not request.user.has_perm("sessions_app.view_turn"):
         return []
@@ -146,9 +146,12 @@ def _refused_accounts(request: HttpRequest) -> list[dict[str, str]]:
         {
             "name": str(ServiceName(PROVIDERS[provider].service).label),
             "setting": PROVIDERS[provider].key_setting,
-            "why": translate_error(why),
+            "why": translate_error(refusal.why),
+            "since": refusal.since,
+            "waiting": refusal.waiting,
+            "numbers": ", ".join(refusal.numbers),
         }
-        for provider, why in accounts_refused().items()
+        for provider, refusal in accounts_refused().items()
     ]
 
 

@@ -41,7 +41,7 @@ from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
-from sessions_app.turns.facade import own_send_confirm, status_apply
+from sessions_app.turns.facade import account_reported, own_send_confirm, status_apply
 
 logger = logging.getLogger(__name__)
 
@@ -271,6 +271,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
         return take_history.contacts_take(event=event)
     if isinstance(event, events.Notice):
         logger.log(NOTICE_LEVELS.get(event.level, logging.WARNING), "%s", event.summary)
+        account_reported(event=event)
         return EventResult(event.summary)
     reason = event.reason if isinstance(event, events.Ignored) else "nothing to do"
     return EventResult(f"ignored: {reason}")

@@ -48,7 +48,7 @@ from sessions_app.models.turns import TurnState
 SESSION_KEYS = UUID("6f1d2a54-5a0e-5c86-9a58-0f6f6b1a3c11")
 # Of which the file is told later, in another body.
 PLACEHOLDER = "media_placeholder"
-STATUSES = {"error": DeliveryStatus.FAILED, **{str(each): each for each in DeliveryStatus}}
+STATUSES = {"error": str(DeliveryStatus.FAILED), **{each: each for each in DeliveryStatus.values}}
 
 
 def history_take(*, event: OldMessages, rules: IntakeRules, now: datetime) -> EventResult:

@@ -29,6 +29,7 @@ from sessions_app.turns.queue import (
 )
 from sessions_app.turns.reply_store import parts_store, recital
 from sessions_app.turns.statuses import (
+    account_reported,
     accounts_refused,
     own_send_confirm,
     sends_resume,

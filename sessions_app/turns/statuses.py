@@ -12,12 +12,14 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.configured import service_target
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
@@ -26,11 +28,18 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
+    Notice,
     OwnSend,
     StatusUpdate,
 )
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, numbers_told_apart
+from memoryproject.foundation.outside_services.models import (
+    OutsideService,
+    service_reported,
+    service_well_since,
+    services_sick,
+    services_try_again,
+)
 from memoryproject.foundation.process.shared_times import SharedTimes
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -223,6 +232,7 @@ def _raise(part: OutboundPart, status: str) -> None:
 HELD, PAUSED = "send_held", "service_paused"
 # The sweep takes up the others.
 MAX_AT_ONCE = 50
+MAX_COUNTED = 1_000
 
 
 def postponed_error(turn: Turn, error: SendError) -> str:
@@ -244,10 +254,60 @@ def is_put_off(turn: Turn) -> bool:
     return is_waiting and getattr(turn.error, "code", "") in (HELD, PAUSED)
 
 
-def accounts_refused() -> dict[str, ErrorText]:
-    """Return the providers that refuse our account, each with what it said; one query."""
-    held = _put_off(HELD).order_by("-id").values_list("provider", "error")
-    return {provider: error.params["why"] for provider, error in held[:MAX_AT_ONCE]}
+@dataclass(frozen=True)
+class Refusal:
+    """A provider that refuses our account: ``why``, and how many answers wait for it to accept it.
+
+    ``numbers``: those of ours that it is about, where we have several.
+    """
+
+    why: str
+    since: datetime
+    waiting: int = 0
+    numbers: tuple[str, ...] = ()
+
+
+def accounts_refused() -> dict[str, Refusal]:
+    """Return the providers that refuse our account, by name; two queries."""
+    found: dict[str, Refusal] = {}
+    sick = {service.name: service for service in services_sick() if _refuses_us(service)}
+    for provider, record in PROVIDERS.items():
+        service = sick.get(record.service)
+        if service is not None:
+            found[provider] = Refusal(service.error, service.sick_since or service.changed_at)
+    columns = ("provider", "number_id", "error", "created_at")
+    waiting = list(_put_off(HELD, PAUSED).order_by("-id").values_list(*columns)[:MAX_COUNTED])
+    for provider in dict.fromkeys(row[0] for row in waiting if row[2].code == HELD):
+        of_provider = [row for row in waiting if row[0] == provider]
+        held = [row for row in of_provider if row[2].code == HELD]
+        numbers = {number for _, number, *_ in held}.intersection(numbers_told_apart())
+        begun = [created_at for *_, created_at in held]
+        if provider in found:
+            begun.append(found[provider].since)
+        found[provider] = Refusal(
+            held[0][2].params["why"], min(begun), len(of_provider), tuple(sorted(numbers))
+        )
+    return found
+
+
+def _refuses_us(service: OutsideService) -> bool:
+    """Return whether a service that is left alone refuses our account; it may also be down."""
+    code, params = getattr(service.error, "code", ""), getattr(service.error, "params", {})
+    # A healthy server's refusal: see posting.py.
+    return code == "account_state" or (code == "service_status" and int(params["status"]) < 500)
+
+
+def account_reported(*, event: Notice) -> None:
+    """Take note of what the provider says of our account; what is held follows where it is well."""
+    record = PROVIDERS[event.provider]
+    if event.accepts is None:
+        return
+    error = "" if event.accepts else ErrorText("account_state", state=event.state)
+    target = service_target(getattr(settings, record.url_setting))
+    service_reported(record.service, target, error)
+    if event.accepts:
+        # The programs that answer find it themselves.
+        _put_off(HELD, PAUSED).filter(provider=event.provider).update(not_before=timezone.now())
 
 
 def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
@@ -285,7 +345,9 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     """Send what is held, as staff ask for; return how many answers."""
     with transaction.atomic():
         services_try_again([record.service for record in PROVIDERS.values()])
-        released = _release(_put_off(HELD, PAUSED).filter(provider__in=PROVIDERS), enqueue)
+        # What a colleague has just released is on its way.
+        waiting = _put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
+        released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
         audit_record(action="turn.send_held", actor=actor, details={"answers": released})
     return released
 

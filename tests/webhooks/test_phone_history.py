@@ -41,10 +41,17 @@ def body(field: str, **value: Any) -> dict[str, Any]:
     return {"entry": [{"id": "1", "changes": [{"field": field, "value": {**about, **value}}]}]}
 
 
-def old(key: str, at: int, by: str = PHONE, **changes: Any) -> dict[str, Any]:
+def old(key: str, at: int, by: str = PHONE, changes: Any = None) -> dict[str, Any]:
     text = {"type": "text", "text": {"body": key}}
     status = {"history_context": {"status": "READ"}}
-    return {"from": by, "id": f"wamid.{key}", "timestamp": str(at), **text, **status, **changes}
+    return {
+        "from": by,
+        "id": f"wamid.{key}",
+        "timestamp": str(at),
+        **text,
+        **status,
+        **(changes or {}),
+    }
 
 
 def history(*messages: dict[str, Any], person: str = PHONE, chunk: int = 1) -> dict[str, Any]:
@@ -136,8 +143,8 @@ def test_the_file_of_an_old_message_is_told_later(
     client: Client, world: World, details_first: bool
 ) -> None:
     stands = {"type": "media_placeholder", "text": None}
-    placeholder = history(old("picture", MARCH, **stands), old("after", MARCH + 1))
-    details = body("history", messages=[old("picture", MARCH, **IMAGE)])
+    placeholder = history(old("picture", MARCH, changes=stands), old("after", MARCH + 1))
+    details = body("history", messages=[old("picture", MARCH, changes=IMAGE)])
     for each in (details, placeholder) if details_first else (placeholder, details):
         post_cloud(client, each)
     picture, after = world.messages(CLIENT)
@@ -173,7 +180,7 @@ def test_what_was_erased_does_not_come_back(client: Client, world: World) -> Non
 def test_a_revocation_that_came_first_holds(client: Client, world: World) -> None:
     revoke = {"type": "revoke", "revoke": {"original_message_id": "wamid.regret"}}
     world.say(CLIENT, "hello")
-    post_cloud(client, body("messages", messages=[old("revoking", MARCH + 1, **revoke)]))
+    post_cloud(client, body("messages", messages=[old("revoking", MARCH + 1, changes=revoke)]))
     post_cloud(client, history(old("regret", MARCH), old("kept", MARCH + 1)))
     assert said(world)[:2] == ["", "kept"]
 

@@ -239,11 +239,14 @@ class AddressChanged(Event):
 class Notice(Event):
     """An event for staff: a quota, an instance's state, an account violation, a rate limit.
 
-    ``level`` is "info", "warning" or "critical".
+    ``level`` is "info", "warning" or "critical". ``accepts``: whether the provider says that it
+    accepts our account now; None: it says nothing of that. ``state``: its word for it.
     """
 
     level: str
     summary: str
+    accepts: bool | None = None
+    state: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -290,6 +290,10 @@ _STATE_LEVELS = {
 }
 
 
+# Of the other states nothing is known: the instance may send again in a moment.
+_ACCEPTED = {"authorized": True, "notAuthorized": False, "blocked": False, "suspended": False}
+
+
 def _read_status(body: Body) -> Event:
     """Return the status of a message from an ``outgoingMessageStatus``."""
     reported = body.raw.text("status")
@@ -321,6 +325,8 @@ def _read_state(body: Body) -> Event:
         **body.head(),
         level=_STATE_LEVELS.get(state, "warning"),
         summary=f"The Green API instance is now {state}",
+        accepts=_ACCEPTED.get(state),
+        state=state,
     )
 
 
