@@ -284,8 +284,12 @@ WHATSAPP: Settings = {
     ),
     "WHATSAPP_CLOUD_APP_SECRET": Setting(_("Verifies Meta's webhooks."), secret=True),
     "WHATSAPP_CLOUD_VERIFY_TOKEN": Setting(_("For the handshake of Meta's webhook."), secret=True),
-    "WHATSAPP_CLOUD_ACCESS_TOKEN": Setting(_("Lets us send by the Cloud API."), secret=True),
-    "WHATSAPP_CLOUD_PHONE_NUMBER_ID": Setting(_("The id (not the number) of our phone at Meta.")),
+    "WHATSAPP_CLOUD_ACCESS_TOKEN": Setting(
+        _("Lets us send by the Cloud API. A number's own token follows as ,id:token."), secret=True
+    ),
+    "WHATSAPP_CLOUD_PHONE_NUMBER_ID": Setting(
+        _("The ids (not the numbers) of our phones at Meta, separated by commas.")
+    ),
     "GREEN_API_URL": Url(_("The address of Green API."), "https://api.green-api.com"),
     "GREEN_API_ID_INSTANCE": Setting(_("The id of our instance.")),
     "GREEN_API_TOKEN": Setting(_("Lets us send by Green API."), secret=True),

@@ -15,7 +15,7 @@ from django.utils.timezone import localdate
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.errors.stored_errors import translate_error
-from memoryproject.foundation.integrations.whatsapp.registry import numbers_told_apart
+from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from sessions_app.media.presentation import ShownMedia, shown_media_of
 from sessions_app.models import (
     Bookmark,
@@ -94,10 +94,10 @@ class Bubble:
         return kind_of(self.message.kind)
 
     @property
-    def told_apart(self) -> str:
+    def our_number(self) -> str:
         """Return the id of our number that the message came to or went out by, if we have more."""
         number = self.message.number_id
-        return number if number in numbers_told_apart() else ""
+        return number if number in numbers_if_several() else ""
 
     @property
     def is_long(self) -> bool:

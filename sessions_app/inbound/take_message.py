@@ -133,8 +133,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult("stored before, under another id", chat, subject_id=twin)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
-    is_said = not event.from_business and event.kind != CALL
-    due = is_said and _is_for_us(event, chat, rules)
+    due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _learn_language(incoming)
     entry = _decide(incoming)
@@ -146,9 +145,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry)
-    replaced = vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now)
-    if replaced is not None:
-        return replaced
+    if newer := vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now):
+        return newer
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)

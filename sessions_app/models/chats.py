@@ -15,7 +15,7 @@ from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.whatsapp.registry import numbers_told_apart
+from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.text.phone_numbers import number_shown
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -113,9 +113,9 @@ class Chat(models.Model):
         return number_shown(self.whatsapp_chat)
 
     @property
-    def told_apart(self) -> str:
+    def our_number(self) -> str:
         """Return the id of our number that was last in contact; "" where there is only one."""
-        return self.number_id if self.number_id in numbers_told_apart() else ""
+        return self.number_id if self.number_id in numbers_if_several() else ""
 
     @property
     def shown_name(self) -> str:

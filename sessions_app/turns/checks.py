@@ -19,7 +19,7 @@ def accounts_are_accepted(**_: Any) -> list[CheckMessage]:
     options = connection.settings_dict.get("OPTIONS", {})
     if DATA_DIR_OPTION in options and not server_of(connection.settings_dict).is_running():
         return []
-    from sessions_app.turns.statuses import accounts_refused  # noqa: PLC0415 slow
+    from sessions_app.turns.accounts import accounts_refused  # noqa: PLC0415 slow
 
     try:
         refused = accounts_refused()

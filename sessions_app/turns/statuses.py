@@ -12,14 +12,12 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.configured import service_target
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
@@ -28,18 +26,11 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
-    Notice,
     OwnSend,
     StatusUpdate,
 )
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, numbers_told_apart
-from memoryproject.foundation.outside_services.models import (
-    OutsideService,
-    service_reported,
-    service_well_since,
-    services_sick,
-    services_try_again,
-)
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.shared_times import SharedTimes
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -232,7 +223,6 @@ def _raise(part: OutboundPart, status: str) -> None:
 HELD, PAUSED = "send_held", "service_paused"
 # The sweep takes up the others.
 MAX_AT_ONCE = 50
-MAX_COUNTED = 1_000
 
 
 def postponed_error(turn: Turn, error: SendError) -> str:
@@ -248,66 +238,10 @@ def is_held(turn: Turn) -> bool:
     return getattr(turn.error, "code", "") == HELD
 
 
-def is_put_off(turn: Turn) -> bool:
+def isput_off(turn: Turn) -> bool:
     """Return whether the answer wasn't sent because of the provider's state, not for itself."""
     is_waiting = turn.state == TurnState.REPLIED and turn.not_before is not None
     return is_waiting and getattr(turn.error, "code", "") in (HELD, PAUSED)
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A provider that refuses our account: ``why``, and how many answers wait for it to accept it.
-
-    ``numbers``: those of ours that it is about, where we have several.
-    """
-
-    why: str
-    since: datetime
-    waiting: int = 0
-    numbers: tuple[str, ...] = ()
-
-
-def accounts_refused() -> dict[str, Refusal]:
-    """Return the providers that refuse our account, by name; two queries."""
-    found: dict[str, Refusal] = {}
-    sick = {service.name: service for service in services_sick() if _refuses_us(service)}
-    for provider, record in PROVIDERS.items():
-        service = sick.get(record.service)
-        if service is not None:
-            found[provider] = Refusal(service.error, service.sick_since or service.changed_at)
-    columns = ("provider", "number_id", "error", "created_at")
-    waiting = list(_put_off(HELD, PAUSED).order_by("-id").values_list(*columns)[:MAX_COUNTED])
-    for provider in dict.fromkeys(row[0] for row in waiting if row[2].code == HELD):
-        of_provider = [row for row in waiting if row[0] == provider]
-        held = [row for row in of_provider if row[2].code == HELD]
-        numbers = {number for _, number, *_ in held}.intersection(numbers_told_apart())
-        begun = [created_at for *_, created_at in held]
-        if provider in found:
-            begun.append(found[provider].since)
-        found[provider] = Refusal(
-            held[0][2].params["why"], min(begun), len(of_provider), tuple(sorted(numbers))
-        )
-    return found
-
-
-def _refuses_us(service: OutsideService) -> bool:
-    """Return whether a service that is left alone refuses our account; it may also be down."""
-    code, params = getattr(service.error, "code", ""), getattr(service.error, "params", {})
-    # A healthy server's refusal: see posting.py.
-    return code == "account_state" or (code == "service_status" and int(params["status"]) < 500)
-
-
-def account_reported(*, event: Notice) -> None:
-    """Take note of what the provider says of our account; what is held follows where it is well."""
-    record = PROVIDERS[event.provider]
-    if event.accepts is None:
-        return
-    error = "" if event.accepts else ErrorText("account_state", state=event.state)
-    target = service_target(getattr(settings, record.url_setting))
-    service_reported(record.service, target, error)
-    if event.accepts:
-        # The programs that answer find it themselves.
-        _put_off(HELD, PAUSED).filter(provider=event.provider).update(not_before=timezone.now())
 
 
 def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
@@ -318,7 +252,7 @@ def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
 
     Returns how many.
     """
-    waiting = _put_off(HELD, PAUSED).filter(not_before__gt=now)
+    waiting = put_off(HELD, PAUSED).filter(not_before__gt=now)
     released = 0
     for provider in set(waiting.values_list("provider", flat=True)) & set(PROVIDERS):
         well_since = service_well_since(PROVIDERS[provider].service)
@@ -346,7 +280,7 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     with transaction.atomic():
         services_try_again([record.service for record in PROVIDERS.values()])
         # What a colleague has just released is on its way.
-        waiting = _put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
+        waiting = put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
         released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
         audit_record(action="turn.send_held", actor=actor, details={"answers": released})
     return released
@@ -354,19 +288,20 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
 
 def send_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object] | None) -> None:
     """Let the other answers follow one that was sent after all. ``turn``: as it was begun."""
-    if not is_put_off(turn):
+    if not isput_off(turn):
         return
     if Turn.objects.filter(pk=turn.pk, state=TurnState.SENT).update(error="") and enqueue:
-        by_same = _put_off(HELD, PAUSED).filter(provider=turn.provider, number_id=turn.number_id)
+        by_same = put_off(HELD, PAUSED).filter(provider=turn.provider, number_id=turn.number_id)
         _release(by_same, enqueue)
 
 
 def too_late(turn: Turn, max_age: timedelta) -> bool:
     """Return whether an answer that was put off is too old by now to be sent."""
-    return is_put_off(turn) and timezone.now() - turn.asked_at > max_age
+    return isput_off(turn) and timezone.now() - turn.asked_at > max_age
 
 
-def _put_off(*codes: str) -> QuerySet[Turn]:
+def put_off(*codes: str) -> QuerySet[Turn]:
+    """Return the turns whose answers wait because of the provider's state, by these errors."""
     which = Q()
     for code in codes:
         which |= Q(error__startswith=f'{{"code": "{code}"')

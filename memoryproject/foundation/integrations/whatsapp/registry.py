@@ -20,7 +20,7 @@ def own_numbers(provider: str) -> list[str]:
     return words_listed(getattr(settings, record.number_setting)) if record else []
 
 
-def numbers_told_apart() -> list[str]:
+def numbers_if_several() -> list[str]:
     """Return the ids of our numbers at the providers that have several."""
     found = (own_numbers(provider) for provider in PROVIDERS)
     return [number for numbers in found if len(numbers) > 1 for number in numbers]

@@ -207,8 +207,8 @@ class CloudProvider:
         """Return Meta's details of our phone numbers; those of each have the same names."""
         facts: dict[str, list[str]] = {}
         for line in self._lines.values():
-            asked = {"fields": ",".join(_ACCOUNT_FIELDS)}
-            answer = _answer(line.connection.get_json(line.url, asked))
+            query = {"fields": ",".join(_ACCOUNT_FIELDS)}
+            answer = _answer(line.connection.get_json(line.url, query))
             for name in filter(answer.text, _ACCOUNT_FIELDS):
                 facts.setdefault(name, []).append(answer.text(name))
         return Account(True, "", {name: ", ".join(texts) for name, texts in facts.items()})

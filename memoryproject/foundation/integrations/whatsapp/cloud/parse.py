@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -24,6 +22,10 @@ from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
     read_error,
     read_status,
 )
+from memoryproject.foundation.integrations.whatsapp.cloud.phone import (
+    read_address_book,
+    read_history,
+)
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
     Content,
@@ -32,10 +34,8 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,
     MessageEdited,
     MessageRevoked,
-    OldMessages,
     Party,
     Reaction,
-    SavedContacts,
     names_number,
     same_number,
     with_ids_that_fit,
@@ -234,7 +234,7 @@ def _change_events(change: Change) -> list[Event]:
         echoes = listed(value.get("message_echoes"))
         events += [read_message(change, item, echo=True) for item in echoes]
     if change.field == "history":
-        events += read_history(change)
+        events += read_history(change, _inbound)
     if change.field == "smb_app_state_sync":
         events += read_address_book(change)
     if change.field == "calls":
@@ -243,96 +243,6 @@ def _change_events(change: Change) -> list[Event]:
         updates = listed(value.get("user_id_update"))
         events += [read_user_id_update(change, item) for item in updates]
     return events or [read_account_field(change)]
-
-
-# Read what the owner's phone shares when it is connected: old messages, and the address book.
-
-# A body holds thousands of messages. The webhook stores the first piece, the sweep the others.
-FIRST_PIECE, PIECE = 50, 500
-_NOT_SAID = ("reaction", "edit", "revoke", "system", "request_welcome")
-
-
-def read_history(change: Change) -> list[Event]:
-    """Return the change's old messages in pieces, and notices where the owner shares none.
-
-    Each piece is a body of its own. The files of messages, without their threads, come later.
-    """
-    chunks = change.value.objects("history")
-    said = [
-        (thread, message)
-        for chunk in chunks
-        for thread in chunk.objects("threads")
-        for message in listed(thread.get("messages"))
-    ]
-    details = [(Fields(), message) for message in listed(change.value.get("messages"))]
-    pieces = [
-        _old_messages(change, piece, is_first=not place)
-        for some in (said, details)
-        for place, piece in enumerate(
-            [some[:FIRST_PIECE]]
-            + [some[at : at + PIECE] for at in range(FIRST_PIECE, len(some), PIECE)]
-        )
-        if piece
-    ]
-    errors = [error for chunk in chunks for error in listed(chunk.get("errors"))]
-    return [*pieces, *(read_error(change, error) for error in errors)]
-
-
-def _old_messages(
-    change: Change, said: Sequence[tuple[Fields, Any]], *, is_first: bool
-) -> OldMessages:
-    threads = [{**thread, "messages": [message]} for thread, message in said if thread]
-    parts = {
-        "history": [{"threads": threads}] if threads else [],
-        "messages": [message for thread, message in said if not thread],
-        "contacts": change.value.get("contacts"),
-    }
-    raw = change.part(**{name: part for name, part in parts.items() if part})
-
-    def read() -> list[InboundMessage]:
-        events = [_old_message(change, thread, Fields.of(message)) for thread, message in said]
-        fitting = [with_ids_that_fit(event) for event in events if event is not None]
-        return [event for event in fitting if isinstance(event, InboundMessage)]
-
-    return OldMessages(**change.head(raw), read=read, is_first=is_first)
-
-
-def _old_message(change: Change, thread: Fields, message: Fields) -> InboundMessage | None:
-    """Return an old message; None for what is none. ``thread``: of the person, or empty."""
-    wamid, own = message.text("id"), change.business_number
-    if not wamid or message.text("type") in _NOT_SAID:
-        return None
-    sender, person = message.text("from"), thread.text("id")
-    is_ours = same_number(sender, own)
-    if not own and person and sender:
-        is_ours = not same_number(sender, person)
-    side = "to" if is_ours else "from"
-    context = thread.at("context")
-    party, _ = party_of(
-        address=person or message.get(side),
-        user_ids=[message.get(f"{side}_user_id"), thread.get("user_id"), context.get("user_id")],
-        contacts=change.contacts,
-    )
-    about = {
-        **change.head({}, f"message:{wamid}"),
-        "party": party,
-        "timestamp": message.moment("timestamp", change.received_at),
-        "group_id": None,
-    }
-    event = _inbound(change, message, about, echo=is_ours)
-    status = message.at("history_context").text("status").lower()
-    return replace(event, metadata={**event.metadata, "history": status})
-
-
-def read_address_book(change: Change) -> list[Event]:
-    """Return the names that the owner saved. One that is removed stays as it is here."""
-    names = {}
-    for entry in change.value.objects("state_sync"):
-        contact = entry.at("contact")
-        name, phone = contact.text("full_name", "first_name"), contact.phone("phone_number")
-        if name and phone and entry.text("action") != "remove":
-            names[f"{phone}@c.us"] = name
-    return [SavedContacts(**change.head(change.whole()), names=names)] if names else []
 
 
 # Read the Cloud API's changes of a person's addresses: a new number, a new user id.
