@@ -48,6 +48,7 @@ BATCHES = (100, 500)
 UNLIMITED = "10000000"
 ENVIRONMENT = {
     "ENABLE_MEMORY_SYSTEM": "true",
+    "TURN_DEBOUNCE_SECONDS": "0",
     "GODFATHER_PHONE": "15550199999@c.us",
     "DATABASE_URL": "",
     # Calls are counted, and none is refused.

@@ -30,6 +30,7 @@ os.environ |= {
     "LOG_DIR": str(FOLDER / "logs"),
     "DATABASE_URL": "",
     "ENABLE_MEMORY_SYSTEM": "true",
+    "TURN_DEBOUNCE_SECONDS": "0",
     "CLIENT_MESSAGES_PER_HOUR": "0",
     "CLIENT_TOKENS_PER_DAY": "0",
     "GODFATHER_PHONE": "15550199999@c.us",

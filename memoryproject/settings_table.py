@@ -118,7 +118,13 @@ MEMORY: Settings = {
         _("How many answers each program that answers makes at once."), 16, 1, 64
     ),
     "TURN_DEBOUNCE_SECONDS": Integer(
-        _("How long a burst of messages is waited for. 0: not at all."), 0, 0, 60
+        _("How long a person may still be writing who wrote just now. 0: not at all."), 2, 0, 60
+    ),
+    "OWNER_PAUSE_MINUTES": Integer(
+        _("How long the assistant is silent in a chat after somebody of the business wrote there."),
+        60,
+        0,
+        10_080,
     ),
     "MAX_ANSWER_AGE_HOURS": Integer(_("Older messages are shown as missed, not answered."), 24, 1),
     "UNCONFIRMED_AFTER_MINUTES": Integer(

@@ -82,7 +82,7 @@ def sweep_turns() -> dict[str, int]:
     on with the questions and answers that an outage has kept.
     """
     now = timezone.now()
-    pauses_end(now=now)
+    pauses_end(now=now, enqueue=answer_soon, max_age=max_answer_age())
     questions_resume(enqueue=answer_soon, max_age=max_answer_age(), now=now)
     sends_resume(enqueue=answer_soon, now=now)
     return turns_sweep(unconfirmed_after=unconfirmed_after(), now=now)

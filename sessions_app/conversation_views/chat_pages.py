@@ -69,7 +69,7 @@ class MemorySwitch(forms.NullBooleanSelect):
 class ChatForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Chat
-        fields = ("memory_enabled",)
+        fields = ("memory_enabled", "owner_pause_minutes")
         labels: ClassVar = {"memory_enabled": gettext_lazy("Memory")}
         help_texts: ClassVar = {
             "memory_enabled": gettext_lazy(
@@ -107,7 +107,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     form = ChatForm
     read_as = "chat"
     allowed = ("change",)
-    editable = ("memory_enabled",)
+    editable = ("memory_enabled", "owner_pause_minutes")
     # The list itself is the inbox, with its own file; this one serves its actions.
     has_csv = False
     list_display = ("whatsapp_chat", "client_name", "memory")
@@ -121,6 +121,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     inlines: ClassVar = [AddressInline]
     fields = (
         *("whatsapp_chat", "client_name", "staff_name", "client_phone", "links", "memory_enabled"),
+        "owner_pause_minutes",
         *("provider", "number_id", "kind", "language", "created_at", "updated_at", "id"),
     )
 

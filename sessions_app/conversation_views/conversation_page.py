@@ -140,7 +140,7 @@ def _timeline(
     """Return the context of the messages alone."""
     return {
         "chat": chat,
-        "bubbles": bubbles_of(chat, page.messages, user, news),
+        "bubbles": bubbles_of(chat, page.messages, user, news, is_end=not page.newer),
         "page": page,
         "at": _id(request, "at"),
         "reviews": user.has_perm("sessions_app.review_chat"),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.urls import reverse
 from django.utils.timezone import localdate
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
+from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
+from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from sessions_app.media.presentation import ShownMedia, shown_media_of
@@ -27,7 +29,8 @@ from sessions_app.models import (
     SummarizationMetadata,
     Turn,
 )
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.message_kinds import (
     TICKS,
@@ -57,9 +60,21 @@ LONG, LINES = 700, 15
 def _trouble(turn: Turn) -> Any:
     """Return the problem of the message's turn in words, or ""."""
     words = TROUBLED.get(turn.state, "")
+    if turn.state == TurnState.CANCELLED and turn.error:
+        return translate_error(turn.error)
     if turn.state == TurnState.REFUSED and turn.error:
         return f"{words}: {translate_error(turn.error)}"
     return words
+
+
+@dataclass(frozen=True)
+class Card:
+    """What stands beside a message's text: an icon's name, a title, lines, and an address."""
+
+    icon: str
+    title: str
+    lines: Sequence[str] = ()
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +85,8 @@ class Bubble:
     the first message of a day and of a session. ``why``: the address of the replay of the answer.
     ``trouble``: the problem of the message's turn. ``is_news``: the first message that the user
     hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
-    ``media``: its file.
+    ``media``: its file. ``cards``: what the person saw beside the text.
+    ``steps_before`` and ``steps_after``: that the assistant was paused, or went on.
     """
 
     message: Message
@@ -88,6 +104,9 @@ class Bubble:
     bookmarked: bool
     notes: int
     media: ShownMedia | None
+    cards: Sequence[Card]
+    steps_before: list[str] = field(default_factory=list)
+    steps_after: list[str] = field(default_factory=list)
 
     @property
     def kind(self) -> Kind | None:
@@ -98,6 +117,11 @@ class Bubble:
         """Return the id of our number that the message came to or went out by, if we have more."""
         number = self.message.number_id
         return number if number in numbers_if_several() else ""
+
+    @property
+    def is_card(self) -> bool:
+        """Return whether the cards show all that the text says."""
+        return self.message.kind in ("contacts", "order") and bool(self.cards)
 
     @property
     def is_long(self) -> bool:
@@ -123,13 +147,19 @@ class _Around:
 
 
 def bubbles_of(
-    chat: Chat, messages: Sequence[Message], user: User, news: UUID | None = None
+    chat: Chat,
+    messages: Sequence[Message],
+    user: User,
+    news: UUID | None = None,
+    *,
+    is_end: bool = True,
 ) -> list[Bubble]:
     """Return the messages in their order; the number of queries doesn't grow with them.
 
-    ``news``: the first message that the user hasn't seen yet.
+    ``news``: the first message that the user hasn't seen yet. ``is_end``: no message follows.
     """
     around = _around(chat, messages, user)
+    steps = deque(_steps(chat, messages, is_end=is_end))
     found: list[Bubble] = []
     day: date | None = None
     session: ChatSession | None = None
@@ -137,9 +167,42 @@ def bubbles_of(
         new_day = localdate(message.timestamp)
         begins = message.session if session is None or session != message.session else None
         first_of = new_day if new_day != day else None
-        found.append(_bubble(chat, message, first_of, begins, around, news))
+        bubble = _bubble(chat, message, first_of, begins, around, news)
+        while steps and steps[0][0] < message.received_at:
+            bubble.steps_before.append(steps.popleft()[1])
+        found.append(bubble)
         day, session = new_day, message.session
+    if found:
+        found[-1].steps_after.extend(text for _at, text in steps)
     return found
+
+
+def _steps(
+    chat: Chat, messages: Sequence[Message], *, is_end: bool
+) -> Iterator[tuple[datetime, str]]:
+    """Yield when the assistant was paused and went on between the messages, each in words."""
+    if not messages:
+        return
+    steps = AuditEvent.objects.filter(
+        object_id__in=pseudonyms_of(key=audit_key(), chat_id=chat.pk),
+        action__in=["takeover.pause", "takeover.resume"],
+        at__gte=messages[0].received_at,
+    )
+    if not is_end:
+        steps = steps.filter(at__lt=messages[-1].received_at)
+    last = ""
+    for at, action, details in steps.order_by("id").values_list("at", "action", "details"):
+        if action == "takeover.pause":
+            cause = details.get("cause", PauseCause.STAFF)
+            text = gettext("The assistant is paused: %(why)s") % {"why": PauseCause(cause).label}
+        elif details.get("by") == "time":
+            text = gettext("The assistant goes on: the pause is over")
+        else:
+            text = gettext("The assistant goes on: staff have turned it on")
+        # A pause that is made longer says nothing new.
+        if text != last:
+            yield at, text
+        last = text
 
 
 def _bubble(
@@ -168,12 +231,50 @@ def _bubble(
         bookmarked=message.pk in around.bookmarked,
         notes=around.notes[message.pk],
         media=around.media.get(message.pk),
+        cards=[] if message.revoked_at else list(_cards(message)),
     )
+
+
+def _cards(message: Message) -> Iterator[Card]:
+    """Yield what the person saw beside the text: an ad, a product, contacts, an order's lines."""
+    metadata = message.metadata
+    if ad := _mapping(metadata.get("referral")):
+        lines = [str(ad[key]) for key in ("headline", "body") if ad.get(key)]
+        yield Card("campaign", gettext("Came from an ad"), lines, _web_address(ad))
+    if product := _mapping(metadata.get("referred_product")):
+        name = str(product.get("product_retailer_id", ""))
+        yield Card("shopping_bag", gettext("About a product"), [name] if name else [])
+    if metadata.get("frequently_forwarded"):
+        yield Card("forward", gettext("Forwarded many times"))
+    elif metadata.get("forwarded"):
+        yield Card("forward", gettext("Forwarded"))
+    for contact in map(_mapping, _listed(metadata.get("contacts"))):
+        work = " · ".join(str(contact[key]) for key in ("role", "company") if contact.get(key))
+        ways = [str(way) for key in ("phones", "emails") for way in _listed(contact.get(key))]
+        name = str(contact.get("name") or work)
+        yield Card("person", name, [work, *ways] if work and work != name else ways)
+    if message.kind == "order":
+        lines = [line for text in message.content.split("\n") for line in text.split("; ")]
+        yield Card("receipt_long", gettext("Ordered"), lines)
+
+
+def _web_address(ad: Mapping[str, Any]) -> str:
+    address = str(ad.get("source_url") or "")
+    return address if address.startswith(("https://", "http://")) else ""
+
+
+def _mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def _listed(found: Any) -> Sequence[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:
     """Return the author: for each message of a group, and for messages by staff everywhere."""
-    if message.metadata.get("by_hand") or (chat.is_group and message.role == Role.USER):
+    is_ours = message.metadata.keys() & {"by_hand", BY_PHONE}
+    if is_ours or (chat.is_group and message.role == Role.USER):
         return written_by(message, chat, authors)
     return ""
 

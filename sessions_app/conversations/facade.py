@@ -55,6 +55,7 @@ from sessions_app.conversations.history_queries import (
     messages_left_out,
     profile_current,
 )
+from sessions_app.conversations.message_context import QUOTED, quote_of
 from sessions_app.conversations.message_store import (
     FORM,
     MAX_MESSAGES,
@@ -79,20 +80,16 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.conversations.message_text import (
     NOTICE,
-    Command,
     HistoryMessage,
     StoredText,
-    as_chat_line,
-    asks_in_words,
+    as_chat_lines,
     indexed_of,
     is_knowledge,
-    parse_command,
     row_by_token,
     row_of,
-    small_talk,
     speaker_of,
     text_of,
-    without_mention,
+    text_with_reactions,
     without_notice,
 )
 from sessions_app.conversations.phrases import (
@@ -102,6 +99,15 @@ from sessions_app.conversations.phrases import (
     language_of,
     received_text,
     text_for,
+)
+from sessions_app.conversations.plain_words import (
+    Command,
+    asks_in_words,
+    denies,
+    parse_command,
+    small_talk,
+    wants_person,
+    without_mention,
 )
 from sessions_app.conversations.preview_recorder import (
     MAX_SHOWN,

@@ -19,7 +19,7 @@ from sessions_app.conversations.message_text import (
     StoredText,
     is_knowledge,
     speaker_of,
-    text_of,
+    text_with_reactions,
 )
 from sessions_app.models import AssistantProfile, ChatSession, Message
 from sessions_app.models.messages import APOLOGY, Role
@@ -54,6 +54,7 @@ _COLUMNS = (
     "tokens",
     "answers_id",
     "metadata",
+    "edited_at",
     "revoked_at",
 )
 _OF_ANSWER = tuple(f"answer__{name}" for name in _COLUMNS)
@@ -305,7 +306,7 @@ def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
     if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
         return ""
     lines = [
-        Line(speaker_of(message, user_role=user_role), text_of(message))
+        Line(speaker_of(message, user_role=user_role), text_with_reactions(message))
         for message in gap
         if is_knowledge(message)
     ]

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,12 +27,23 @@ LATIN = ("en", "es", "pt", "fr", "de", "it")
 FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
-WORD_LISTS = ("fact_words", "not_memories", "attached_not", "mine", "details", "forget_last_words")
+WORD_LISTS = ("fact_words", "not_memories", "attached_not", "mine", "details", "negations")
+WORD_LISTS += ("forget_last_words",)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
+# The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
+# "somebody". A denial is "denial" anywhere, or "denial_only" where nothing else is said.
+WISHES = ("person", "wish", "contact", "someone")
+DENIALS = ("denial", "denial_only")
+_MORE = ("closers", "asking", "not_facts")
+KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
 _MARKS += "\u200b-\u200f\u202a-\u202e\u2066-\u2069"
+# The vowel signs of Hindi are no letters to Python.
+_MARKS += "\u0900-\u0903\u093a-\u094f\u0962\u0963"
+# People write these as they like: the Turkish i, and in Hindi the moon's dot and the nukta.
+_ALIKE = str.maketrans({"ı": "i", "\u0901": "\u0902", "\u093c": None})
 # No apostrophe is a part of a word, not even the one that counts as a letter.
 _WORD = re.compile(rf"(?:[^\W\u02b9\u02bc]|[{_MARKS}])+")
 _PIECE = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]|([^\s()\[\]]+)")
@@ -116,7 +126,10 @@ def texts_of_languages() -> dict[str, dict[str, str]]:
 
 
 def words_of(text: str) -> list[Word]:
-    found = ((fold(match[0]).strip("_"), *match.span()) for match in _WORD.finditer(text))
+    found = (
+        (fold(match[0]).translate(_ALIKE).strip("_"), *match.span())
+        for match in _WORD.finditer(text)
+    )
     return [Word(*each) for each in found if each[0]]
 
 
@@ -132,43 +145,102 @@ def languages() -> dict[str, dict[str, Any]]:
             ends = {each for each in given if each.startswith("*")}
             whole = {word.text for each in given if each not in ends for word in words_of(each)}
             data[name] = frozenset(whole | {f"*{fold(each[1:])[-1]}" for each in ends})
-        data["not_facts"] = frozenset(
-            each for phrase in data["not_facts"] for each, _, _ in _wordings(phrase)
-        )
         read[path.stem] = data
     return read
 
 
-@cache
-def _folded(piece: str) -> tuple[str, ...]:
-    return tuple(word.text for word in words_of(piece))
+class Piece(NamedTuple):
+    """A part of a pattern: one of several words, or of several groups of words."""
+
+    choices: frozenset[tuple[str, ...]]
+    lengths: tuple[int, ...]
+    is_optional: bool
+
+    def ends(self, words: Sequence[str], starts: set[int]) -> set[int]:
+        """Return where the piece ends if it begins at one of these places."""
+        ends = {
+            start + length
+            for start in starts
+            for length in self.lengths
+            if start + length <= len(words) and tuple(words[start : start + length]) in self.choices
+        }
+        return ends | starts if self.is_optional else ends
+
+
+class Pattern(NamedTuple):
+    """A phrase of a file. ``ahead`` must follow its pieces, and is no part of it."""
+
+    language: str
+    kind: str
+    pieces: tuple[Piece, ...]
+    ahead: Piece | None
+    prefix: str
+
+    def sizes(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield how many words match, and how many of them the phrase takes up."""
+        ends = {0}
+        for piece in self.pieces:
+            ends = piece.ends(words, ends)
+        for end in ends:
+            matched = max(self.ahead.ends(words, {end}), default=0) if self.ahead else end
+            if matched:
+                yield matched, end
 
 
 @cache
-def phrases() -> dict[tuple[str, ...], list[Phrase]]:
-    """Return all phrases of all languages by their words."""
-    table: dict[tuple[str, ...], list[Phrase]] = defaultdict(list)
-    kinds = (*COMMANDS, *SMALL_TALK, *OPENERS, "closers", "asking")
+def patterns() -> dict[str, list[Pattern]]:
+    """Return the patterns of all languages, by each word with which they may begin."""
+    table: dict[str, list[Pattern]] = defaultdict(list)
     for language, data in languages().items():
-        for kind in kinds:
+        for kind in KINDS:
             for phrase in data.get(kind, ()):
-                for words, size, prefix in _wordings(phrase):
-                    found = Phrase(language, kind, size, prefix)
-                    if found not in table[words]:
-                        table[words].append(found)
+                pattern = _pattern(language, kind, phrase)
+                for word in _first_words(pattern):
+                    table[word].append(pattern)
     return dict(table)
+
+
+def phrases_at(words: Sequence[str], kinds: Collection[str]) -> list[Phrase]:
+    """Return the phrases of these kinds with which the words begin, the longest ones first."""
+    found: dict[Phrase, int] = {}
+    for pattern in patterns().get(words[0], ()) if words else ():
+        if pattern.kind in kinds:
+            for matched, size in pattern.sizes(words):
+                phrase = Phrase(pattern.language, pattern.kind, size, pattern.prefix)
+                found[phrase] = max(matched, found.get(phrase, 0))
+    return sorted(found, key=lambda phrase: -found[phrase])
 
 
 @cache
 def command_starts() -> frozenset[str]:
     """Return the words with which a command may begin."""
-    table = phrases().items()
-    return frozenset(words[0] for words, found in table if any(p.kind in COMMANDS for p in found))
+    table = patterns().items()
+    return frozenset(word for word, found in table if any(p.kind in COMMANDS for p in found))
 
 
-@cache
-def longest_phrase() -> int:
-    return max(map(len, phrases()))
+def _pattern(language: str, kind: str, phrase: str) -> Pattern:
+    pieces, ahead, prefix = list[Piece](), None, ""
+    for optional, group, word in _PIECE.findall(phrase):
+        if word.endswith("+"):
+            prefix = fold(word[:-1])
+            continue
+        choices = (optional or group or word).split("|")
+        folded = frozenset(tuple(each.text for each in words_of(choice)) for choice in choices)
+        piece = Piece(folded, tuple({len(choice) for choice in folded}), bool(optional))
+        if word.startswith("="):
+            ahead = piece
+        else:
+            pieces.append(piece)
+    return Pattern(language, kind, tuple(pieces), ahead, prefix)
+
+
+def _first_words(pattern: Pattern) -> set[str]:
+    words = set[str]()
+    for piece in (*pattern.pieces, *([pattern.ahead] if pattern.ahead else [])):
+        words |= {choice[0] for choice in piece.choices}
+        if not piece.is_optional:
+            break
+    return words
 
 
 @cache
@@ -178,26 +250,6 @@ def _common_words() -> dict[str, list[str]]:
         for word in {word.text for each in data["common"] for word in words_of(each)}:
             common[word].append(language)
     return dict(common)
-
-
-def _wordings(phrase: str) -> Iterator[tuple[tuple[str, ...], int, str]]:
-    """Yield the words of each wording of a phrase, how many of them it takes up, and its prefix."""
-    pieces = []
-    for optional, group, word in _PIECE.findall(phrase):
-        choices = (optional or group or word.lstrip("=")).split("|")
-        if word.startswith("="):
-            choices = [f"={choice}" for choice in choices]
-        pieces.append([*choices, ""] if optional else choices)
-    for wording in product(*pieces):
-        *firsts, last = wording
-        is_prefix, is_ahead = last.endswith("+"), last.startswith("=")
-        words = [word for piece in firsts for word in _folded(piece)]
-        size = len(words)
-        if is_prefix:
-            yield tuple(words), size, fold(last[:-1])
-            continue
-        words += _folded(last)
-        yield tuple(words), size if is_ahead else len(words), ""
 
 
 # Texts that the system itself sends to people.

@@ -15,6 +15,7 @@ from django.utils import timezone
 from memoryproject.foundation.retrieval.fragments import Fragments
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.whole_text import whole_places
+from sessions_app.conversations.message_context import QUOTED
 from sessions_app.models import (
     AnswerTrial,
     InboundDelivery,
@@ -52,11 +53,25 @@ def text_redact(*, message: Message, texts: Sequence[str]) -> dict[str, Any] | N
         deliveries_forget(
             provider=message.provider, provider_message_id=message.provider_message_id
         )
+        _quotes_remove(message)
     later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
     # A worker that answers with the text in its prompt loses the turn and starts again.
     running = later.filter(state=TurnState.RUNNING)
     turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
     return texts_redact(message=message, texts=texts)
+
+
+def _quotes_remove(message: Message) -> None:
+    """Remove the text where a later message of the chat quotes it."""
+    quoting = Message.objects.filter(
+        chat_id=message.chat_id,
+        metadata__has_key=QUOTED,
+        metadata__reply_to_id=message.provider_message_id,
+        received_at__gte=message.received_at,
+    )
+    for each in quoting.only("metadata"):
+        metadata = {key: value for key, value in each.metadata.items() if key != QUOTED}
+        Message.objects.filter(pk=each.pk).update(metadata=metadata)
 
 
 def texts_redact(*, message: Message, texts: Sequence[str]) -> dict[str, Any] | None:

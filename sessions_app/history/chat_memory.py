@@ -24,7 +24,7 @@ from sessions_app.conversations.facade import (
     NewMessage,
     SessionInChat,
     StoredText,
-    as_chat_line,
+    as_chat_lines,
     checked_message,
     conversation_walk,
     has_text,
@@ -250,7 +250,8 @@ class ChatMemoryService:
         )
         messages = [*history.messages, *after]
         newest = messages if max_messages is None else messages[-max_messages:]
-        lines = [as_chat_line(message, is_group=session.chat.is_group) for message in newest]
+        shown = as_chat_lines(newest, is_group=session.chat.is_group)
+        lines = [(role, text) for _message, role, text in shown]
         lines = [line for line in lines if line[0] != Role.TOOL and line[1].strip()]
         earlier = "\n\n".join(filter(None, (history.summary_text, history.passage)))
         if earlier:

@@ -32,6 +32,7 @@ def build_intake_rules() -> IntakeRules:
         learn_history=enqueue_learning if learns_history else None,
         fetch_media=media_request,
         redact=enqueue_redaction,
+        pause_after_reply=timedelta(minutes=settings.OWNER_PAUSE_MINUTES),
     )
 
 

@@ -25,7 +25,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 )
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
+    QUOTED,
     REDACT,
+    quote_of,
     row_by_token,
     row_of,
     text_redact,
@@ -37,7 +39,7 @@ from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import UsageLimits, access_of, change_count
 from sessions_app.media.dependencies import remove_after_commit
 from sessions_app.media.facade import media_detach
-from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import Role, has_token_of
@@ -363,17 +365,40 @@ def quotes_our_message(event: InboundMessage, chat: Chat) -> bool:
     return quoted is not None and quoted.role == Role.ASSISTANT
 
 
-def quoted_id(event: InboundMessage, chat: Chat) -> str | None:
-    """Return the id of the quoted message, as it is stored if it is."""
-    quoted = _quoted_by(event, chat)
-    return (quoted and quoted.provider_message_id) or event.reply_to_id
+def quote_metadata(event: InboundMessage, chat: Chat) -> dict[str, Any]:
+    """Return what the metadata of a message says of the line that it answers.
+
+    ``reply_to_id`` is the id of that message, as it is stored if it is. ``quoted`` is its text, as
+    the provider sends it or as it is stored: an erasure of the one removes the other.
+    """
+    if not event.reply_to_id:
+        return {}
+    message = _quoted_by(event, chat)
+    if message is None:
+        return {"reply_to_id": event.reply_to_id}
+    given = event.metadata.get(QUOTED, {})
+    quote = quote_of(
+        role=message.role,
+        kind=message.kind,
+        content=str(given.get("text") or message.content),
+        sender=str(given.get("sender") or message.sender),
+    )
+    about = {"reply_to_id": message.provider_message_id or event.reply_to_id}
+    return {**about, QUOTED: {} if message.revoked_at else quote}
 
 
 def _quoted_by(event: InboundMessage, chat: Chat) -> Message | None:
+    """Return the quoted message; of an answer in several parts, whichever part is quoted."""
     if not event.reply_to_id:
         return None
-    messages = Message.objects.filter(provider=event.provider, number_id=event.number_id)
-    return row_of(messages, event.reply_to_id, chat_id=chat.pk)
+    about = {"provider": event.provider, "number_id": event.number_id}
+    messages, parts = Message.objects.filter(**about), OutboundPart.objects.filter(**about)
+    message = row_of(messages, event.reply_to_id, chat_id=chat.pk)
+    if message is not None:
+        return message if message.chat_id == chat.pk else None
+    parts = parts.select_related("turn__reply").filter(turn__chat=chat)
+    part = row_of(parts, event.reply_to_id, chat_id=chat.pk, chat="turn__chat")
+    return part.turn.reply if part else None
 
 
 def twin_of(event: InboundMessage, chat: Chat) -> str:

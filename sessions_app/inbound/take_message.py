@@ -32,7 +32,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.inbound.message_changes import (
     early_changes_apply,
-    quoted_id,
+    quote_metadata,
     quotes_our_message,
     twin_of,
     vote_replace,
@@ -49,10 +49,11 @@ from sessions_app.limits.facade import (
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatSession, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.facade import QUICK
+from sessions_app.turns.facade import QUICK, is_own_echo, step_in
 
 NOT_ANSWERED = "not answered: "
 CALL = "call"
@@ -71,6 +72,7 @@ class IntakeRules:
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
+    ``pause_after_reply``: see ``owner_pause``.
     """
 
     memory_enabled: bool = False
@@ -84,6 +86,12 @@ class IntakeRules:
     speaker: Speaker | None = None
     fetch_media: Callable[[Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
+    pause_after_reply: timedelta = timedelta(hours=1)
+
+    def owner_pause(self, chat: Chat) -> timedelta:
+        """Return how long the assistant is paused in this chat after a reply by the business."""
+        own = chat.owner_pause_minutes
+        return self.pause_after_reply if own is None else timedelta(minutes=own)
 
     def remember(self, chat: Chat) -> bool:
         """Return whether memory is on in this chat."""
@@ -131,11 +139,14 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
     if twin:
         return EventResult("stored before, under another id", chat, subject_id=twin)
+    if event.from_business and is_own_echo(event, chat):
+        return EventResult("our own message: ignored", chat, is_kept=False)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _learn_language(incoming)
+    _let_owner_step_in(incoming)
     entry = _decide(incoming)
     if _call_is_texted(incoming, entry):
         incoming, entry = replace(incoming, due=True), Entry(notice=MISSED_CALL)
@@ -161,13 +172,36 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult("stored, not to be answered", chat, message.message_id)
     if turn.state != TurnState.PENDING:
         return EventResult(_outcome(turn), chat, message.message_id)
+    _session_reset(incoming, turn, session)
+    return EventResult("stored", chat, message.message_id, answer_due=True)
+
+
+def _let_owner_step_in(incoming: _Incoming) -> None:
+    """Pause the assistant where the owner wrote. A call alone says nothing of the talk.
+
+    In a group people talk among themselves: the assistant answers who addresses it.
+    """
+    event, chat = incoming.event, incoming.chat
+    if event.from_business and not chat.is_group and event.kind != CALL:
+        step_in(
+            chat=chat,
+            cause=PauseCause.OWNER,
+            lasts=incoming.rules.owner_pause(chat),
+            at=min(event.timestamp, incoming.now),
+            actor=SYSTEM,
+        )
+
+
+def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> None:
+    """End the session if the message is the command for it.
+
+    Not only when the answer is made, so that a message which follows at once is part of the new
+    conversation.
+    """
     resets = incoming.command is not None and incoming.command.name == "reset"
     if resets and "notice" not in turn.context:
-        # The session ends here and not when the answer is made, so that a message which follows at
-        # once is part of the new conversation.
-        session_end(session=session, at=now, actor=incoming.actor)
-        session_start(chat=chat, now=now, actor=incoming.actor)
-    return EventResult("stored", chat, message.message_id, answer_due=True)
+        session_end(session=session, at=incoming.now, actor=incoming.actor)
+        session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
 def _call_is_texted(incoming: _Incoming, entry: Entry) -> bool:
@@ -349,9 +383,9 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
     addresses = event.party.addresses()
     person = addresses[0] if addresses else chat.whatsapp_chat
     ours = event.business_address or event.number_id
-    metadata = dict(event.metadata)
-    if event.reply_to_id:
-        metadata["reply_to_id"] = quoted_id(event, chat)
+    metadata = {**event.metadata, **quote_metadata(event, chat)}
+    if event.from_business:
+        metadata[BY_PHONE] = True
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name
     if command is not None:

@@ -46,6 +46,7 @@ CHAT = (
     "client_phone",
     "language",
     "memory_enabled",
+    "owner_pause_minutes",
     "created_at",
 )
 # What is bound to chats by a column, under the name that its rows have in a record.
@@ -239,7 +240,7 @@ def columns_set(row: Model, columns: Mapping[str, str | None]) -> None:
 
 PHONE = "@c.us"
 # What people change of a merged contact stays with the one that remains.
-RESTORED = ("client_name", "staff_name", "memory_enabled")
+RESTORED = ("client_name", "staff_name", "memory_enabled", "owner_pause_minutes")
 SPENT = ("model_calls", "prompt_tokens", "completion_tokens", "cost")
 
 

@@ -78,6 +78,15 @@ class Chat(models.Model):
         default=None,
         help_text=_("Overrides ENABLE_MEMORY_SYSTEM for this chat. Not set: the setting applies."),
     )
+    owner_pause_minutes = models.PositiveSmallIntegerField(
+        _("pause after a reply by the business, in minutes"),
+        null=True,
+        blank=True,
+        help_text=_(
+            "For so long the assistant is silent after somebody of the business wrote here. 0: it "
+            "isn't. Not set: OWNER_PAUSE_MINUTES applies."
+        ),
+    )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
 

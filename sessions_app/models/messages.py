@@ -47,6 +47,9 @@ def has_token_of(field: str, message_id: str) -> Q:
 # name is removed with the account.
 AUTHOR = "author_id"
 
+# In the metadata of a message that somebody of the business typed on its phone.
+BY_PHONE = "by_phone"
+
 # In the metadata of our text that says that there is no answer: no prompt shows it as one.
 APOLOGY = "apology"
 

@@ -12,7 +12,17 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import labelled
 from sessions_app.models.chats import Chat
+
+
+class PauseCause(models.TextChoices):
+    """Why the assistant is paused; see ChatPause.is_sliding."""
+
+    STAFF = labelled("staff", _("staff have paused it"))
+    REPLY = labelled("reply", _("staff have replied"))
+    OWNER = labelled("owner", _("the business has answered by phone"))
+    PERSON = labelled("person", _("the client asks for a person"))
 
 
 class ChatPause(models.Model):
@@ -27,6 +37,13 @@ class ChatPause(models.Model):
     )
     since = models.DateTimeField(_("since"), default=timezone.now)
     until = models.DateTimeField(_("until"), null=True, blank=True)
+    cause = models.CharField(
+        _("cause"),
+        max_length=8,
+        choices=PauseCause.choices,
+        default=PauseCause.STAFF,
+        db_default=PauseCause.STAFF,
+    )
     paused_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         verbose_name=_("paused by"),
@@ -49,6 +66,11 @@ class ChatPause(models.Model):
     def holds(self, now: datetime) -> bool:
         """Return whether the pause is still in force."""
         return self.until is None or self.until > now
+
+    @property
+    def is_sliding(self) -> bool:
+        """Return whether it begins anew with each reply by the business."""
+        return self.cause != PauseCause.STAFF
 
 
 # Canned replies: texts that staff insert into the reply box.

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryproject.foundation.admin_kit.display import shown_labelled
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import GODFATHER, chat_role
-from sessions_app.models.messages import AUTHOR, DeliveryStatus, Role
+from sessions_app.models.messages import AUTHOR, BY_PHONE, DeliveryStatus, Role
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,8 @@ def written_by(message: Message, chat: Chat, authors: Mapping[int, str]) -> str:
     """Return the author's name. ``authors``: those of ``author_names``."""
     if message.metadata.get("by_hand"):
         return authors.get(message.metadata.get(AUTHOR, 0)) or str(SOMEBODY)
+    if message.metadata.get(BY_PHONE):
+        return gettext("From the business's phone")
     if message.role != Role.USER:
         return str(message.get_role_display())
     if chat.is_group:

@@ -15,7 +15,7 @@ from cards_app.rules.session_data import Line
 from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
-from sessions_app.conversations.facade import is_knowledge, speaker_of, text_of
+from sessions_app.conversations.facade import is_knowledge, speaker_of, text_with_reactions
 from sessions_app.models import Message, SummaryWork
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten, sizes_for
 from sessions_app.summaries.summary_store import (
@@ -168,4 +168,4 @@ def _model_or_excerpts(
 
 
 def _line(message: Message, user_role: str) -> Line:
-    return Line(role=speaker_of(message, user_role=user_role), content=text_of(message))
+    return Line(role=speaker_of(message, user_role=user_role), content=text_with_reactions(message))

@@ -85,6 +85,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "closes": closes,
         "is_open": not windowed or (closes is not None and closes >= now),
         "held": held,
+        "pause_minutes": _pause_minutes(chat),
         "most_counted": held >= MAX_COUNTED,
         "waits": pause and last_held(chat.pk, since=now - max_answer_age()),
         "key": uuid.uuid4(),
@@ -98,6 +99,11 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         # What the field for a file offers, as its attribute ``accept``.
         "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
     }
+
+
+def _pause_minutes(chat: Chat) -> int:
+    own = chat.owner_pause_minutes
+    return int(settings.OWNER_PAUSE_MINUTES) if own is None else own
 
 
 def panel_page(

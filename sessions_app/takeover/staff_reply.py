@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from sessions_app.media.facade import attachment_of
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, Outcome, TurnState
 from sessions_app.takeover.attachment import (
@@ -37,13 +38,7 @@ from sessions_app.takeover.attachment import (
     attached,
     parts_of,
 )
-from sessions_app.turns.facade import (
-    chat_locked,
-    chat_pause,
-    parts_store,
-    pause_in_force,
-    turn_audit,
-)
+from sessions_app.turns.facade import chat_locked, parts_store, step_in, turn_audit
 
 
 @dataclass(frozen=True)
@@ -72,8 +67,8 @@ def chat_reply(
     """Store the reply as an assistant message and hand it to the chat's provider.
 
     Its file is kept in ``storage``. The reply goes by ``otherwise`` where the chat came by the
-    terminal, the API or an import. Where the assistant isn't paused, the reply pauses it for
-    OWN_PAUSE. Raises ReplyRefusedError and Chat.DoesNotExist.
+    terminal, the API or an import, and pauses the assistant: see ``step_in``. Raises
+    ReplyRefusedError and Chat.DoesNotExist.
 
     The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
     """
@@ -187,10 +182,6 @@ def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
 # Store what staff write to a chat as a turn, which a worker sends.
 
 
-# Writing to a chat pauses the assistant for this time.
-OWN_PAUSE = timedelta(hours=1)
-
-
 @dataclass(frozen=True)
 class Writer:
     """The writer of a reply, the rules and the time. ``enqueue`` hands the chat to a worker."""
@@ -261,11 +252,14 @@ def reply_turn_store(
 
     ``action`` names it in the audit log. Call it with the chat locked.
     """
-    until = None
-    if pause_in_force(chat.pk, writer.now) is None:
-        until = writer.now + OWN_PAUSE
-        by_id, actor = writer.author_id, writer.actor
-        chat_pause(chat_id=chat.pk, until=until, by=by_id, actor=actor, now=writer.now)
+    pause = step_in(
+        chat=chat,
+        cause=PauseCause.REPLY,
+        lasts=writer.rules.owner_pause(chat),
+        at=writer.now,
+        actor=writer.actor,
+        by=writer.author_id,
+    )
     turn = _turn(chat, by, key, written, writer)
     parts_store(turn, written.parts)
     if written.attachment is not None:
@@ -275,7 +269,7 @@ def reply_turn_store(
     chat_id = chat.pk
     # Where the queue is down the sweep finds it.
     transaction.on_commit(lambda: writer.enqueue(chat_id), robust=True)
-    return HandReply(turn, fresh=True, paused_until=until)
+    return HandReply(turn, fresh=True, paused_until=pause.until if pause else None)
 
 
 def _turn(chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer) -> Turn:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+from datetime import datetime
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -42,6 +43,7 @@ from sessions_app.models import ChatAddress, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.turns.bursts import REMADE, burst_join
 from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.message_files import (
     RECORDINGS,
@@ -84,12 +86,15 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
         if work.turn.state == TurnState.RUNNING:
-            begun = work.turn
-            with deadline(dependencies.rules.deadline.total_seconds()):
-                answered = _answer_or_apologise(work)
+            try:
+                with deadline(dependencies.rules.deadline.total_seconds()):
+                    answered = _answer_or_apologise(work)
+            finally:
+                # What came meanwhile may have joined it.
+                lease = work.lease
             if answered is None:
                 return
-            if answered.pk != begun.pk:
+            if answered.pk != lease.turn_id:
                 # The apology of a question that has no answer.
                 lease = TurnLease(answered, lease.token)
             work = TurnWork(answered, lease, dependencies)
@@ -200,6 +205,8 @@ def _draft_until_stored(work: TurnWork) -> Turn | None:
     for _ in range(DRAFTS - 1):
         try:
             return _draft_and_store(work)
+        except _NewerTextError:
+            logger.info("Turn %s answers what came meanwhile, too.", work.turn.turn_id)
         except ForgottenMeanwhileError:
             logger.info("Turn %s is answered anew: something was forgotten.", work.turn.turn_id)
             work.turn.refresh_from_db()
@@ -214,12 +221,34 @@ def _draft_and_store(work: TurnWork) -> Turn | None:
     """
     turn = work.turn
     epoch = epoch_read(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
-    started = time.monotonic()
-    waited = timezone.now() - turn.created_at
+    started, begun_at = time.monotonic(), timezone.now()
     draft = _draft(work)
-    draft.timings["waited_ms"] = max(round(waited.total_seconds() * 1000), 0)
+    _join_newer(work, begun_at=begun_at, took=time.monotonic() - started)
+    waited = (begun_at - turn.created_at).total_seconds()
+    draft.timings["waited_ms"] = max(round(waited * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
     return _store(work, draft, epoch)
+
+
+class _NewerTextError(Exception):
+    """The person has written on meanwhile: the answer is made anew, for the newest message."""
+
+
+def _join_newer(work: TurnWork, *, begun_at: datetime, took: float) -> None:
+    """Take up what the person has written while the answer was made, once, if there is time.
+
+    Raises _NewerTextError, and then ``work`` is about the newest turn.
+    """
+    left, gap = time_left(), work.dependencies.rules.burst_gap
+    is_in_time = left is None or left > took
+    if not gap or not is_in_time or work.turn.context.keys() & {REMADE, "notice"}:
+        return
+    lease = burst_join(work.lease, gap=gap, begun_at=begun_at)
+    if lease is work.lease:
+        return
+    Turn.objects.filter(pk=lease.turn_id).update(context={**lease.row.context, REMADE: True})
+    work.lease, work.turn = lease, _turn_read(lease)
+    raise _NewerTextError
 
 
 def _store(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None) -> Turn | None:

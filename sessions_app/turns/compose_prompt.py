@@ -13,9 +13,10 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.facade import CardHit, cards_recall
 from sessions_app.conversations.facade import (
+    QUOTED,
     History,
     HistoryMessage,
-    as_chat_line,
+    as_chat_lines,
     chat_form,
     messages_left_out,
     profile_current,
@@ -122,7 +123,7 @@ def recall_for_prompt(
     if not dependencies.rules.longterm_enabled or not query.strip():
         return RecallResult([])
     return recall(
-        query=query,
+        query=_with_quoted(query, history),
         viewer=Viewer(user_role, chat_id),
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
@@ -130,6 +131,16 @@ def recall_for_prompt(
         nearest=nearest,
         left_out=None if history is None else messages_left_out(history),
     )
+
+
+def _with_quoted(query: str, history: History | None) -> str:
+    """Return the query with the line that its message answers: "how much for two of this?"."""
+    last = history.messages[-1] if history else None
+    if last is None or last.content.strip() != query.strip():
+        return query
+    quoted = last.metadata.get(QUOTED)
+    text = str(quoted.get("text") or "") if isinstance(quoted, dict) else ""
+    return f"{query}\n{text}" if text.strip() else query
 
 
 def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -> RecallResult:
@@ -201,20 +212,25 @@ def history_lines(material: Material) -> list[ChatMessage]:
 
     Each picture stands with its message.
     """
-    lines = [
-        line_of(message, material.turn, material.pictures)
-        for message in (material.history.messages if material.history else ())
-    ]
+    messages = material.history.messages if material.history else ()
+    lines = stored_lines(messages, material.turn, material.pictures)
     alone = ChatMessage("user", material.text, pictures=material.pictures)
     return sendable(lines, keeps_last=True) or [alone]
 
 
-def line_of(message: HistoryMessage, turn: Turn, pictures: Sequence[Picture] = ()) -> ChatMessage:
-    """Return a stored message in the form that the model reads, with those pictures of its own."""
-    role, content = as_chat_line(message, is_group=turn.chat.is_group)
-    form = chat_form(message.metadata)
-    own = [each for each in pictures if each.message_id == str(message.message_id)]
-    return ChatMessage(role, content, form.tool_calls, form.tool_call_id, form.name, own)
+def stored_lines(
+    messages: Sequence[HistoryMessage], turn: Turn, pictures: Sequence[Picture] = ()
+) -> list[ChatMessage]:
+    """Return stored messages as the model reads them, each with those pictures of its own."""
+    lines = []
+    for message, role, content in as_chat_lines(messages, is_group=turn.chat.is_group):
+        if message is None:
+            lines.append(ChatMessage(role, content))
+            continue
+        form = chat_form(message.metadata)
+        own = [each for each in pictures if each.message_id == str(message.message_id)]
+        lines.append(ChatMessage(role, content, form.tool_calls, form.tool_call_id, form.name, own))
+    return lines
 
 
 def profile_for_prompt(profile: AssistantProfile) -> Profile:

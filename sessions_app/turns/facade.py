@@ -2,6 +2,7 @@
 
 from sessions_app.turns.accounts import account_reported, accounts_refused
 from sessions_app.turns.answer_review import to_review_ids, turn_audit
+from sessions_app.turns.bursts import QUICK
 from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
 from sessions_app.turns.message_files import (
     pictures_gone,
@@ -21,7 +22,6 @@ from sessions_app.turns.prompt import (
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.queue import (
-    QUICK,
     Heartbeat,
     answer_soon,
     chat_answer,
@@ -30,6 +30,7 @@ from sessions_app.turns.queue import (
 )
 from sessions_app.turns.reply_store import parts_store, recital
 from sessions_app.turns.statuses import own_send_confirm, sends_resume, status_apply
+from sessions_app.turns.stepping_in import is_own_echo, step_in
 from sessions_app.turns.turn_claims import (
     chat_locked,
     chat_pause,

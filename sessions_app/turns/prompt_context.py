@@ -25,11 +25,11 @@ from sessions_app.turns.compose_prompt import (
     cards_in_reach,
     known_context_tokens,
     left_out_record,
-    line_of,
     lowest_limit,
     prompt_parts,
     recall_for_prompt,
     recalled_record,
+    stored_lines,
 )
 from sessions_app.turns.prompt import Prompt, PromptParts
 from sessions_app.turns.prompt_budget import build_prompt, least_tokens, sendable
@@ -86,7 +86,7 @@ def context_make(
     text = query if query is not None else _last_question(found.session, last)
     material = _material(turn, text, history, dependencies)
     parts = prompt_parts(material, dependencies)
-    lines = sendable(_lines(turn, parts, history, after, query))
+    lines = sendable(_lines(turn, history, after, query))
     parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
     prompt = _within(parts, max_tokens, dependencies)
     memories = recalled_record(material.recalled, material.cards, prompt)
@@ -129,14 +129,9 @@ def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
 
 
 def _lines(
-    turn: Turn,
-    parts: PromptParts,
-    history: History | None,
-    after: Sequence[HistoryMessage],
-    query: str | None,
+    turn: Turn, history: History | None, after: Sequence[HistoryMessage], query: str | None
 ) -> list[ChatMessage]:
-    lines = list(parts.history) if history else []
-    lines += [line_of(each, turn) for each in after]
+    lines = stored_lines([*(history.messages if history else ()), *after], turn)
     if query is None:
         return lines
     last = history.messages[-1] if history and not after else None

@@ -10,39 +10,37 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from queue import Empty, Full, Queue
-from typing import Any
 from uuid import UUID
 
 from django.core.cache import cache
-from django.db import Error, close_old_connections, connection, connections, transaction
+from django.db import Error, close_old_connections, connection, connections
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from memoryproject.foundation.leases import RELEASED, LeaseLostError, this_process
+from memoryproject.foundation.leases import LeaseLostError, this_process
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.limits.facade import known_chat
 from sessions_app.models import Turn
-from sessions_app.models.chats import Provider
-from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.turns.answer import turn_run
+from sessions_app.turns.bursts import (
+    OPEN_STATES,
+    QUICK,
+    burst_join,
+    names_file,
+    without_open_bursts,
+)
 from sessions_app.turns.message_files import PICTURE
 from sessions_app.turns.open_questions import turn_followed_up
 from sessions_app.turns.statuses import send_followed_up
-from sessions_app.turns.turn_claims import (
-    TurnLease,
-    is_command,
-    turn_claim,
-    turns_ready,
-    turns_waiting,
-)
+from sessions_app.turns.turn_claims import is_command, turn_claim, turns_ready, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -50,13 +48,8 @@ logger = logging.getLogger(__name__)
 # PostgreSQL's channel that tells of turns to answer.
 CHANNEL = "turns"
 
-OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
-
-
 # So many of the turns that may need no model are looked at for one that needs none.
 QUICK_LOOK = 20
-# Marks the turn of a command, by a slash or in plain words, and of a text that says nothing.
-QUICK = "quick"
 # What a turn without a model is like in SQL; ``next_needs_model`` decides.
 MAY_NEED_NO_MODEL = Q(state=TurnState.REPLIED) | Q(context__has_any_keys=["notice", QUICK])
 
@@ -71,13 +64,18 @@ def answer_soon(_chat_id: UUID) -> None:
 
 
 def next_chat(
-    *, godfather: Collection[str], besides: Collection[UUID], now: datetime
+    *,
+    godfather: Collection[str],
+    besides: Collection[UUID],
+    now: datetime,
+    debounce: timedelta = timedelta(0),
 ) -> UUID | None:
     """Return the chat to answer next: the owner and known chats go before strangers.
 
-    ``besides``: chats that are left out.
+    ``besides``: chats that are left out. So are those whose person wrote within ``debounce``.
     """
-    ready = turns_ready(now).exclude(chat__in=besides)
+    ready = without_open_bursts(turns_ready(now), wait=debounce, now=now)
+    ready = ready.exclude(chat__in=besides)
     known = ready.filter(known_chat(godfather=godfather, now=now))
     chats = (turns.values_list("chat_id", flat=True).first() for turns in (known, ready))
     return next(filter(None, chats), None)
@@ -97,7 +95,6 @@ def chat_answer(
     *,
     chat_id: UUID,
     dependencies: Dependencies,
-    debounce: timedelta = timedelta(0),
     may_ask_model: bool = True,
     embed: Callable[[UUID], object] | None = None,
     most: int | None = None,
@@ -118,8 +115,8 @@ def chat_answer(
             break
         worked += 1
         try:
-            if debounce:
-                lease = burst_wait(lease=lease, debounce=debounce, sleep=dependencies.sleep)
+            if gap := dependencies.rules.burst_gap:
+                lease = burst_join(lease, gap=gap)
         except LeaseLostError as lost:
             logger.warning("%s", lost)
             continue
@@ -151,89 +148,8 @@ def next_needs_model(chat_id: UUID) -> bool:
         return False
     text = turn.message.content if turn.message else turn.unstored_text
     # A model may see the picture without a text.
-    is_read = _names_file(turn.context) or turn.context.get("kind") == PICTURE
+    is_read = names_file(turn.context) or turn.context.get("kind") == PICTURE
     return is_read or (bool(text.strip()) and not is_command(turn))
-
-
-def burst_wait(
-    *, lease: TurnLease, debounce: timedelta, sleep: Callable[[float], None] = time.sleep
-) -> TurnLease:
-    """Wait until no message came for ``debounce``, then merge the burst into its newest turn.
-
-    The newest message of the burst stands for the others. A command ends a burst.
-
-    Returns the lease of the turn to answer. Raises LeaseLostError.
-    """
-    while burst := _burst(lease):
-        quiet_at = burst[-1].created_at + debounce
-        wait = (quiet_at - timezone.now()).total_seconds()
-        if wait > 0:
-            sleep(min(wait, debounce.total_seconds()))
-            lease.renew()
-        elif merged := _merge(lease, burst):
-            return merged
-    return lease
-
-
-def _burst(lease: TurnLease) -> list[Turn]:
-    """Return the turns that can be answered with the one of the lease, that one first.
-
-    The burst ends before the first command. Messages at its end that hold nothing to read are left
-    out. The list is empty where the turn must not be answered with others.
-    """
-    first = Turn.objects.only("chat_id").get(pk=lease.turn_id)
-    waiting = Turn.objects.filter(
-        chat_id=first.chat_id, state__in=OPEN_STATES, id__gte=lease.turn_id
-    )
-    burst: list[Turn] = []
-    for turn in waiting.select_related("message", "chat").order_by("id"):
-        is_alone = turn.message is None or is_command(turn) or _names_file(turn.context)
-        # A caller in the terminal or at the API waits for this very answer.
-        is_awaited = turn.provider == str(Provider.CONSOLE)
-        same_session = not burst or turn.session_id == burst[0].session_id
-        if is_alone or is_awaited or not same_session:
-            break
-        burst.append(turn)
-    while len(burst) > 1 and burst[-1].message and not burst[-1].message.content.strip():
-        burst.pop()
-    return burst if burst and burst[0].pk == lease.turn_id else []
-
-
-def _names_file(context: Mapping[str, Any]) -> bool:
-    """Return whether the turn has a file to read, which is done in its own turn."""
-    return context.get("kind") in ("document", "voice", "audio")
-
-
-def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
-    """Hand the lease from the burst's first turn to its newest.
-
-    The older messages stay in the history, where the newest turn's prompt has them. Returns None,
-    and changes nothing, where one of the turns was cancelled meanwhile.
-    """
-    if len(burst) < 2:
-        return lease
-    with transaction.atomic():
-        held = lease.lock()
-        turns = Turn.objects.select_for_update().filter(pk__in=[turn.pk for turn in burst])
-        *older, newest = turns.order_by("id")
-        if any(turn.state not in OPEN_STATES for turn in (*older, newest)):
-            return None
-        # The older ones first: one chat has one running turn.
-        for turn in older:
-            turn_move(
-                turn,
-                TurnState.MERGED,
-                finished_at=timezone.now(),
-                lease_token=None,
-                context={**turn.context, "merged_into": str(newest.turn_id)},
-            )
-        turn_move(
-            newest,
-            TurnState.RUNNING,
-            attempts=newest.attempts + 1,
-            **{name: getattr(held, name) for name in RELEASED},
-        )
-    return TurnLease(newest, lease.token)
 
 
 # The program that answers.
@@ -294,6 +210,8 @@ class Answerer:
         # Chats that couldn't be answered, with the time at which they are looked at again.
         self._later: dict[UUID, float] = {}
         self._is_stopping = threading.Event()
+        # The end of a burst is noticed by the next look only.
+        self._wait = max(self.debounce - timedelta(seconds=POLL_SECONDS), timedelta(0))
 
     def stop(self) -> None:
         """Take no more turns. Those that are being answered are finished."""
@@ -328,7 +246,6 @@ class Answerer:
             worked = chat_answer(
                 chat_id=chat_id,
                 dependencies=self.dependencies(),
-                debounce=timedelta(0) if is_quick else self.debounce,
                 may_ask_model=not is_quick,
                 embed=self.embed if is_quick else None,
                 most=1,
@@ -347,7 +264,9 @@ class Answerer:
             if is_quick:
                 chat_id = next_quick_chat(besides=besides, now=now)
             else:
-                chat_id = next_chat(godfather=self.godfather, besides=besides, now=now)
+                chat_id = next_chat(
+                    godfather=self.godfather, besides=besides, now=now, debounce=self._wait
+                )
             if chat_id is not None:
                 self._taken.add(chat_id)
             return chat_id
@@ -414,7 +333,9 @@ class Answerer:
     def _is_due(self) -> bool:
         with self._lock:
             besides = self._left_alone()
-        return turns_ready(timezone.now()).exclude(chat__in=besides).exists()
+        now = timezone.now()
+        ready = without_open_bursts(turns_ready(now), wait=self._wait, now=now)
+        return ready.exclude(chat__in=besides).exists()
 
     def beat(self) -> None:
         """Store this program's heartbeat."""

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -23,8 +24,9 @@ from sessions_app.conversations.facade import SENDING, parse_command, turn_faile
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
+from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turns import APOLOGY_FOR, WAITING_STATES, TurnState
 
 
 def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None) -> bool:
@@ -252,22 +254,33 @@ def pauses_in_force(chat_id: UUID, now: datetime) -> QuerySet[ChatPause]:
 
 
 def chat_pause(
-    *, chat_id: UUID, until: datetime | None, by: int | None, actor: Actor, now: datetime
+    *,
+    chat_id: UUID,
+    until: datetime | None,
+    by: int | None,
+    actor: Actor,
+    now: datetime,
+    cause: str = PauseCause.STAFF,
 ) -> ChatPause:
     """Pause the assistant until a time, or until it is resumed.
 
-    A pause that is in force gets the new end. ``by``: the staff member's id. Turns that wait for an
-    answer are held, and also those that are being answered. Raises Chat.DoesNotExist.
+    A pause that is in force gets the new end and cause. ``by``: the staff member's id. Turns that
+    wait for an answer are held, and also those that are being answered. Raises Chat.DoesNotExist.
     """
     with transaction.atomic():
         chat = chat_locked(chat_id)
         before = pause_in_force(chat.pk, now)
         pause, _ = ChatPause.objects.update_or_create(
             chat=chat,
-            defaults={"since": before.since if before else now, "until": until, "paused_by_id": by},
+            defaults={
+                "since": before.since if before else now,
+                "until": until,
+                "paused_by_id": by,
+                "cause": cause,
+            },
         )
         held = _turns_hold(chat.pk)
-        details = {"until": until.isoformat() if until else None, "held": held}
+        details = {"until": until.isoformat() if until else None, "held": held, "cause": cause}
         _record("takeover.pause", chat.pk, actor, details)
     logger.info("The assistant is paused in chat %s.", chat_id)
     return pause
@@ -301,18 +314,29 @@ def chat_resume(
     return Resumed(was_paused=True, answering=turn)
 
 
-def pauses_end(*, now: datetime) -> int:
-    """Delete the pauses that have expired; return how many."""
+def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: timedelta) -> int:
+    """Delete the pauses that have expired; return how many.
+
+    Where a person of the business had taken part, what the client wrote after them is answered now:
+    the last message, unless it is older than ``max_age``.
+    """
     ended = 0
     over = ChatPause.objects.filter(until__lte=now)
-    for chat_id in over.values_list("chat_id", flat=True):
+    for pause in over.only("chat_id", "cause"):
         with transaction.atomic():
+            chat_id = pause.chat_id
             if Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first() is None:
                 continue
-            if over.filter(chat=chat_id).delete()[0]:
-                _end_held(chat_id, now)
-                _record("takeover.resume", chat_id, SYSTEM, {"by": "time"})
-                ended += 1
+            if not over.filter(chat=chat_id).delete()[0]:
+                continue
+            is_open = pause.cause in (PauseCause.REPLY, PauseCause.OWNER)
+            turn = _last_unhold(chat_id, since=now - max_age) if is_open else None
+            if turn is not None:
+                transaction.on_commit(partial(enqueue, chat_id), robust=True)
+            _end_held(chat_id, now)
+            details = {"by": "time", "answers_last": turn is not None}
+            _record("takeover.resume", chat_id, SYSTEM, details)
+            ended += 1
     return ended
 
 
@@ -342,6 +366,7 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
             "since": min(pause.since for pause in found),
             "until": longest.until,
             "paused_by_id": longest.paused_by_id,
+            "cause": longest.cause,
         },
     )
     if longest.holds(now):
@@ -359,7 +384,10 @@ def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
     turn = turns.filter(Q(by_hand=True) | Q(state=TurnState.HELD)).order_by("-id").first()
     if turn is None or turn.by_hand or turn.asked_at < since:
         return None
-    return turn if has_words(turn) else None
+    later = turns.filter(id__gt=turn.pk, state__in=[*WAITING_STATES, TurnState.SENT])
+    # What was answered since has taken it up; an apology is no answer.
+    is_open = not later.exclude(context__has_key=APOLOGY_FOR).exists()
+    return turn if is_open and has_words(turn) else None
 
 
 def has_words(turn: Turn) -> bool:

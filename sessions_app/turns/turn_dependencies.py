@@ -29,7 +29,7 @@ NEAREST_SIMILARITY = 0.05
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """The settings that affect an answer."""
+    """The settings that affect an answer. ``burst_gap``: see ``bursts``; 0: off."""
 
     longterm_enabled: bool = True
     top_k: int = 5
@@ -44,6 +44,7 @@ class AnswerRules:
     time_zone: str = "UTC"
     cards_in_prompt: int = 0
     sees_pictures: bool = False
+    burst_gap: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ def run(plan: Plan, say: Callable[[str], None]) -> Verdict:
 def _settings(graph: GraphServer, model: OpenAIServer) -> dict[str, str]:
     return {
         "ENABLE_MEMORY_SYSTEM": "true",
+        "TURN_DEBOUNCE_SECONDS": "0",
         "GODFATHER_PHONE": "15550199999@c.us",
         "CHAT_MODEL": "openai",
         "OPENAI_API_KEY": "sample-key",

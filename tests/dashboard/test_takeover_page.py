@@ -102,7 +102,7 @@ def test_handed_back_it_may_answer_the_last_message(admin_client: Client, told: 
 
 def test_a_reply_goes_out_once_however_often_posted(admin_client: Client, told: World) -> None:
     shown = panel(admin_client, told)
-    assert "Sending pauses the assistant for an hour." in shown
+    assert "Sending pauses the assistant for 60 minutes." in shown
     form = {"text": "Hello\r\nfrom me", "key": key_of(shown)}
     first, again = (
         messages_of(admin_client.post(takeover(told, "reply/"), form, follow=True))

@@ -244,8 +244,8 @@ def test_a_burst_is_not_merged_over_a_document(world: World) -> None:
         message_from(CLIENT, "", kind="document", media=media),
         message_from(CLIENT, "two"),
     )
-    chat = world.chat(CLIENT)
-    chat_answer(chat_id=chat.pk, dependencies=world.dependencies, debounce=timedelta(seconds=1))
+    world.with_answer_rules(burst_gap=timedelta(minutes=1))
+    chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
     sent = [part.text.partition(":")[0] for part in world.provider.sent]
     assert sent == ["answer to", "✅ I read terms.pdf", "answer to"]
 

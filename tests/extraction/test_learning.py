@@ -240,11 +240,8 @@ class TestTheTurn:
         world.receive(
             *(message_from(CLIENT, text) for text in ("Hi", "I own a boat", "and I like tea"))
         )
-        _let_time_pass()
-        dependencies = replace(world.dependencies, sleep=lambda _: _let_time_pass())
-        chat_answer(
-            chat_id=world.chat(CLIENT).pk, dependencies=dependencies, debounce=timedelta(minutes=1)
-        )
+        world.with_answer_rules(burst_gap=timedelta(seconds=5))
+        chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
         learning.teach(fact("I own a boat"), fact("I like tea"))
         assert learning.learn() == 2
         said = {message.pk: message.content for message in world.messages(CLIENT)}
@@ -292,11 +289,6 @@ class TestOff:
         learning.with_extractor(memory_enabled=False)
         assert learning.learn() == 0
         assert learning.requests == []
-
-
-def _let_time_pass() -> None:
-    for turn in Turn.objects.all():
-        Turn.objects.filter(pk=turn.pk).update(created_at=turn.created_at - timedelta(minutes=2))
 
 
 # Only what a passage states becomes active: each row of a list of wrong facts that were.

@@ -183,12 +183,8 @@ def test_a_burst_is_not_answered_with_the_notice(limited: Limiting) -> None:
     """With TURN_DEBOUNCE_SECONDS the messages before the notice get an answer of their own."""
     world = limited(messages_per_hour=2)
     write(world, ["one", "two", "three"])
-    Turn.objects.update(created_at=timezone.now() - HOUR)
-    chat_answer(
-        chat_id=world.chat(CLIENT).pk,
-        dependencies=world.dependencies,
-        debounce=timedelta(seconds=5),
-    )
+    world.with_answer_rules(burst_gap=timedelta(seconds=5))
+    chat_answer(chat_id=world.chat(CLIENT).pk, dependencies=world.dependencies)
     assert [text[:14] for text in sent(world)] == ["answer to: two", "You have sent "]
 
 

@@ -5,19 +5,24 @@ The rules were made with ``tuned.txt``; ``held_out.txt`` was composed after them
 
 from __future__ import annotations
 
+import re
 import string
+import unicodedata
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from sessions_app.conversations.message_text import (
+from sessions_app.conversations.phrases import TEXTS, language_of, languages
+from sessions_app.conversations.plain_words import (
     asks_in_words,
+    denies,
     parse_command,
     plain_command,
     small_talk,
+    wants_person,
 )
-from sessions_app.conversations.phrases import TEXTS, language_of, languages
 
 HALVES = ("tuned.txt", "held_out.txt")
 # Nothing may be erased by a mistake; the others show what they did.
@@ -56,6 +61,50 @@ def test_how_strangers_write_is_never_mistaken() -> None:
 def test_there_are_enough_of_both_kinds() -> None:
     counts = Counter(label != "none" for half in HALVES for label, _ in labelled(half))
     assert min(counts[True], counts[False]) >= 150
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "recognise"),
+    [("persons.txt", "person", wants_person), ("denials.txt", "denial", denies)],
+)
+def test_a_wish_for_a_person_and_a_denial_are_told_from_all_else(
+    name: str, label: str, recognise: Callable[[str], bool]
+) -> None:
+    lines = (Path(__file__).parent / name).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    assert {language for language, _, _ in rows} == set(languages())
+    wrong = [text for _, kind, text in rows if kind != label and recognise(text)]
+    meant = [(language, recognise(text)) for language, kind, text in rows if kind == label]
+    assert wrong == []
+    for language in languages():
+        found = [is_found for code, is_found in meant if code == language]
+        assert sum(found) >= 0.9 * len(found) > 0, language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hello, thank you! Could you please put me through to a real person?",
+        "this is Dana\nI want to talk to somebody",
+        "AGENT!!!",
+        "QUIERO HABLAR CON UNA PERSONA",
+        "\u200fאני רוצה לדבר עם נציג",
+        "je voudrais parler à quelqu’un",
+        "YETKİLİ BİRİYLE GÖRÜŞMEK İSTİYORUM",
+        "musteri temsilcisi",
+    ],
+)
+def test_a_wish_is_recognised_as_people_write(text: str) -> None:
+    assert wants_person(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "👍", "17", "x " * 2_000, "I don't want to talk to a person", "¿?", "the manager, he"],
+)
+def test_what_wishes_and_denies_nothing(text: str) -> None:
+    assert not wants_person(text)
+    assert not denies(text)
 
 
 @pytest.mark.parametrize(
@@ -136,6 +185,10 @@ def test_small_talk(text: str, kind: str, language: str) -> None:
     assert small_talk(text, name="Robin") == (kind, language)
 
 
+def test_signs_alone_ask_nothing() -> None:
+    assert not any(map(asks_in_words, ("", "👍", "...")))
+
+
 @pytest.mark.parametrize(
     "text", ["hi, where is my order?", "help me find my locker", "17", "😂", "ok 17", "?", "Robin"]
 )
@@ -174,16 +227,41 @@ def placeholders(text: str) -> set[str]:
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
 
 
+def slash_words(text: str) -> list[str]:
+    return sorted(re.findall(r"/[a-z]+", text))
+
+
 @pytest.mark.parametrize("language", sorted(languages()))
-def test_a_languages_texts_have_the_placeholders_of_the_english_ones(language: str) -> None:
-    assert set(languages()[language]["texts"]) <= languages()["en"]["texts"].keys()
-    for name, text in languages()[language]["texts"].items():
+def test_a_language_has_all_texts_with_the_placeholders_of_the_english_ones(language: str) -> None:
+    data, english = languages()[language], languages()["en"]
+    assert data["texts"].keys() == english["texts"].keys()
+    for name, text in data["texts"].items():
+        assert text.strip(), name
         assert placeholders(text) == placeholders(TEXTS[name]["en"]), name
+        assert slash_words(text) == slash_words(TEXTS[name]["en"]), name
+    assert len(data["texts"]["choose"]) <= 20
+    for thing in english["counted"]:
+        assert all(text.strip() for text in data["counted"][thing]), thing
+        assert placeholders(data["counted"][thing][1]) == {"count"}
 
 
-def test_every_language_has_the_texts_that_answer_plain_words() -> None:
-    needed = ["greeting", "welcome", "nearest", "help", "remembered", "memories", "memories_none"]
-    needed += ["forgotten", "forgotten_number", "forget_none", "forget_which", "forget_sure"]
-    assert len(languages()) == 10
-    for name in needed:
-        assert set(TEXTS[name]) == set(languages()), name
+def test_all_languages_are_there_and_none_has_anothers_texts() -> None:
+    codes = {"ar", "de", "en", "es", "fr", "he", "hi", "id", "it", "pt", "ru", "tr", "uk"}
+    assert set(languages()) == codes
+    for name in ("greeting", "help", "apology", "recital", "recital_none", "handover", "limit_day"):
+        assert len(set(TEXTS[name].values())) == len(codes), name
+
+
+@pytest.mark.parametrize("language", ["he", "ar"])
+def test_lines_that_begin_with_latin_letters_are_shown_from_right_to_left(language: str) -> None:
+    """The first letter or mark of direction tells a line's direction, as WhatsApp shows it.
+
+    A slash needs a mark too: without it, it stands behind its word.
+    """
+    for name, text in languages()[language]["texts"].items():
+        assert not re.search(r"(?<!\u200e)/[a-z]", text), name
+        for line in text.splitlines():
+            first = re.search(r"[^\W\d_]|\u200f|\{", line)
+            is_ours = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in line)
+            if first and is_ours:
+                assert unicodedata.bidirectional(first[0]) in ("R", "AL"), name

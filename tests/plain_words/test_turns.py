@@ -10,7 +10,6 @@ import pytest
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.conversations.facade import text_for
-from sessions_app.conversations.phrases import TEXTS, languages
 from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -262,9 +261,3 @@ def test_in_the_persons_words(offline: World, language: str, remember: str, ques
     assert heading == text_for("recital", language)
     assert "42" in line
     assert one(offline, OTHER_CLIENT, question) == text_for("recital_none", language)
-
-
-def test_every_language_has_the_texts_of_answers_from_memory() -> None:
-    for name in ("recital", "recital_none", "recital_unavailable", "apology", "nearest"):
-        texts = [TEXTS[name][language] for language in languages()]
-        assert len(set(texts)) == len(texts)

@@ -113,6 +113,8 @@ def stage(
             stack.enter_context(server)
         settings = {
             "ENABLE_MEMORY_SYSTEM": "true",
+            # Tests count an answer for each message.
+            "TURN_DEBOUNCE_SECONDS": "0",
             "GODFATHER_PHONE": f"{GODFATHER}@c.us",
             "CHAT_MODEL": "openai",
             "EMBEDDER": "openai",

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
+import pytest
 from django.db.models import F
+from django.utils import timezone
 
 from memories_app.models import Memory
+from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import Turn
-from sessions_app.turns.queue import burst_wait, chat_answer
-from sessions_app.turns.turn_claims import turn_claim
+from sessions_app.turns.queue import chat_answer, next_chat
 from tests.events import revocation
 from tests.world import CLIENT, World, message_from
 
 GROUP = {"group_id": "120363000000000001@g.us", "mentions_us": True}
-MINUTE = timedelta(minutes=1)
-
-
-def time_passes(seconds: float) -> None:
-    """Let every message be so much older, instead of waiting."""
-    Turn.objects.update(created_at=F("created_at") - timedelta(seconds=seconds))
 
 
 def answer(world: World, chat: str = CLIENT) -> list[str]:
-    dependencies = replace(world.dependencies, sleep=time_passes)
-    chat_answer(chat_id=world.chat(chat).pk, dependencies=dependencies, debounce=MINUTE)
+    """Answer a burst that is over."""
+    world.with_answer_rules(burst_gap=timedelta(seconds=5))
+    chat_answer(chat_id=world.chat(chat).pk, dependencies=world.dependencies)
     return [sent.text for sent in world.provider.sent]
 
 
@@ -44,26 +41,87 @@ def test_a_burst_gets_one_answer_to_its_newest_message(world: World) -> None:
     }
 
 
+def is_ready(world: World, *, seconds: float) -> bool:
+    """Whether the chat is answered so long after now, with a wait of ten seconds."""
+    now = timezone.now() + timedelta(seconds=seconds)
+    wait = timedelta(seconds=10)
+    chat = next_chat(godfather=(), besides=(), now=now, debounce=wait)
+    return chat == world.chat(CLIENT).pk
+
+
+def ago(seconds: float) -> None:
+    """Let every message be so much older, instead of waiting."""
+    Turn.objects.update(created_at=F("created_at") - timedelta(seconds=seconds))
+
+
 def test_who_keeps_writing_is_waited_for(world: World) -> None:
-    more = iter(["and more", "and the last"])
-    waits: list[float] = []
-
-    def writes_again(seconds: float) -> None:
-        time_passes(seconds)
-        waits.append(seconds)
-        text = next(more, None)
-        if text:
-            world.receive(message_from(CLIENT, text))
-
     world.receive(message_from(CLIENT, "first"))
-    lease = turn_claim(chat_id=world.chat(CLIENT).pk)
-    assert lease is not None
+    assert not is_ready(world, seconds=9)
+    assert is_ready(world, seconds=11)
+    ago(8)
+    world.receive(message_from(CLIENT, "second"))
+    assert not is_ready(world, seconds=9)
+    assert is_ready(world, seconds=11)
+    # But not for ever.
+    ago(8)
+    world.receive(message_from(CLIENT, "third"))
+    assert not is_ready(world, seconds=9)
+    ago(25)
+    world.receive(message_from(CLIENT, "fourth"))
+    assert is_ready(world, seconds=0.1)
 
-    merged = burst_wait(lease=lease, debounce=MINUTE, sleep=writes_again)
 
-    assert Turn.objects.get(pk=merged.turn_id).message.content == "and the last"
-    assert len(waits) == 3
-    assert all(0 < wait <= 60 for wait in waits)
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"text": "/help"},
+        {"text": "please remember that I like tea"},
+        {"text": "asked by the API", "provider": "console", "number_id": ""},
+    ],
+)
+def test_what_is_never_waited_for(world: World, message: dict[str, str]) -> None:
+    world.receive(message_from(CLIENT, "first"))
+    assert not is_ready(world, seconds=1)
+    world.receive(message_from(CLIENT, message.pop("text"), **message))
+    assert is_ready(world, seconds=1)
+
+
+def writes_on(world: World, *texts: str) -> ScriptedChatModel:
+    """Let the person write these texts, each while an answer is made."""
+    left = list(texts)
+
+    def answered(request: ChatRequest) -> str:
+        if left:
+            world.receive(message_from(CLIENT, left.pop(0)))
+        return f"answer to: {request.messages[-1].content}"
+
+    model = ScriptedChatModel(answered)
+    world.use(chat_model=model)
+    return model
+
+
+def test_what_comes_while_the_answer_is_made_joins_it_once(world: World) -> None:
+    model = writes_on(world, "for Friday", "at five")
+    world.receive(message_from(CLIENT, "A cake please"))
+    assert answer(world) == ["answer to: for Friday", "answer to: at five"]
+    assert states() == ["merged", "sent", "sent"]
+    asked = [[line.content for line in each.messages[1:]] for each in model.requests]
+    assert asked[:2] == [["A cake please"], ["A cake please", "for Friday"]]
+    # The dropped answer was never said.
+    assert "answer to: A cake please" not in asked[2]
+
+
+def test_a_command_meanwhile_is_no_newer_text(world: World) -> None:
+    writes_on(world, "/remember Tea is at five")
+    world.receive(message_from(CLIENT, "A cake please"))
+    assert answer(world) == ["answer to: A cake please", "✅ Remembered: Tea is at five"]
+
+
+def test_messages_far_apart_are_no_burst_although_both_wait(world: World) -> None:
+    world.receive(message_from(CLIENT, "Do you have cakes?"))
+    ago(60)
+    world.receive(message_from(CLIENT, "And bread?"))
+    assert answer(world) == ["answer to: Do you have cakes?", "answer to: And bread?"]
 
 
 def test_a_command_ends_a_burst_and_is_carried_out(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -71,7 +72,7 @@ def test_an_edit_keeps_the_old_text(world: World, message: InboundMessage) -> No
     assert len(world.provider.sent) == 1
     world.say(CLIENT, "Which colour?")
     said = [line.content for line in world.prompt()[1:]]
-    assert said[0] == "wrap it in red paper"
+    assert said[0] == "[edited since]\nwrap it in red paper"
 
 
 def test_an_edit_before_the_answer_is_answered(world: World, message: InboundMessage) -> None:
@@ -151,6 +152,7 @@ def test_a_reaction_is_stored_and_never_answered(world: World, message: InboundM
 
 
 def test_what_the_owner_types_on_the_phone_is_stored_and_not_answered(world: World) -> None:
+    world.with_rules(pause_after_reply=timedelta(0))
     world.say(CLIENT, "Is it ready?")
     assert world.say(CLIENT, "Yes, come at five", from_business=True) == []
     last = world.messages(CLIENT)[-1]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from sessions_app.models import ChatSession, Turn
 from sessions_app.models.chats import Limits
 from tests.world import CLIENT, GODFATHER, World, message_from
+
+NO_PAUSE = timedelta(0)
 
 
 def conversation(world: World, place: int = -1) -> list[str]:
@@ -37,6 +41,7 @@ def test_a_burst_is_answered_in_order_and_each_prompt_holds_only_what_came_befor
 
 
 def test_the_owners_own_message_stands_where_it_was_written(world: World) -> None:
+    world.with_rules(pause_after_reply=NO_PAUSE)
     world.say(CLIENT, "Is it ready?")
     world.receive(message_from(CLIENT, "Come at five", from_business=True))
     world.say(CLIENT, "See you then")
@@ -57,6 +62,7 @@ def test_the_owners_own_message_stands_where_it_was_written(world: World) -> Non
 @pytest.mark.parametrize(("who", "limit"), [(CLIENT, 40), (GODFATHER, 80)])
 def test_the_budget_of_the_role_is_filled_exactly(world: World, who: str, limit: int) -> None:
     """Each message has 10 tokens."""
+    world.with_rules(pause_after_reply=NO_PAUSE)
     limits = Limits(client=40, godfather=80)
     world.with_chat_memory(limits=limits)
     for number in range(9):
@@ -71,6 +77,7 @@ def test_the_budget_of_the_role_is_filled_exactly(world: World, who: str, limit:
 
 
 def test_the_last_two_messages_stay_as_far_as_there_is_room(world: World) -> None:
+    world.with_rules(pause_after_reply=NO_PAUSE)
     world.receive(message_from(CLIENT, "old", from_business=True))
     world.receive(message_from(CLIENT, "first " + "long " * 5_000 + "last", from_business=True))
     world.say(CLIENT, "begin " + "huge " * 10_000 + "end")

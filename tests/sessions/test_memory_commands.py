@@ -13,7 +13,7 @@ from memories_app.models import Memory
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from sessions_app.conversations.message_text import parse_command
+from sessions_app.conversations.plain_words import parse_command
 from sessions_app.models import Turn
 from sessions_app.recall.facade import MESSAGES, Viewer, recall
 from sessions_app.turns.commands.dispatch import command_reply

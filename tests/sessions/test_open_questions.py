@@ -124,14 +124,18 @@ def test_a_command_is_answered_meanwhile_and_overtakes_nothing(world: World, mod
 
 
 @pytest.mark.parametrize(
-    ("text", "from_business"), [("/reset", False), ("At nine!", True)], ids=["reset", "by phone"]
+    ("text", "from_business", "ends"),
+    [("/reset", False, "failed"), ("At nine!", True, "cancelled")],
+    ids=["reset", "by phone"],
 )
-def test_newer_words_overtake(world: World, model: Model, text: str, from_business: bool) -> None:
+def test_newer_words_overtake(
+    world: World, model: Model, text: str, from_business: bool, ends: str
+) -> None:
     world.say(CLIENT, "When do you open?")
     world.say(CLIENT, text, from_business=from_business)
     model.error = None
     assert resume(world) == []
-    assert (turn_of("When do you open?").state, attention_count()) == ("failed", 1)
+    assert (turn_of("When do you open?").state, attention_count()) == (ends, 1)
 
 
 def test_what_staff_write_takes_the_question(world: World, model: Model, desk: Desk) -> None:
@@ -139,7 +143,7 @@ def test_what_staff_write_takes_the_question(world: World, model: Model, desk: D
     desk.write("At nine!")
     model.error = None
     assert "answer to: When do you open?" not in resume(world)
-    assert turn_of("When do you open?").state == "held"
+    assert turn_of("When do you open?").state == "cancelled"
 
 
 def test_a_pause_holds_the_question_until_it_ends(world: World, model: Model) -> None:
@@ -256,7 +260,7 @@ def test_one_question_tries_a_sick_model_however_long_it_lasts(world: World, mod
 def test_an_overtaken_question_counts_for_the_apology(world: World, model: Model) -> None:
     sick()
     assert world.say(CLIENT, "When do you open?") == [SORRY]
-    world.say(CLIENT, "At nine!", from_business=True)
+    world.say(CLIENT, "/reset")
     assert resume(world) == []
     assert world.say(CLIENT, "And on Friday?") == [], "one apology for an outage"
     OutsideService.objects.update(state="closed")
@@ -302,7 +306,8 @@ def test_without_memory_nothing_stays(world: World, model: Model, *, from_busine
     answers = resume(world)
     assert answers == ([] if from_business else ["answer to: Never mind."])
     assert set(Turn.objects.values_list("unstored_text", "unstored_reply")) == {("", "")}
-    assert attention_count() == 1
+    # What the business has answered needs nobody.
+    assert attention_count() == (0 if from_business else 1)
 
 
 def test_a_caller_of_the_api_hears_it_at_once(world: World, model: Model) -> None:

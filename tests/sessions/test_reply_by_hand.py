@@ -108,7 +108,8 @@ def test_who_writes_in_between_takes_over_for_an_hour(world: World, desk: Desk) 
     assert ChatPause.objects.get().paused_by == desk.user
     world.work()
     assert world.say(CLIENT, "Thanks") == []
-    assert desk.write("You're welcome").paused_until is None
+    again = now + timedelta(minutes=40)
+    assert desk.write("You're welcome", now=again).paused_until == again + timedelta(hours=1)
 
 
 def test_a_chat_of_the_api_is_written_to_by_our_provider(world: World, desk: Desk) -> None:
@@ -176,14 +177,14 @@ def test_in_a_group_whoever_wrote_opens_the_window(world: World, desk: Desk) -> 
     assert world.provider.sent[-1].reply_to is None
 
 
-def test_it_goes_out_behind_the_answer_that_is_being_sent(world: World, desk: Desk) -> None:
+def test_it_goes_out_instead_of_an_answer_that_is_not_sent_yet(world: World, desk: Desk) -> None:
     world.provider.fail_next(*[SendError("no route")] * 4)
     world.say(CLIENT, "Hi")
     desk.write("And from me")
     assert sent(world) == []
     Turn.objects.update(not_before=None)
     world.work()
-    assert sent(world) == ["answer to: Hi", "And from me"]
+    assert sent(world) == ["And from me"]
 
 
 def test_nor_does_another_worker_send_it_meanwhile(

@@ -255,6 +255,7 @@ LIMITS = {
     "chat_blocked": _("Staff have blocked this chat."),
     "chat_opted_out": _("The person has stopped the assistant."),
     "chat_not_allowed": _("Only chats that staff allow are answered (ALLOW_LIST_ONLY)."),
+    "answered_by_person": _("Somebody of the business answered instead of the assistant."),
     "chat_not_owners": _(
         "The answer was made for the owner, and this number isn't in GODFATHER_PHONE any more."
     ),

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from sessions_app.limits.facade import REASONS
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import TurnState
+from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON
 
 # Short, for lists.
 STATES: dict[str, Promise] = {
@@ -57,7 +58,7 @@ _MEANS: dict[str, Promise] = {
         "The answer failed for a cause outside, and the person got an apology. It is made when the "
         "cause is gone, unless something newer has been said in the chat."
     ),
-    TurnState.CANCELLED: gettext_lazy("The message was deleted before it was answered."),
+    TurnState.CANCELLED: gettext_lazy("The message was cancelled before it was answered."),
 }
 
 
@@ -88,7 +89,7 @@ def trouble_means(turn: Turn) -> str:
     """Return what an error means where the turn went on in spite of it, or an empty text."""
     if not turn.error:
         return ""
-    if getattr(turn.error, "code", "") in REASONS:
+    if getattr(turn.error, "code", "") in (*REASONS, ANSWERED_BY_PERSON):
         return _("Why the assistant didn't answer:")
     if turn.state == TurnState.SENT:
         return _("The chat model gave no answer: what was sent says so, or tells what is known.")

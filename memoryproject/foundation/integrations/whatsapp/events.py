@@ -109,10 +109,10 @@ class InboundMessage(ChatEvent):
     ``metadata`` may hold: ``provider_type`` (the provider's name of a type that we show as another
     kind), ``errors`` (a list of code, title, details), ``forwarded``, ``frequently_forwarded``,
     ``referral``, ``referred_product``, ``quoted`` (text, sender), ``username``, ``button`` (id,
-    title, description, payload), ``flow`` (name, response), ``contacts`` (name, phones),
-    ``location``, ``order``, ``poll``, ``vote`` (poll: the id of its message, question, options),
-    ``call`` (outcome: missed, rejected or ended; seconds), ``animated``, ``video_note``,
-    ``origin``, ``unsupported_type``. Keys without a value are left out.
+    title, description, payload), ``flow`` (name, response), ``contacts`` (see Card), ``location``,
+    ``order``, ``poll``, ``vote`` (poll: the id of its message, question, options), ``call``
+    (outcome: missed, rejected or ended; seconds), ``animated``, ``video_note``, ``origin``,
+    ``unsupported_type``. Keys without a value are left out.
     """
 
     provider_message_id: str
@@ -331,32 +331,64 @@ def location_content(*, name: str, address: str, place: Fields) -> Content | Non
     )
 
 
-def contacts_content(cards: Iterable[tuple[str, list[str]]]) -> Content | None:
+@dataclass(frozen=True)
+class Card:
+    """A shared contact: a person or a business."""
+
+    name: str = ""
+    phones: Sequence[str] = ()
+    emails: Sequence[str] = ()
+    company: str = ""
+    role: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        return compact(
+            name=self.name,
+            phones=list(self.phones),
+            emails=list(self.emails),
+            company=self.company,
+            role=self.role,
+        )
+
+    def __str__(self) -> str:
+        work = " at ".join(filter(None, (self.role, self.company)))
+        named = f"{self.name} ({work})" if self.name and work else self.name or work
+        return ", ".join(filter(None, [named, *self.phones, *self.emails]))
+
+
+def contacts_content(cards: Iterable[Card]) -> Content | None:
     """Return shared contacts in words: "Alice Example, +1 555-010-0456; Bob"; None if empty."""
-    contacts = [(name, phones) for name, phones in cards if name or phones]
+    contacts = [card for card in cards if str(card)]
     if not contacts:
         return None
     return Content(
         kind="contacts",
-        text="; ".join(", ".join([name, *phones] if name else phones) for name, phones in contacts),
-        metadata={"contacts": [compact(name=name, phones=phones) for name, phones in contacts]},
+        text="; ".join(map(str, contacts)),
+        metadata={"contacts": [card.as_dict() for card in contacts]},
     )
 
 
-def vcard_person(vcard: str, name: str = "") -> tuple[str, list[str]]:
-    """Return the name and phone numbers of a vCard; ``name`` overrides the card's own."""
+# The lines of a vCard that a Card holds, each with the name of its field.
+_VCARD = {"FN": "name", "TEL": "phones", "EMAIL": "emails", "ORG": "company", "TITLE": "role"}
+_ESCAPED = re.compile(r"\\([\\,;:])")
+
+
+def vcard_card(vcard: str, name: str = "") -> Card:
+    """Return what a vCard says; ``name`` overrides the card's own."""
     # A long line of a vCard continues in the next one, which starts with a blank.
     lines = re.sub(r"\r?\n[ \t]", "", vcard).splitlines()
-    named = name
-    phones: list[str] = []
+    found: dict[str, list[str]] = {field: [] for field in _VCARD.values()}
     for line in lines:
         label, _, value = line.partition(":")
         key = label.split(";")[0].split(".")[-1].upper()
-        if key == "FN" and not named:
-            named = value.strip()
-        if key == "TEL" and value.strip():
-            phones.append(value.strip())
-    return named, phones
+        if key in _VCARD and value.strip("; \t"):
+            # A company's departments follow it.
+            parts = value.replace("\\;", "\0").split(";") if key == "ORG" else [value]
+            found[_VCARD[key]].append(_ESCAPED.sub(r"\1", parts[0].replace("\0", ";")).strip())
+    first = {field: next(iter(values), "") for field, values in found.items()}
+    return Card(
+        name or first["name"], found["phones"], found["emails"], first["company"], first["role"]
+    )
 
 
 def poll_content(question: str, options: Iterable[Fields]) -> Content | None:

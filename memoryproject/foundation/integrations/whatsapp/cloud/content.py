@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
+    Card,
     Content,
     Ignored,
     Media,
@@ -18,7 +19,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     contacts_content,
     location_content,
     unsupported,
-    vcard_person,
+    vcard_card,
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     Fields,
@@ -213,14 +214,15 @@ def _contacts(message: Fields) -> Content | None:
     return contacts_content(map(_card, message.objects("contacts")))
 
 
-def _card(card: Fields) -> tuple[str, list[str]]:
-    named = card.at("name")
+def _card(card: Fields) -> Card:
+    named, work = card.at("name"), card.at("org")
     parts = [named.text(key) for key in ("first_name", "last_name")]
     name = named.text("formatted_name") or " ".join(part for part in parts if part)
     phones = [phone for entry in card.objects("phones") if (phone := entry.text("phone", "wa_id"))]
-    if phones:
-        return name, phones
-    return vcard_person(card.text("vcard"), name)
+    emails = [email for entry in card.objects("emails") if (email := entry.text("email"))]
+    if phones or emails or work:
+        return Card(name, phones, emails, work.text("company"), work.text("title", "department"))
+    return vcard_card(card.text("vcard"), name)
 
 
 def _interactive(message: Fields) -> Content | None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
+    Card,
     Content,
     Media,
     button_content,
@@ -17,7 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     location_content,
     poll_content,
     unsupported,
-    vcard_person,
+    vcard_card,
     vote_content,
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed, text_of
@@ -172,8 +173,8 @@ def _contacts(data: Fields) -> Content | None:
     return None
 
 
-def _card(card: Fields) -> tuple[str, list[str]]:
-    return vcard_person(card.text("vcard"), real_text(card.get("displayName")))
+def _card(card: Fields) -> Card:
+    return vcard_card(card.text("vcard"), real_text(card.get("displayName")))
 
 
 def _poll(data: Fields) -> Content | None:

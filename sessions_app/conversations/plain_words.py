@@ -1,0 +1,390 @@
+"""What a message in plain words is: a command, a question, small talk, or a wish for a person.
+
+A message is a command only if all of it is one: where that is doubtful, it isn't.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from sessions_app.conversations.phrases import (
+    COMMANDS,
+    FORGET_OWN,
+    MAX_LENGTH,
+    OPENERS,
+    SMALL_TALK,
+    WISHES,
+    Phrase,
+    Word,
+    command_starts,
+    languages,
+    phrases_at,
+    words_of,
+)
+
+NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
+
+COMMAND = re.compile(rf"\s*/({'|'.join(NAMES)})(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
+
+LEADING_MENTION = re.compile(r"\s*@\S+\s+")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A parsed command.
+
+    ``name`` is one of ``NAMES``; ``argument`` is the text after it, without surrounding spaces.
+    ``language``: that of its plain words; "" for one that is written with its slash.
+    """
+
+    name: str
+    argument: str = ""
+    language: str = ""
+
+
+def parse_command(text: str, *, in_group: bool = False) -> Command | None:
+    """Return the command in a message, or None: with its slash, or surely meant in plain words.
+
+    An unknown ``/word`` is a normal message. In a group the command may follow the mention that
+    addresses the assistant.
+    """
+    if in_group:
+        text = without_mention(text)
+    found = COMMAND.fullmatch(text)
+    if found is None:
+        return plain_command(text)
+    name, argument = found[1].lower(), (found[2] or "").strip()
+    if name == "reset" and argument:
+        # It ends the session, so nothing but exactly this word is taken for it.
+        return None
+    return Command(name, argument)
+
+
+def without_mention(text: str) -> str:
+    """Return the text of a message in a group without the mention at its beginning."""
+    mention = LEADING_MENTION.match(text)
+    return text[mention.end() :] if mention else text
+
+
+# Plain words.
+
+MAX_OPENERS = 4
+MAX_FORGET_WORDS = 8
+MIN_FACT_WORDS = 2
+# Shorter words before a full stop are taken for abbreviations: "St. 5".
+MAX_ABBREVIATION = 3
+MIN_STEM = 4
+# A command begins within so many words.
+MAX_LEAD = 16
+# Closing words are so many, or fewer.
+MAX_CLOSER = 8
+# A phrase has so many words, or fewer.
+MAX_PHRASE = 24
+# Signs that end a clause, where a space follows.
+CLAUSE_SIGNS = ".,;:!?،؛؟।"
+# What may stand between the words of a command and its fact.
+BETWEEN = " \t\n,:;.–—'’ʼ\u200e\u200f"
+# A Hebrew prefix may have a hyphen after it, and the dot of its letter.
+AFTER_PREFIX = BETWEEN + "-־\u05c1\u05c2"
+GREETING_SIGNS = "👋"
+# Skin tones, joiners and marks that change no sign's meaning.
+IGNORED_SIGNS = "\ufe0f\u200d🏻🏼🏽🏾🏿!."
+ACK_SIGNS = "👍🙏👌❤💪👏✅😊🙂🎉😀😃😄🤝💯"
+
+
+class _Message(NamedTuple):
+    """A message, its words, and the end of those that are no closing words."""
+
+    text: str
+    words: Sequence[Word]
+    end: int
+
+    def holds_question(self) -> bool:
+        """Return whether it asks, apart from a closing "ok?"."""
+        closed = self.end < len(self.words)
+        text = self.text[: self.words[self.end].start] if closed else self.text
+        # A mark inside an address of the web asks nothing.
+        return any(sign in "?؟" and not after.isalnum() for sign, after in pairwise(text + " "))
+
+    def broken_at(self, place: int, signs: str) -> int:
+        """Return where the words from ``place`` on are divided by a sign with a space after it.
+
+        It is the place of the next word, or ``end`` where none divides them.
+        """
+        for next_place in range(place + 1, self.end):
+            left, right = self.words[next_place - 1], self.words[next_place]
+            gap = self.text[left.end : right.start]
+            is_short = left.end - left.start <= MAX_ABBREVIATION and not left.text.isdecimal()
+            abbreviated = is_short and gap.startswith(". ")
+            if "\n" in gap or (any(f"{sign} " in gap for sign in signs) and not abbreviated):
+                return next_place
+        return self.end
+
+
+def plain_command(text: str) -> Command | None:
+    """Return the command that the message surely gives in plain words, or None."""
+    message = _message(text)
+    starts = command_starts()
+    if message is None or not any(word.text in starts for word in message.words[:MAX_LEAD]):
+        return None
+    return _command(message) or _command(_without_polite(message))
+
+
+def _without_polite(message: _Message) -> _Message:
+    """Return the message without the words of politeness among its words."""
+    kept: list[Word] = []
+    place = 0
+    while place < message.end:
+        polite = next(iter(_phrases_at(message, place, kinds=("polite",))), None)
+        if polite is None:
+            kept.append(message.words[place])
+        place += polite.size if polite else 1
+    return message._replace(words=[*kept, *message.words[message.end :]], end=len(kept))
+
+
+def _command(message: _Message) -> Command | None:
+    place, is_asked = 0, False
+    for _ in range(MAX_OPENERS + 1):
+        for phrase in _phrases_at(message, place):
+            argument = _argument(message, phrase, place, is_asked=is_asked)
+            if argument is not None:
+                name = phrase.kind.partition("_")[0]
+                return Command(name, argument, phrase.language)
+        opener = next(iter(_phrases_at(message, place, kinds=OPENERS)), None)
+        if opener is None:
+            return None
+        is_asked |= opener.kind == "asking_openers"
+        place += opener.size
+    return None
+
+
+def small_talk(text: str, *, name: str = "", language: str = "") -> tuple[str, str] | None:
+    """Return the kind of small talk, one of ``SMALL_TALK``, and its language; None for the rest.
+
+    ``name``: the assistant's, which may stand in it. ``language``: the chat's, where words are
+    those of several languages.
+    """
+    names = {word.text for word in words_of(name)}
+    words = [word for word in words_of(text[:MAX_LENGTH]) if word.text not in names]
+    if not words:
+        return _of_signs(text, language)
+    if len(text) > MAX_LENGTH:
+        return None
+    message = _Message(text, words, len(words))
+    place, found = 0, list[Phrase]()
+    while place < len(words):
+        phrases = _phrases_at(message, place, kinds=(*SMALL_TALK, "closers", *OPENERS))
+        if not phrases:
+            return None
+        longest = [each for each in phrases if each.size == phrases[0].size]
+        talk = [each for each in longest if each.kind in SMALL_TALK] or longest
+        found.append(next((each for each in talk if each.language == language), talk[0]))
+        place += found[-1].size
+    known = [each for each in found if each.kind in SMALL_TALK]
+    best = min(known, key=lambda each: SMALL_TALK.index(each.kind), default=None)
+    return (best.kind, best.language) if best else None
+
+
+def asks_in_words(text: str) -> bool:
+    """Return whether the message asks something: by its mark, or by its first words."""
+    message = _message(text[:MAX_LENGTH])
+    if message is None:
+        return False
+    if message.holds_question() or "¿" in text:
+        return True
+    place = 0
+    for _ in range(MAX_OPENERS + 1):
+        if _phrases_at(message, place, kinds=("asking",)):
+            return True
+        opener = next(iter(_phrases_at(message, place, kinds=OPENERS)), None)
+        if opener is None:
+            return False
+        place += opener.size
+    return False
+
+
+def wants_person(text: str) -> bool:
+    """Return whether the message is a wish to talk to a human, and not to the assistant."""
+    return any(_wishes(*clause) for clause in _clauses(text))
+
+
+def denies(text: str) -> bool:
+    """Return whether the message says that the last answer was wrong, or no answer."""
+    return any(_denies(*clause) for clause in _clauses(text))
+
+
+def _clauses(text: str) -> Iterator[tuple[_Message, Collection[int], bool]]:
+    """Yield each clause, where it may begin, and whether it is all that is said.
+
+    It begins at its first word, or after each of its opening words.
+
+    Then the same without closing words and without those of politeness.
+    """
+    message = _message(text[:MAX_LENGTH])
+    if message is None:
+        return
+    whole = message._replace(end=len(message.words))
+    for said in (whole, message, _without_polite(message)):
+        begin = 0
+        while begin < said.end:
+            end = said.broken_at(begin, CLAUSE_SIGNS)
+            clause = _Message(said.text, said.words[begin:end], end - begin)
+            starts = [0]
+            while size := _first(clause, starts[-1], (*OPENERS, "greeting", "acks")):
+                starts.append(starts[-1] + size)
+            yield clause, starts, begin == 0 and end == said.end
+            begin = end
+
+
+def _first(message: _Message, place: int, kinds: Collection[str]) -> int:
+    """Return the size of the longest phrase at the place; 0: none."""
+    found = _phrases_at(message, place, kinds) if place < message.end else []
+    return found[0].size if found else 0
+
+
+def _wishes(clause: _Message, starts: Collection[int], is_all: bool) -> bool:
+    for begin in range(clause.end):
+        if _first(clause, begin, ("person",)):
+            return True
+        spoken = {phrase.language for phrase in _phrases_at(clause, begin, WISHES)}
+        is_start = begin in starts
+        if any(_is_wish(clause, begin, each, is_start, is_all and is_start) for each in spoken):
+            return True
+    return False
+
+
+def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
+    """Return whether the words from ``begin`` on are a wish that is made of several phrases."""
+    if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
+        return False
+    kinds, place = set[str](), begin
+    while place < clause.end:
+        found = _phrases_at(clause, place, WISHES[1:])
+        phrase = next((each for each in found if each.language == language), None)
+        if phrase is None:
+            break
+        kinds.add(phrase.kind)
+        place += phrase.size
+    if "someone" not in kinds:
+        return False
+    if "contact" in kinds and ("wish" in kinds or is_start):
+        return True
+    return place == clause.end and ("wish" in kinds or is_all)
+
+
+def _denies(clause: _Message, starts: Collection[int], is_all: bool) -> bool:
+    if any(_first(clause, place, ("denial",)) for place in range(clause.end)):
+        return True
+    sizes = {start: _first(clause, start, ("denial_only",)) for start in starts}
+    # A single word says so only where nothing else is said.
+    shortest = 1 if is_all else 2
+    return any(start + size == clause.end and size >= shortest for start, size in sizes.items())
+
+
+def _message(text: str) -> _Message | None:
+    if len(text) > MAX_LENGTH:
+        return None
+    words = words_of(text)
+    message = _Message(text, words, len(words))
+    while message.end > 1:
+        starts = range(max(message.end - MAX_CLOSER, 1), message.end)
+        start = next((start for start in starts if _closes(message, start)), 0)
+        if not start:
+            break
+        message = message._replace(end=start)
+    return message
+
+
+def _closes(message: _Message, start: int) -> bool:
+    """Return whether the message's last words, from this place on, are closing or polite ones."""
+    found = _phrases_at(message, start, kinds=("closers", "polite"))
+    return any(start + phrase.size == message.end for phrase in found)
+
+
+def _phrases_at(message: _Message, place: int, kinds: Collection[str] = COMMANDS) -> list[Phrase]:
+    words = message.words[place : place + MAX_PHRASE]
+    return phrases_at([word.text for word in words], kinds)
+
+
+def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) -> str | None:
+    """Return the argument of the command, or None where this is surely no command."""
+    language = languages()[phrase.language]
+    first = place + phrase.size
+    if phrase.kind == "memories":
+        return "" if first >= message.end else None
+    is_asked |= phrase.kind in FORGET_OWN[1:]
+    if phrase.kind == "forget_last":
+        if message.words[message.end - 1].text not in language["forget_last_words"]:
+            return None
+        message = message._replace(end=message.end - 1)
+    if first >= message.end or (message.holds_question() and not is_asked):
+        return None
+    if phrase.kind.startswith("forget"):
+        # What follows says why.
+        message = message._replace(end=message.broken_at(first, ".!;:,،"))
+    rest = [word.text for word in message.words[first : message.end]]
+    start = message.words[first].start
+    # Where the verb comes last, a phrase may have no words before the argument.
+    gap = message.text[message.words[first - 1].end : start] if first else ""
+    if phrase.prefix:
+        is_attached = rest[0].startswith(phrase.prefix) and phrase.prefix in message.text[start:]
+        if not is_attached or rest[0] in language["attached_not"]:
+            return None
+        rest[0] = rest[0].removeprefix(phrase.prefix)
+        start = message.text.index(phrase.prefix, start) + len(phrase.prefix)
+    elif not any(map(str.isalnum, gap)):
+        # A sign before the first word is a part of it: "$500".
+        start -= len(gap)
+    end = len(message.text)
+    if message.end < len(message.words):
+        end = message.words[message.end - 1].end
+    argument = message.text[start:end].lstrip(AFTER_PREFIX if phrase.prefix else BETWEEN)
+    argument = argument.rstrip().rstrip(".!…?؟ ")
+    if phrase.kind == "forget_number":
+        return argument if len(rest) == 1 and rest[0].isdecimal() and len(rest[0]) <= 3 else None
+    if phrase.kind.startswith("forget"):
+        is_detail = phrase.kind not in FORGET_OWN[2:] or not language["details"].isdisjoint(rest)
+        mine = language["mine"] if phrase.kind in FORGET_OWN else frozenset()
+        return argument if is_detail and _is_memory(rest, mine) else None
+    if phrase.kind == "remember_colon" and ":" not in gap:
+        return None
+    return argument if _is_fact(message, phrase, first, rest) else None
+
+
+def _is_fact(message: _Message, phrase: Phrase, first: int, rest: Sequence[str]) -> bool:
+    language = languages()[phrase.language]
+    if len(rest) < MIN_FACT_WORDS or message.broken_at(first, ".!;") < message.end:
+        return False
+    denied = phrases_at(rest, ("not_facts",))
+    if any(found.language == phrase.language for found in denied):
+        return False
+    if phrase.kind != "remember_fact":
+        return True
+    return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
+
+
+def _is_memory(rest: Sequence[str], mine: frozenset[str]) -> bool:
+    if len(rest) > MAX_FORGET_WORDS:
+        return False
+    # Languages share words: "забудьте" is of two.
+    if any(word in each["not_memories"] for each in languages().values() for word in rest):
+        return False
+    return not mine or any(_is_mine(word, mine) for word in rest)
+
+
+def _is_mine(word: str, mine: frozenset[str]) -> bool:
+    """Return whether the word says whose it is: by itself, or by its end ("*ي")."""
+    return word in mine or (len(word) >= MIN_STEM and f"*{word[-1]}" in mine)
+
+
+def _of_signs(text: str, language: str) -> tuple[str, str] | None:
+    signs = [sign for sign in text if not sign.isspace() and sign not in IGNORED_SIGNS]
+    if not signs or len(signs) > MIN_STEM:
+        return None
+    if all(sign in GREETING_SIGNS for sign in signs):
+        return "greeting", language or "en"
+    return ("acks", language or "en") if all(sign in ACK_SIGNS for sign in signs) else None
