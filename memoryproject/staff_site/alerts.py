@@ -39,7 +39,7 @@ from sessions_app.limits.facade import spent_on
 from sessions_app.media.facade import refused_for_room
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.turns.facade import accounts_refused
+from sessions_app.turns.facade import accounts_refused, handovers_open
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +47,9 @@ KEPT = timedelta(days=90)
 # Longer than an answer, its retries and the sweep that takes it up again.
 ANSWER_DELAY = timedelta(minutes=10)
 JOB_DELAY = SCHEDULE_DELAY = timedelta(minutes=10)
+# More people than that who wait at once are told of no more.
+MAX_HANDOVERS = 20
+HANDOVER_ALERT = timedelta(days=1)
 FILES_REFUSED = timedelta(days=1)
 # So much is left when the alert comes that there is time to act.
 LOW_DISK_BYTES = 512 * 1024 * 1024
@@ -65,6 +68,7 @@ def current_conditions(now: datetime) -> Iterator[Condition]:
     yield from _services()
     yield from _disk()
     yield from _answers(now)
+    yield from _handovers(now)
     yield from _jobs(now)
     yield from _schedules(now)
     yield from _audit_log()
@@ -124,6 +128,13 @@ def _answers(now: datetime) -> Iterator[Condition]:
     )
     if number := waiting.count():
         yield Condition("answers", ErrorText("alert_answers", number=number))
+
+
+def _handovers(now: datetime) -> Iterator[Condition]:
+    """Clients who wait for a person. The operator is told of each once; the text names nobody."""
+    waiting = handovers_open().filter(created_at__gt=now - HANDOVER_ALERT).order_by("id")
+    for turn_id in waiting.values_list("pk", flat=True)[:MAX_HANDOVERS]:
+        yield Condition(f"handover:{turn_id}", ErrorText("alert_handover"))
 
 
 def _jobs(now: datetime) -> Iterator[Condition]:

@@ -37,6 +37,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.models.turns import WRONG_STATES
+from sessions_app.turns.facade import handovers_open
 
 
 class ReviewError(ValueError):
@@ -265,8 +266,9 @@ def is_reviewed(*, among_few: bool = False) -> Q:
 def needs_attention() -> Q:
     """Match chats that need a person.
 
-    These are chats with failed or unconfirmed answers since the last review, chats with a paused
-    assistant in which the person has written since, and chats that came back after a snooze. Chats
+    These are chats with failed or unconfirmed answers since the last review, those that were handed
+    over since then and in which nobody has answered, chats with a paused assistant in which the
+    person has written since, and chats that came back after a snooze. Chats
     that are put off aren't among them.
     """
     return Q(pk__in=_waiting()) & ~Q(pk__in=snoozes_in_force().values("chat"))
@@ -298,4 +300,8 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
     wrong = turns_gone_wrong().order_by().values("chat")
     written = news_there(FROM_PEOPLE, chat="chat")
     paused = pauses_in_force().filter(written).order_by().values("chat")
-    return wrong.union(paused, Snooze.objects.order_by().values("chat"))
+    since = ReviewedMark.objects.filter(
+        chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
+    )
+    handed_over = handovers_open().filter(~Exists(since)).order_by().values("chat")
+    return wrong.union(paused, handed_over, Snooze.objects.order_by().values("chat"))

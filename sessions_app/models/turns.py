@@ -52,6 +52,8 @@ SENDS_FILE = "sends_file"
 # The key of a turn's context for how often its answer failed for a cause outside while the services
 # worked for others. The person of a turn that has it got an apology.
 DEFERRALS = "deferrals"
+# The key of a turn's context for why its answer hands the conversation over to a person.
+HANDOVER = "handover"
 # The key of the context of a turn that sends an apology, for the id of the turn that has no answer.
 APOLOGY_FOR = "apology_for"
 # The code of an error that was stored without one.
@@ -208,6 +210,9 @@ class Turn(LeasedWork):
                 include=["state", "finished_at", "created_at"],
                 condition=Q(state__in=WRONG_STATES),
                 name="turns_gone_wrong",
+            ),
+            models.Index(
+                fields=["-id"], condition=Q(context__has_key=HANDOVER), name="turns_handed_over"
             ),
             models.Index(fields=["chat", "-id"], name="turns_of_chat"),
             # For figures and lists of a period.

@@ -25,6 +25,7 @@ from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
+from sessions_app.takeover.handover_packet import handover_packet
 from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable, takes_templates
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import last_held
@@ -86,6 +87,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "is_open": not windowed or (closes is not None and closes >= now),
         "held": held,
         "pause_minutes": _pause_minutes(chat),
+        "packet": handover_packet(request, chat),
         "most_counted": held >= MAX_COUNTED,
         "waits": pause and last_held(chat.pk, since=now - max_answer_age()),
         "key": uuid.uuid4(),

@@ -45,6 +45,12 @@ from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.bursts import REMADE, burst_join
 from sessions_app.turns.commands.dispatch import command_reply
+from sessions_app.turns.handing_over import (
+    LIMIT,
+    can_be_handed_over,
+    handover_reason,
+    handover_text,
+)
 from sessions_app.turns.message_files import (
     RECORDINGS,
     NotHeardError,
@@ -56,6 +62,7 @@ from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_re
 from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
 from sessions_app.turns.reply_store import (
     Draft,
+    handover_draft,
     is_offline,
     notice_draft,
     reply_store,
@@ -198,6 +205,10 @@ def _refuse(work: TurnWork, code: str) -> Turn | None:
         _end(work, TurnState.REFUSED, error=reason)
         return None
     draft = say("limit_day", turn, error=reason, outcome=Outcome.REFUSED)
+    # A caller of the API reads the error.
+    if can_be_handed_over(turn) and turn.provider != str(Provider.CONSOLE):
+        draft.handover = LIMIT
+        draft.text = f"{draft.text}\n\n{handover_text(turn, LIMIT)}"
     return _store(work, draft)
 
 
@@ -309,6 +320,8 @@ def _reply(work: TurnWork, text: str) -> Draft:
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
         return apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
+    if reason := handover_reason(turn, text):
+        return handover_draft(turn, reason)
     if is_offline(dependencies.chat_model) and not pictures:
         talk = small_talk_reply(turn, text, dependencies)
         if talk is not None:

@@ -57,6 +57,7 @@ from sessions_app.turns.compose_prompt import (
     recall_for_prompt,
     recalled_record,
 )
+from sessions_app.turns.handing_over import MODEL, handover_text
 from sessions_app.turns.model_tools import ToolCalls
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
 from sessions_app.turns.reply_store import NEAREST, Draft, is_offline, recital
@@ -223,6 +224,9 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
         draft.model = completion.model
         draft.prompt_tokens = completion.prompt_tokens
         draft.completion_tokens = completion.completion_tokens
+    if tools.hands_over and not draft.is_apology:
+        draft.handover = MODEL
+        draft.text = f"{draft.text}\n\n{handover_text(turn, MODEL)}".strip()
     if recalled.degraded and not draft.is_apology:
         draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
     return draft

@@ -28,6 +28,7 @@ from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, recall
 from sessions_app.turns.commands.dispatch import remember_reply
 from sessions_app.turns.compose_prompt import hit_text
+from sessions_app.turns.handing_over import can_be_handed_over
 from sessions_app.turns.prompt import fenced_text
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -75,12 +76,22 @@ TOOLS = (
 )
 
 
+HAND_OVER = _tool(
+    "hand_over",
+    "Call a person of the business, who answers instead of you from now on. Only if the client "
+    "wants a person, is upset, or needs what you can't do. Say so in your answer.",
+    "reason",
+    "What the client needs, in one sentence.",
+)
+
+
 @dataclass
 class ToolCalls:
     """The calls of one answer: what they may do, what was called, and what was found.
 
     ``text``: the person's message. ``history``: what the prompt holds of the
     conversation.
+    ``hands_over``: a person was called.
     ``exchange``: the calls with their results, as the prompt goes on. ``recalled``: the records of
     the texts that were found.
     """
@@ -92,10 +103,13 @@ class ToolCalls:
     history: History | None = None
     exchange: list[ChatMessage] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
+    hands_over: bool = False
 
     @property
     def offered(self) -> Sequence[Mapping[str, Any]]:
-        return TOOLS if self.is_offered else ()
+        if not self.is_offered:
+            return ()
+        return (*TOOLS, HAND_OVER) if can_be_handed_over(self.turn) else TOOLS
 
     def complete(
         self, request: ChatRequest, ask: Callable[[ChatRequest], Completion]
@@ -104,6 +118,7 @@ class ToolCalls:
         # What an earlier prompt called, which was refused in the end, doesn't count.
         self.exchange.clear()
         self.recalled.clear()
+        self.hands_over = False
         prompt, offered = request.messages, replace(request, tools=self.offered)
         for _ in range(MAX_ROUNDS):
             completion = ask(offered)
@@ -128,6 +143,7 @@ class ToolCalls:
             "search_memory": ("query", lambda query: self._search(query, MEMORIES)),
             "search_conversation": ("query", lambda query: self._search(query, MESSAGES)),
             "remember": ("fact", self._remember),
+            "hand_over": ("reason", self._hand_over),
         }
         if call.name not in functions:
             return f"There is no function {call.name}."
@@ -137,6 +153,13 @@ class ToolCalls:
             return f"The argument {parameter} is missing: a text."
         logger.info("The model calls %s.", call.name)
         return function(value)
+
+    def _hand_over(self, _reason: str) -> str:
+        """Note the wish; it is carried out with the answer. The exchange shows the reason."""
+        if not can_be_handed_over(self.turn):
+            return "There is nobody to hand over to here."
+        self.hands_over = True
+        return "A person has been called and will answer here."
 
     def _search(self, query: str, source: str) -> str:
         rules = self.dependencies.rules

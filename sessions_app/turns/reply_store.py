@@ -31,7 +31,9 @@ from sessions_app.limits.facade import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.models.turns import HANDOVER, Outcome, TurnState
+from sessions_app.turns.handing_over import hand_over, handover_text
+from sessions_app.turns.turn_claims import chat_locked
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 
@@ -49,6 +51,9 @@ def reply_store(
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
+        if draft.handover:
+            # Chat before session: the order in which all code locks.
+            chat_locked(lease.row.chat_id)
         # Session before turn: the order in which all code locks.
         session = session_locked(lease.row.session_id)
         turn = lease.lock()
@@ -66,12 +71,16 @@ def reply_store(
         if draft.listed:
             listed = {str(number): key and str(key) for number, key in draft.listed.items()}
             stored["context"] = {**turn.context, LISTED: listed}
+        if draft.handover:
+            stored["context"] = {**turn.context, HANDOVER: draft.handover}
         parts_store(turn, parts_of(draft, dependencies.providers[begun.provider]))
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
         turn_move(turn, TurnState.REPLIED, **stored)
         if draft.outcome == Outcome.FAILED:
             turn_failed(turn, stage=ANSWERING)
+        if draft.handover:
+            hand_over(turn, draft.handover)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
             chat_id = turn.chat_id
@@ -173,8 +182,9 @@ class Draft:
     remembered), not a model's: it is not knowledge and never recalled. ``uses_memory``: it may
     hold memories or messages that were stored when it was made. ``listed``: the entries of its
     numbered list, each with its memory if it is one. ``is_apology``: there is no answer, and the
-    text says so; ``is_outside``: for a cause that has nothing to do with the message. The other
-    fields go into the turn as they are.
+    text says so; ``is_outside``: for a cause that has nothing to do with the message.
+    ``handover``: why the conversation goes to a person now. The other fields go into the turn as
+    they are.
     """
 
     text: str
@@ -183,6 +193,7 @@ class Draft:
     listed: Mapping[int, UUID | None] = field(default_factory=dict)
     is_apology: bool = False
     is_outside: bool = False
+    handover: str = ""
     prompt: list[dict[str, Any]] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     left_out: dict[str, Any] = field(default_factory=dict)
@@ -248,6 +259,12 @@ def apology(turn: Turn, error: str) -> Draft:
     draft = say("apology", turn, error=error, outcome=Outcome.FAILED)
     draft.is_apology = True
     return draft
+
+
+def handover_draft(turn: Turn, reason: str) -> Draft:
+    """Return the answer with which a conversation goes to a person."""
+    text = handover_text(turn, reason)
+    return Draft(text=text, is_system_text=True, uses_memory=False, handover=reason)
 
 
 def say(

@@ -48,6 +48,7 @@ def test_a_model_finds_what_the_prompt_does_not_hold(world: World) -> None:
         "search_memory",
         "search_conversation",
         "remember",
+        "hand_over",
     }
     (result,) = results(second)
     assert "behind the bar" in result

@@ -30,6 +30,7 @@ CHAT_ERASED = "chat.erased"
 SESSION_EXPIRED = "session.expired"
 CARD_MADE = "card.made"
 TURN_FAILED = "turn.failed"
+HANDOVER_REQUESTED = "handover.requested"
 
 EVENT_TYPES = {
     MEMORY_CREATED: _("a memory is stored"),
@@ -42,6 +43,7 @@ EVENT_TYPES = {
     SESSION_EXPIRED: _("a session has ended"),
     CARD_MADE: _("the memory card of a session is made, or made again"),
     TURN_FAILED: _("a message could not be answered, or its answer not be sent"),
+    HANDOVER_REQUESTED: _("a client needs a person"),
 }
 
 # Receivers must erase what these are about, so they are sent even if the chat is erased.

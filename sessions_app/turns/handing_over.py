@@ -1,0 +1,120 @@
+"""Hand a conversation over to a person of the business.
+
+The client asks for one, says three times that the answer was none, reaches a limit of the day, or
+the model calls for one. The client is told so with the opening hours, the assistant is paused, the
+chat needs attention, and the operator and integrators are told.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.models import HANDOVER_REQUESTED
+from sessions_app.conversations.facade import denies, profile_current, text_for, wants_person
+from sessions_app.models import Message, Turn
+from sessions_app.models.chats import GODFATHER
+from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.takeover import PauseCause
+from sessions_app.models.turns import HANDOVER
+from sessions_app.turns.turn_claims import chat_pause, pause_in_force
+
+# The reasons.
+ASKED, FAILED, LIMIT, MODEL = "asked", "failed", "limit", "model"
+_TEXTS = {
+    ASKED: "handover",
+    FAILED: "handover_failed",
+    LIMIT: "handover_waiting",
+    MODEL: "handover_waiting",
+}
+# So long the assistant waits for a person. Who replies has the time of a reply from then on.
+WAITS = timedelta(hours=12)
+MAX_DENIALS = 3
+# Between two denials people ask in other words.
+LOOKED_AT = 6
+MAX_HOURS = 500
+
+
+def handovers_open() -> QuerySet[Turn]:
+    """Return the turns that handed a conversation over, and nobody has written there since."""
+    of_chat = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), by_hand=True)
+    by_phone = Message.objects.filter(
+        chat=OuterRef("chat"),
+        received_at__gt=OuterRef("created_at"),
+        role=Role.ASSISTANT,
+        metadata__has_key=BY_PHONE,
+    )
+    handed_over = Turn.objects.filter(context__has_key=HANDOVER)
+    return handed_over.filter(~Exists(of_chat), ~Exists(by_phone))
+
+
+def can_be_handed_over(turn: Turn) -> bool:
+    """Return whether there is somebody to hand over to: the owner, and a group, talk to people."""
+    return turn.user_role != GODFATHER and not turn.chat.is_group
+
+
+def handover_reason(turn: Turn, text: str) -> str:
+    """Return why the message's conversation goes to a person now; "" if it doesn't."""
+    if not can_be_handed_over(turn):
+        return ""
+    if wants_person(text):
+        return ASKED
+    return FAILED if denies(text) and _was_denied_before(turn) else ""
+
+
+def _was_denied_before(turn: Turn) -> bool:
+    """Return whether the last messages said twice already that the answer was none."""
+    if turn.message is None:
+        return False
+    session = turn.message.session_id
+    handed_over = Turn.objects.filter(session=session, context__has_key=HANDOVER).order_by("-id")
+    since = handed_over.values_list("message__order_num", flat=True).first() or 0
+    earlier = Message.objects.filter(
+        session=session,
+        role=Role.USER,
+        order_num__gt=since,
+        order_num__lt=turn.message.order_num,
+        revoked_at=None,
+    )
+    texts = earlier.order_by("-order_num").values_list("content", flat=True)[:LOOKED_AT]
+    return sum(map(denies, texts)) >= MAX_DENIALS - 1
+
+
+def handover_text(turn: Turn, reason: str) -> str:
+    """Return what the client is told, with the opening hours where staff have written them."""
+    language = turn.chat.language
+    lines = [text_for(_TEXTS[reason], language)]
+    hours = profile_current().opening_hours.strip()[:MAX_HOURS]
+    if hours:
+        lines.append(text_for("handover_hours", language, hours=hours))
+    return "\n".join(lines)
+
+
+def hand_over(turn: Turn, reason: str) -> None:
+    """Pause the assistant and tell who is to be told.
+
+    Call it in the transaction that stores the answer, with the chat locked. A pause that staff have
+    set themselves stays. At a limit there is nothing to pause: commands still work.
+    """
+    now = timezone.now()
+    before = pause_in_force(turn.chat_id, now)
+    if reason != LIMIT and (before is None or before.is_sliding):
+        chat_pause(
+            chat_id=turn.chat_id,
+            until=now + WAITS,
+            by=None,
+            actor=SYSTEM,
+            now=now,
+            cause=PauseCause.PERSON,
+        )
+    data = {
+        "turn_id": str(turn.turn_id),
+        "session_id": str(turn.session_id) if turn.session_id else None,
+        "message_id": str(turn.message_id) if turn.message_id else None,
+        "reason": reason,
+    }
+    hooks_raise([HookEvent(HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
