@@ -16,6 +16,7 @@ from sessions_app.models import (
     Chat,
     ChatAccess,
     ChatSession,
+    ExtractionWork,
     InboundDelivery,
     Message,
     ReadMark,
@@ -248,3 +249,19 @@ def test_the_names_of_the_address_book(client: Client, world: World) -> None:
     assert world.chat(CLIENT).staff_name == "Dana"
     world.forget("chat", world.chat(CLIENT).pk)
     assert not InboundDelivery.objects.filter(subject_id=CLIENT).exists()
+
+
+@pytest.mark.parametrize("is_wanted", [False, True])
+def test_facts_are_learned_from_old_messages_only_on_request(
+    client: Client, world: World, settings: Any, is_wanted: bool
+) -> None:
+    settings.EXTRACT_MEMORIES = settings.ENABLE_MEMORY_SYSTEM = settings.LONGTERM_ENABLED = True
+    settings.CHAT_MODEL = "openai"
+    settings.LEARN_FROM_HISTORY = is_wanted
+    fact, ours = old("I am allergic to nuts", MARCH), old("Noted", MARCH + 1, by=OURS)
+    for _ in range(2):
+        post_cloud(client, history(fact, ours))
+    world.work()
+    assert ExtractionWork.objects.count() == Turn.objects.count() == is_wanted
+    assert {turn.state for turn in Turn.objects.all()} <= {"cancelled"}
+    assert world.provider.sent == []
