@@ -86,7 +86,10 @@ def _new_ones(event: OldMessages) -> Iterable[InboundMessage]:
 def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: datetime) -> None:
     """Store the messages of one person, where memory is on and the person hasn't stopped us."""
     first = min(messages, key=lambda message: message.timestamp)
-    chat = chat_known(party=first.party, group_id=None) or chat_for_party(
+    known = chat_known(party=first.party, group_id=None)
+    if known is None and not rules.memory_enabled:
+        return
+    chat = known or chat_for_party(
         provider=first.provider, number_id=first.number_id, party=first.party, at=first.timestamp
     )
     chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)

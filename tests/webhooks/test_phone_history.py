@@ -198,6 +198,9 @@ def test_nothing_is_stored_where_nothing_is_kept(
     before = Message.objects.count()
     post_cloud(client, history(old("one", MARCH)))
     assert Message.objects.count() == before
+    if way == "memory is off":
+        post_cloud(client, history(old("two", MARCH, by="15550100777"), person="15550100777"))
+        assert Chat.objects.count() == 1
 
 
 @pytest.mark.parametrize(
