@@ -19,7 +19,7 @@ from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.admin_kit.list_csv import Column
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.conversations.facade import with_name
+from sessions_app.conversations.facade import chats_of_other_forms, with_name
 from sessions_app.limits.facade import chats_with_access
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatLabel, ChatSession
 from sessions_app.models.limits import Standing
@@ -31,7 +31,8 @@ PEOPLE_A_PAGE = 50
 class ContactRow:
     """A person in the list.
 
-    ``numbers``: the addresses at which the person is reached now, as people read them.
+    ``numbers``: the addresses at which the person is reached now, as people read them. ``same``:
+    the contacts that have another form of the number.
     ``sessions`` and ``memories`` are None for a reader who may not see them.
     """
 
@@ -42,6 +43,7 @@ class ContactRow:
     standing: str = ""
     opted_out: bool = False
     labels: Sequence[Any] = field(default=())
+    same: Sequence[Chat] = field(default=())
 
     @property
     def name(self) -> str:
@@ -67,10 +69,14 @@ def contacts_found(query: str, *, access: str = "", today: date) -> QuerySet[Cha
 
 
 def alike_contacts(chat: Chat) -> QuerySet[Chat]:
-    """Return the people who have one of this contact's names, the latest first."""
+    """Return the people who have one of this contact's names, or its number in another form.
+
+    The latest come first.
+    """
     people = Chat.objects.filter(is_group=False, activity__isnull=False)
     names = [name for name in {chat.staff_name, chat.client_name} if name]
-    alike = people.filter(Q(staff_name__in=names) | Q(client_name__in=names))
+    same = [other.pk for other in chats_of_other_forms([chat]).get(chat.pk, [])]
+    alike = people.filter(Q(staff_name__in=names) | Q(client_name__in=names) | Q(pk__in=same))
     return alike.select_related("activity").order_by("-activity__last_at", "-activity__chat_id")
 
 
@@ -84,6 +90,7 @@ def contact_rows(
     active = memories_for_staff().filter(chat_id__in=keys, status=MemoryStatus.ACTIVE)
     memories = _counted(active) if with_memories else None
     access = ChatAccess.objects.filter(chat__in=keys).in_bulk()
+    same = chats_of_other_forms(people)
     labels: dict[UUID, list[Any]] = {}
     for each in ChatLabel.objects.filter(chat__in=keys).select_related("label").order_by("pk"):
         labels.setdefault(each.chat_id, []).append(each.label)
@@ -96,6 +103,7 @@ def contact_rows(
             standing=access[chat.pk].standing if chat.pk in access else "",
             opted_out=chat.pk in access and access[chat.pk].opted_out_at is not None,
             labels=labels.get(chat.pk, []),
+            same=same.get(chat.pk, []),
         )
         for chat in people
     ]

@@ -42,6 +42,7 @@ from sessions_app.contacts.contact_list import (
     contacts_found,
 )
 from sessions_app.contacts.readable_export import addresses_of, readable_export
+from sessions_app.conversations.facade import chats_of_other_forms
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
@@ -79,6 +80,7 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
         "accesses": ACCESSES,
         "longest": MAX_QUERY_LENGTH,
         "page": page,
+        "may_merge": request.user.has_perms(MERGE),
         "rows": contact_rows(list(page.object_list), **_counted(request)),
     }
     return staff_page(request, LIST, _("Contacts"), context, of=Chat)
@@ -188,7 +190,7 @@ def _links(request: HttpRequest, chat: Chat) -> dict[str, Any]:
 
 
 def _joined(request: HttpRequest, chat: Chat) -> dict[str, Any]:
-    """Return the addresses, and what a reader who merges contacts can split and undo."""
+    """Return the addresses, and what a reader who merges contacts can merge, split and undo."""
     addresses = addresses_of(chat)
     merges = not chat.is_group and request.user.has_perms(MERGE)
     return {
@@ -196,6 +198,7 @@ def _joined(request: HttpRequest, chat: Chat) -> dict[str, Any]:
         "may_merge": merges,
         "may_split": merges and len({row.address for row, _number in addresses}) > 1,
         "merges": chat.merges.defer("rows") if merges else (),
+        "same": chats_of_other_forms([chat]).get(chat.pk, []) if merges else (),
     }
 
 

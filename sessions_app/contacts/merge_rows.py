@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.text.phone_numbers import number_shown
+from memoryproject.foundation.text.phone_numbers import number_shown, phone_forms
 from sessions_app.merging.facade import ContactSide, MergePreview
 from sessions_app.models import ChatAccess
 from sessions_app.models.limits import Standing
@@ -63,7 +63,8 @@ def warnings_of(preview: MergePreview) -> list[str]:
     """Return what staff should look at twice before they confirm."""
     kept, gone = preview.kept, preview.gone
     found = []
-    if kept.chat.client_phone and gone.chat.client_phone:
+    phones = [kept.chat.client_phone, gone.chat.client_phone]
+    if all(phones) and phones[1] not in phone_forms(phones[0]):
         found.append(
             _(
                 "These are two phone numbers. Make sure that they are one person's: whoever writes "

@@ -27,6 +27,7 @@ from memoryproject.foundation.process.narrowing import instance
 from sessions_app.cards.presentation import MakeCards, card_link
 from sessions_app.conversation_views.conversation_page import conversation_page
 from sessions_app.conversation_views.session_actions import viewer_seen
+from sessions_app.conversations.facade import with_address
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.inbox.presentation import (
     FILTER_PAGES,
@@ -195,8 +196,21 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
     links = column(gettext_lazy("related pages"), lambda chat: chat_links(chat, chat.reader))
 
 
+class FoundByNumber(ReadOnlyAdmin):
+    """A list of rows of chats, whose search also takes a number as people write it."""
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if any(map(str.isdigit, search_term)):
+            chats = Chat.objects.filter(with_address(search_term)).order_by()
+            found |= queryset.filter(chat__in=chats.values("pk"))
+        return found, may_repeat
+
+
 @admin.register(ChatAddress)
-class ChatAddressAdmin(ReadOnlyAdmin):
+class ChatAddressAdmin(FoundByNumber):
     list_display = ("address", "provider", "chat", "left_at", "created_at")
     list_filter = ("provider",)
     search_fields = ("address", "chat__whatsapp_chat", "chat__client_name")
@@ -218,7 +232,7 @@ STATUS_FILTER = choice_filter(
 
 
 @admin.register(ChatSession)
-class ChatSessionAdmin(ForgetAction, MakeCards):
+class ChatSessionAdmin(FoundByNumber, ForgetAction, MakeCards):
     actions = ("make_selected_cards", "forget_selected")
     read_as = "session"
     list_display = ("chat", "messages_link", "shown_status", "last_active", "created_at")

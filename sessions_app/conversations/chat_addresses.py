@@ -1,16 +1,17 @@
 """Find the chat that an event belongs to, and keep its addresses correct.
 
 One person can be known by phone, by business-scoped id (BSUID), by another address, and by two
-providers. An event that shows two addresses together links them. The first rule is that nobody
-gets access to another person's chat: a number that may have changed hands is detached from the
-old chat. It is not trusted.
+providers. An event that shows two addresses together links them. A phone number is found by each
+form that WhatsApp treats as the same account. The first rule is that nobody gets access to another
+person's chat: a number that may have changed hands is detached from the old chat. It is not
+trusted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Literal, overload
 from uuid import UUID
@@ -24,6 +25,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     EXTERNAL_DOMAIN,
     GROUP_DOMAIN,
     PERSON_DOMAIN,
+    address_forms,
+    all_forms,
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.process.narrowing import instance
@@ -40,9 +43,9 @@ CHANGE_SLACK = timedelta(hours=1)
 
 
 def addresses_lock(addresses: Iterable[str]) -> None:
-    """Serialise all work on these addresses until the transaction ends."""
+    """Serialise all work on these addresses, in each form, until the transaction ends."""
     keys = []
-    for address in sorted(set(addresses)):
+    for address in sorted(all_forms(addresses)):
         digest = hashlib.sha256(address.encode()).digest()
         keys.append(int.from_bytes(digest[:8], "big", signed=True))
     if not keys:
@@ -54,13 +57,29 @@ def addresses_lock(addresses: Iterable[str]) -> None:
 
 
 def chat_find(whatsapp_chat: str) -> Chat | None:
-    """Return the chat of an address, main or not."""
-    address = (
-        ChatAddress.objects.filter(address=whatsapp_chat, left_at__isnull=True)
-        .select_related("chat")
-        .first()
-    )
-    return address.chat if address else Chat.objects.filter(whatsapp_chat=whatsapp_chat).first()
+    """Return the chat of an address, main or not; else that of another form of its number."""
+    forms = address_forms(whatsapp_chat)
+    links = ChatAddress.objects.filter(address__in=forms, left_at__isnull=True)
+    found = {link.address: link.chat for link in links.select_related("chat").order_by("-id")}
+    if whatsapp_chat not in found:
+        chats = Chat.objects.filter(whatsapp_chat__in=forms)
+        found = {chat.whatsapp_chat: chat for chat in chats} | found
+    return next((found[form] for form in forms if form in found), None)
+
+
+def chats_of_other_forms(chats: Collection[Chat]) -> dict[UUID, list[Chat]]:
+    """Return, by their id, the chats whose number has a chat of its own in another form.
+
+    Both are one WhatsApp account, in which people talked before the forms were known as one.
+    """
+    of = {form: chat.pk for chat in chats for form in address_forms(chat.whatsapp_chat)[1:]}
+    links = ChatAddress.objects.filter(address__in=of, left_at__isnull=True)
+    found: dict[UUID, list[Chat]] = {}
+    for link in links.select_related("chat").order_by("id"):
+        others = found.setdefault(of[link.address], [])
+        if link.chat_id != of[link.address] and link.chat not in others:
+            others.append(link.chat)
+    return {key: others for key, others in found.items() if others}
 
 
 def chat_known(*, party: Party, group_id: str | None) -> Chat | None:
@@ -106,7 +125,8 @@ def chat_for_party(
     bsuid = f"{party.bsuid}@bsuid" if party.bsuid else None
     for address in list(known):
         if bsuid and address != bsuid and _belongs_to_another(known[address], bsuid):
-            _detach(known.pop(address))
+            _detach(known.pop(address).chat, [address])
+    _leave_out_other_forms(known, shown)
     chats = {link.chat_id: link.chat for link in known.values()}
     chat = _one_person(list(chats.values()))
     if chat is None and not create:
@@ -114,15 +134,18 @@ def chat_for_party(
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=shown[0], name=party.name)
     origin = next((link.origin for link in known.values() if link.chat_id == chat.pk), None)
-    # A message from before the person left an address doesn't link it to them again.
-    left = {address for address, link in known.items() if link.left_at is not None}
     for address in shown:
-        link = known.get(address)
-        is_linked = link is not None and (link.chat_id, link.provider) == (chat.pk, provider)
-        if address not in left and not is_linked:
+        link = next((known[form] for form in address_forms(address) if form in known), None)
+        if link is not None and link.left_at is not None:
+            # A message from before the person left an address doesn't link it to them again.
+            continue
+        there = link and (link.address, link.chat_id, link.provider)
+        if there != (address, chat.pk, provider):
             _link(chat, provider=provider, address=address, origin=origin)
-    if party.phone and f"{party.phone}@c.us" not in left:
-        _take_phone(chat, party.phone, at, origin)
+        # Programs may write another form than WhatsApp.
+        by_api = provider == str(Provider.CONSOLE) and chat.whatsapp_chat in address_forms(address)
+        if address == f"{party.phone}@c.us" and not by_api:
+            _take_phone(chat, address, at, origin, is_written=create)
     return _seen(chat, provider=provider, number_id=number_id, name=party.name)
 
 
@@ -139,31 +162,33 @@ def address_change(*, provider: str, number_id: str, old: Party, new: Party, at:
     if moved is not None:
         return moved
     chat = chat_for_party(provider=provider, number_id=number_id, party=old, at=at)
-    origin = chat.addresses.filter(address__in=gone).values_list("origin", flat=True).first()
+    before = all_forms(gone)
+    origin = chat.addresses.filter(address__in=before).values_list("origin", flat=True).first()
     for address in come:
-        for link in ChatAddress.objects.filter(address=address).exclude(chat=chat):
-            if _began_after(link.chat, at):
-                chat = _merge(chat, link.chat)
+        forms = address_forms(address)
+        others = Chat.objects.filter(addresses__address__in=forms).exclude(pk=chat.pk)
+        for other in others.distinct():
+            # Another form of the same number is no new number.
+            if address in before or _began_after(other, at):
+                chat = _merge(chat, other)
             else:
-                _detach(link)
+                _detach(other, forms)
         _link(chat, provider=provider, address=address, origin=origin)
     # A new number leaves the old number behind, a new id the old id; not one the other.
     replaced = {address.partition("@")[2] for address in come}
-    left = [
-        address for address in gone if address not in come and address.partition("@")[2] in replaced
-    ]
+    left = [each for each in before - all_forms(come) if each.partition("@")[2] in replaced]
     ChatAddress.objects.filter(chat=chat, address__in=left).update(left_at=at)
     if new.phone:
-        _take_phone(chat, new.phone, at, origin)
+        _take_phone(chat, f"{new.phone}@c.us", at, origin)
     logger.info("Chat %s moved to a new address.", chat.id)
     return chat
 
 
 def _moved_already(gone: list[str], come: list[str]) -> Chat | None:
     """Return the chat that already made this change: it was reported twice or by two providers."""
-    left = ChatAddress.objects.filter(address__in=gone, left_at__isnull=False).values("chat")
+    left = ChatAddress.objects.filter(address__in=all_forms(gone), left_at__isnull=False)
     arrived = ChatAddress.objects.filter(
-        address__in=come, left_at__isnull=True, chat__in=left
+        address__in=all_forms(come), left_at__isnull=True, chat__in=left.values("chat")
     ).select_related("chat")
     link = arrived.first()
     return link.chat if link else None
@@ -175,19 +200,47 @@ def _began_after(chat: Chat, at: datetime) -> bool:
 
 
 def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
-    """Return the links of these addresses.
+    """Return the links of these addresses, in each form.
 
     Detaches a link that its person left before ``at``: the address belongs to somebody else
     now.
     """
     known = {}
-    links = ChatAddress.objects.filter(address__in=addresses)
-    for link in links.select_related("chat").order_by("id"):
-        if link.left_at is not None and at > link.left_at:
-            _detach(link)
-        else:
+    chats: dict[UUID, Chat] = {}
+    found = ChatAddress.objects.filter(address__in=all_forms(addresses))
+    links = list(found.select_related("chat").order_by("id"))
+    current = [link for link in links if link.left_at is None]
+    in_use = {(link.chat_id, form) for link in current for form in address_forms(link.address)}
+    for link in links:
+        # One object for a chat, so that each detachment sees those before it.
+        link.chat = chats.setdefault(link.chat_id, link.chat)
+        if link.left_at is None or at <= link.left_at:
             known[link.address] = link
+        elif (link.chat_id, link.address) not in in_use:
+            _detach(link.chat, [link.address])
     return known
+
+
+def _leave_out_other_forms(known: dict[str, ChatAddress], shown: list[str]) -> None:
+    """Take out the other forms of a number whose chat is not the one of the form that is shown.
+
+    Where people have talked in both chats, only staff join them.
+    """
+    phones = [link for link in known.values() if link.address.endswith("@c.us")]
+    phones.sort(key=lambda link: (link.address not in shown, link.left_at is not None, -link.pk))
+    if len({link.chat_id for link in phones}) < 2:
+        return
+    has_talked = _has_talked(phones[0].chat)
+    for link in phones:
+        if link.chat_id == phones[0].chat_id or not _has_talked(link.chat):
+            continue
+        if has_talked:
+            del known[link.address]
+        has_talked = True
+
+
+def _has_talked(chat: Chat) -> bool:
+    return chat.messages.exists() or chat.turns.exists()
 
 
 def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
@@ -198,12 +251,10 @@ def _belongs_to_another(link: ChatAddress, bsuid: str) -> bool:
     return others.exists() and not others.filter(address=bsuid).exists()
 
 
-def _detach(link: ChatAddress) -> None:
-    """Remove the address from the old chat, which keeps its memory: the number changed hands."""
-    chat = link.chat
-    address = link.address
-    ChatAddress.objects.filter(chat=chat, address=address).delete()
-    if chat.whatsapp_chat == address:
+def _detach(chat: Chat, addresses: Collection[str]) -> None:
+    """Remove addresses from the old chat, which keeps its memory: the number changed hands."""
+    chat.addresses.filter(address__in=addresses).delete()
+    if chat.whatsapp_chat in addresses:
         rest = chat.addresses.filter(left_at__isnull=True).first()
         chat.whatsapp_chat = rest.address if rest else f"{chat.id.hex}@detached"
         chat.client_phone = _phone_of(chat.whatsapp_chat)
@@ -247,7 +298,9 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
 def _saved_name_take(chat: Chat) -> None:
     """Give a new chat the name that the owner's phone has for its person."""
     saved = InboundDelivery.objects.filter(
-        subject_id=chat.whatsapp_chat, event="SavedContacts", change__isnull=False
+        subject_id__in=address_forms(chat.whatsapp_chat),
+        event="SavedContacts",
+        change__isnull=False,
     )
     newest = saved.order_by("-id").first()
     if newest is not None and newest.change is not None:
@@ -268,16 +321,28 @@ def _link(chat: Chat, *, provider: str, address: str, origin: UUID | None = None
     )
 
 
-def _take_phone(chat: Chat, phone: str, at: datetime, origin: UUID | None) -> None:
-    """Make the phone the chat's main address; the person left the other phones of its origin."""
-    address = f"{phone}@c.us"
+def _take_phone(
+    chat: Chat, address: str, at: datetime, origin: UUID | None, *, is_written: bool = True
+) -> None:
+    """Make the phone the chat's main address; the person left the other phones of its origin.
+
+    Of several forms of a number it is the one from which WhatsApp brought the newest message.
+    ``is_written``: this form came with a message, not with a status.
+    """
+    forms = address_forms(address)
     if chat.whatsapp_chat == address:
         return
+    if chat.whatsapp_chat in forms:
+        wrote = chat.messages.filter(sender=chat.whatsapp_chat).exclude(provider=Provider.CONSOLE)
+        if is_written:
+            wrote = wrote.filter(timestamp__gt=at, received_at__gt=at)
+        if wrote.exists():
+            return
     current = chat.addresses.filter(left_at__isnull=True, origin=origin)
     phones = current.filter(address__endswith="@c.us")
-    phones.exclude(address=address).update(left_at=at)
+    phones.exclude(address__in=forms).update(left_at=at)
     chat.whatsapp_chat = address
-    chat.client_phone = phone
+    chat.client_phone = _phone_of(address)
     chat.save(update_fields=["whatsapp_chat", "client_phone", "updated_at"])
 
 

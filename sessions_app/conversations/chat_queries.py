@@ -18,10 +18,11 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     PERSON_DOMAIN,
     WhatsAppChatError,
+    address_forms,
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_find
+from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import Role
 
@@ -29,6 +30,7 @@ from sessions_app.models.messages import Role
 MIN_DIGITS = 4
 # A whole number, at least without its country's code: it is looked for where addresses end.
 WHOLE_NUMBER = 7
+ALIKE = 6
 MAX_WITH_ENDING = 100
 MAX_NAMED = 2
 _PERSON = f"@{PERSON_DOMAIN}"
@@ -55,12 +57,9 @@ def contacts_named(text: str) -> list[Chat]:
     if chat is not None:
         return [chat]
     named = Q(client_name__iexact=text) | Q(staff_name__iexact=text)
+    number = _whole_number(text)
     in_use = ChatAddress.objects.filter(left_at__isnull=True, chat__in=_of_whole_number(text))
-    reached = [
-        link.chat_id
-        for link in in_use
-        if link.address.endswith(f"{number_searched(text)}{_PERSON}")
-    ]
+    reached = [link.chat_id for link in in_use if _ends_with(link.address, number)]
     return list(Chat.objects.filter(named | Q(pk__in=reached)).order_by("pk")[:MAX_NAMED])
 
 
@@ -172,14 +171,26 @@ def _found(searches: Sequence[_Search]) -> list[UUID] | None:
     return None if len(found) > MAX_FOUND else list(found)
 
 
+def _whole_number(text: str) -> str:
+    """Return the digits of a text that may be a whole number, else ""."""
+    number = number_searched(address_searched(text).removesuffix(_PERSON))
+    return number if len(number) >= WHOLE_NUMBER else ""
+
+
 def _of_whole_number(text: str) -> list[UUID]:
-    """Return the chats of a whole number, with or without its country's code."""
-    number = number_searched(text)
-    if len(number) < WHOLE_NUMBER:
+    """Return the chats of a whole number, in any form, with or without its country's code."""
+    number = _whole_number(text)
+    if not number:
         return []
     backwards = ChatAddress.objects.annotate(backwards=Reverse("address"))
-    found = backwards.filter(backwards__startswith=f"{number}{_PERSON}"[::-1])
-    return list(found.values_list("chat", flat=True)[:MAX_WITH_ENDING])
+    # All forms of a number end alike.
+    found = backwards.filter(backwards__startswith=f"{number[-ALIKE:]}{_PERSON}"[::-1])
+    links = found.values_list("chat", "address")[:MAX_WITH_ENDING]
+    return [chat for chat, address in links if _ends_with(address, number)]
+
+
+def _ends_with(address: str, number: str) -> bool:
+    return any(form.endswith(f"{number}{_PERSON}") for form in address_forms(address))
 
 
 def chat_name(chat_id: UUID) -> str | None:
@@ -208,7 +219,8 @@ def token_chats(whatsapp_chats: Iterable[str]) -> list[UUID]:
     """
     names = check_chats(whatsapp_chats)
     with transaction.atomic():
-        return [chat_at_or_new(name).pk for name in names]
+        addresses_lock(names)
+        return list(dict.fromkeys(chat_at_or_new(name).pk for name in names))
 
 
 def check_chats(names: Iterable[str]) -> list[str]:

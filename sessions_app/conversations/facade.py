@@ -9,6 +9,7 @@ from sessions_app.conversations.chat_addresses import (
     chat_for_party,
     chat_known,
     chat_of_session,
+    chats_of_other_forms,
     party_of,
 )
 from sessions_app.conversations.chat_queries import (

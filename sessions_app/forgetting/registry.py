@@ -70,6 +70,7 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
         "sessions_app_chataccess": "standing reason",
         "sessions_app_usageday": "reached",
         "sessions_app_chataddress": "provider",
+        "sessions_app_ownaddress": "provider number_id address",
         "sessions_app_chatsession": "status",
         "sessions_app_forgetepoch": "scope",
         "django_q_task": "id name func hook group cluster",

@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 from memories_app.models import SourceDocument, Visibility
 from memories_app.store.retract import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
 from memoryproject.foundation.outgoing_webhooks.models import (
     CHAT_ERASED,
@@ -68,7 +69,7 @@ def receipts_of(rows: QuerySet[ForgetReceipt], whatsapp_chat: str) -> QuerySet[F
     if chat is not None:
         current = chat.addresses.filter(left_at__isnull=True)
         names |= {chat.whatsapp_chat, *current.values_list("address", flat=True)}
-    found = Q(person_keys__overlap=sorted(map(person_key, names)))
+    found = Q(person_keys__overlap=sorted(map(person_key, all_forms(names))))
     if chat is not None:
         found |= Q(chat_id=chat.pk)
     return rows.filter(found)
@@ -177,7 +178,8 @@ def receipts_found(
     digits = _digits(term)
     if not digits:
         return rows.filter(of_request) | receipts_of(rows, term)
-    keys = [person_key(f"{number}@c.us") for number in _whole_numbers(digits, home_numbers)]
+    numbers = all_forms(f"{number}@c.us" for number in _whole_numbers(digits, home_numbers))
+    keys = [*map(person_key, numbers)]
     # Who wasn't erased is found by their chat, by any part of their number.
     chats = (
         Chat.objects.filter(with_address(term)).order_by("-updated_at").values_list("pk", flat=True)

@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Party,
     Reaction,
 )
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
 from sessions_app.cards.facade import cards_retract
 from sessions_app.conversations.facade import (
     QUOTED,
@@ -275,7 +276,7 @@ def _is_of(
     if delivery.chat and delivery.chat.pk == message.chat_id:
         return True
     one_to_one = not ((delivery.chat and delivery.chat.is_group) or message.chat.is_group)
-    return one_to_one and not set(change.get("by", [])).isdisjoint(party.addresses())
+    return one_to_one and not all_forms(change.get("by", [])).isdisjoint(party.addresses())
 
 
 def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
@@ -289,7 +290,7 @@ def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> boo
     """
     if message.chat.is_group or (chat and chat.is_group):
         return False
-    return not {message.sender, message.recipient}.isdisjoint(event.party.addresses())
+    return not {message.sender, message.recipient}.isdisjoint(all_forms(event.party.addresses()))
 
 
 def _change_unstored(
@@ -342,8 +343,9 @@ def _change_turn(event: Change, turn: Turn) -> None:
 
 
 def _react(message: Message, who: str, emoji: str) -> None:
-    reactions = {**message.metadata.get("reactions", {}), who: emoji}
-    message.metadata["reactions"] = {key: value for key, value in reactions.items() if value}
+    reactions = message.metadata.get("reactions", {})
+    others = {key: value for key, value in reactions.items() if key not in address_forms(who)}
+    message.metadata["reactions"] = {**others, who: emoji} if emoji else others
     message.save(update_fields=["metadata"])
 
 

@@ -240,6 +240,8 @@ def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -
 
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     """Process the event by its kind; each kind has exactly one case."""
+    if isinstance(event, events.InboundMessage | events.OwnSend) and event.business_lid:
+        take_message.own_address_learn(event)
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):

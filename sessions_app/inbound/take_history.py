@@ -21,7 +21,10 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     SavedContacts,
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    BSUID_DOMAIN,
+    address_forms,
+)
 from sessions_app.conversations.facade import (
     activity_recount,
     chat_for_party,
@@ -97,8 +100,11 @@ def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: da
     if access.standing == Standing.BLOCKED or access.opted_out_at or not rules.remember(chat):
         return
     addresses = chat.addresses.filter(left_at=None).values_list("address", flat=True)
-    # A person without a BSUID has one id.
-    if any(address.endswith(f"@{BSUID_DOMAIN}") for address in addresses):
+    # A person without a BSUID, whose number has one form, has one id.
+    if any(
+        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1
+        for address in addresses
+    ):
         messages = [message for message in messages if not twin_of(message, chat)]
     stored: list[Message] = []
     in_order = sorted(messages, key=lambda message: message.timestamp)
@@ -233,8 +239,9 @@ def contacts_take(*, event: SavedContacts) -> EventResult:
 
     The others are kept until the person writes, as long as raw deliveries are.
     """
-    links = ChatAddress.objects.filter(address__in=list(event.names), left_at__isnull=True)
-    known = {link.address: link.chat for link in links.select_related("chat")}
+    forms = {form: address for address in event.names for form in address_forms(address)}
+    links = ChatAddress.objects.filter(address__in=list(forms), left_at__isnull=True)
+    known = {forms[link.address]: link.chat for link in links.select_related("chat")}
     named = [chat for chat in known.values() if not chat.staff_name]
     for address, chat in known.items():
         if not chat.staff_name:

@@ -13,8 +13,18 @@ from django.db.models import OuterRef
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.events import MISSED, InboundMessage
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import BSUID_DOMAIN
+from memoryproject.foundation.integrations.whatsapp.events import (
+    MISSED,
+    InboundMessage,
+    OwnSend,
+    numbers_mentioned,
+)
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    BSUID_DOMAIN,
+    LID_DOMAIN,
+    address_forms,
+    whatsapp_chat_of_provider,
+)
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app.conversations.facade import (
     Command,
@@ -46,7 +56,15 @@ from sessions_app.limits.facade import (
     entry_decide,
     model_refusal,
 )
-from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatSession, Message, Turn
+from sessions_app.models import (
+    Chat,
+    ChatAccess,
+    ChatAddress,
+    ChatSession,
+    Message,
+    OwnAddress,
+    Turn,
+)
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import BY_PHONE, Role
@@ -134,9 +152,12 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
     shown = [*addresses, *event.party.addresses()]
-    # A person without a BSUID has one id. Of a group's members not all addresses are known.
-    has_bsuid = any(address.endswith(f"@{BSUID_DOMAIN}") for address in shown)
-    twin = twin_of(event, chat) if has_bsuid or chat.is_group else ""
+    # A person without a BSUID, whose number has one form, has one id. Of a group's members not all
+    # addresses are known.
+    has_ids = any(
+        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
+    )
+    twin = twin_of(event, chat) if has_ids or chat.is_group else ""
     if twin:
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
@@ -351,7 +372,29 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
         return False
     name = profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
-    return event.mentions_us or event.replies_to_us or named or quotes_our_message(event, chat)
+    return (
+        event.mentions_us
+        or event.replies_to_us
+        or named
+        or quotes_our_message(event, chat)
+        or _names_our_lid(event)
+    )
+
+
+def own_address_learn(event: InboundMessage | OwnSend) -> None:
+    """Store our own hidden id, which a message of ours has shown."""
+    OwnAddress.objects.get_or_create(
+        provider=event.provider, number_id=event.number_id, address=event.business_lid
+    )
+
+
+def _names_our_lid(event: InboundMessage) -> bool:
+    """Return whether the message mentions or quotes us by our hidden id."""
+    named = {f"{digits}@{LID_DOMAIN}" for digits in numbers_mentioned(event.text)}
+    named.add(whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", "")))
+    return OwnAddress.objects.filter(
+        provider=event.provider, number_id=event.number_id, address__in=named - {""}
+    ).exists()
 
 
 def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:

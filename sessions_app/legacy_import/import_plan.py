@@ -15,6 +15,7 @@ from uuid import UUID
 
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
+    address_forms,
     whatsapp_chat_normalise,
 )
 from sessions_app.legacy_import.import_report import ImportReport
@@ -281,10 +282,10 @@ def whatsapp_chat_of(found: Sequence[FoundMessage]) -> str:
     everybody = _chats(address for one in messages for address in (one.sender, one.recipient))
     groups = {address for address in everybody if address.endswith("@g.us")}
     chats = named or groups or asking | answered
-    if len(chats) != 1:
+    if len({min(address_forms(chat)) for chat in chats}) != 1:
         how_many = "several WhatsApp chats" if chats else "no WhatsApp chat"
         raise LegacyError(f"sender, recipient: its messages name {how_many}")
-    return next(iter(chats))
+    return min(chats)
 
 
 def _chats(texts: Iterable[str]) -> set[str]:

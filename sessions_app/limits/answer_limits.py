@@ -24,6 +24,7 @@ from memoryproject.foundation.integrations.llm.base import (
     Completion,
 )
 from memoryproject.foundation.integrations.retry import do_nothing
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import parse_command, profile_current
 from sessions_app.limits.intake import (
@@ -43,6 +44,7 @@ from sessions_app.limits.intake import (
     access_of,
     hour_runs,
     reached_mark,
+    standing_of,
 )
 from sessions_app.models import Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
@@ -216,15 +218,17 @@ def notice_for(*, turn: Turn) -> str:
 
 def _access_refusal(access: ChatAccess, limits: UsageLimits) -> str:
     """Return the code of why the chat isn't answered at all, or ""."""
-    if access.standing == Standing.BLOCKED:
+    standing = standing_of(access)
+    if standing == Standing.BLOCKED:
         return BLOCKED
     if access.opted_out_at is not None:
         return OPTED_OUT
-    return NOT_ALLOWED if limits.allow_list_only and access.standing != Standing.ALLOWED else ""
+    return NOT_ALLOWED if limits.allow_list_only and standing != Standing.ALLOWED else ""
 
 
 def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
-    access = ChatAccess.objects.filter(chat=chat_id).first() or ChatAccess(chat_id=chat_id)
+    chat = Chat.objects.select_related("access").filter(pk=chat_id).first()
+    access = access_of(chat or Chat(pk=chat_id))
     if code := _access_refusal(access, limits):
         raise LimitReachedError(code)
     if not limits.messages_per_hour or access.hour_began_at is None:
@@ -317,6 +321,9 @@ def known_chat(*, godfather: Collection[str], now: datetime) -> Q:
     )
     allowed = ChatAccess.objects.filter(chat=OuterRef("chat"), standing=Standing.ALLOWED)
     owners = ChatAddress.objects.filter(
-        chat=OuterRef("chat"), left_at=None, chat__is_group=False, address__in=sorted(godfather)
+        chat=OuterRef("chat"),
+        left_at=None,
+        chat__is_group=False,
+        address__in=sorted(all_forms(godfather)),
     )
     return Q(Exists(owners)) | Q(Exists(allowed)) | Q(Exists(answered))

@@ -20,7 +20,7 @@ from django.db.models import QuerySet
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
-from sessions_app.conversations.facade import Command
+from sessions_app.conversations.facade import Command, chats_of_other_forms
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
 
@@ -56,6 +56,16 @@ def access_of(chat: Chat) -> ChatAccess:
     return getattr(chat, "access", None) or ChatAccess(chat=chat)
 
 
+def standing_of(access: ChatAccess) -> str:
+    """Return what staff decided about the chat, or about that of another form of its number."""
+    if access.standing:
+        return access.standing
+    others = chats_of_other_forms([access.chat]).get(access.chat_id, [])
+    found = ChatAccess.objects.filter(chat__in=others).values_list("standing", flat=True)
+    # "blocked" comes after "allowed", and this after no decision.
+    return max(found, default="")
+
+
 def entry_decide(
     *,
     chat: Chat,
@@ -71,7 +81,8 @@ def entry_decide(
     A stop word stops the assistant, a start word starts it again. In a group nobody can stop it
     for the others.
     """
-    if access.standing == Standing.BLOCKED:
+    standing = standing_of(access)
+    if standing == Standing.BLOCKED:
         return Entry(BLOCKED, is_kept=False)
     word = "" if chat.is_group else folded(text)
     if access.opted_out_at is not None:
@@ -83,7 +94,7 @@ def entry_decide(
     if word and word in limits.stop_words:
         _opt(access, now, actor)
         return Entry(notice="opted_out")
-    if limits.allow_list_only and access.standing != Standing.ALLOWED:
+    if limits.allow_list_only and standing != Standing.ALLOWED:
         return Entry(NOT_ALLOWED)
     return ANSWERED
 

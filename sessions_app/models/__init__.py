@@ -1,6 +1,6 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
-from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge
+from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding

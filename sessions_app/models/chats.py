@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.phone_numbers import number_shown
 
 # Unicode isolates: the text up to POP runs in the direction of its first letter, or from the
@@ -173,6 +174,27 @@ class ChatAddress(models.Model):
         return number_shown(self.address)
 
 
+class OwnAddress(models.Model):
+    """A hidden id (…@lid) of our own account, by which people mention it in groups."""
+
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    number_id = models.CharField(_("our number"), max_length=64)
+    address = models.CharField(_("address"), max_length=255)
+
+    class Meta:
+        verbose_name = _("address of our own")
+        verbose_name_plural = _("addresses of our own")
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["provider", "number_id", "address"], name="own_address_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.address
+
+
 # The time of the last message of a chat.
 
 
@@ -217,12 +239,13 @@ class Limits:
 def user_role(*, addresses: Collection[str], is_group: bool, godfather: Collection[str]) -> str:
     """Return the role in a chat.
 
-    It is godfather only if one of the chat's addresses is exactly one of the configured ids. In
-    a group it is always client, for every sender.
+    It is godfather only if one of the chat's addresses is one of the configured ids, in any form of
+    its number. In a group it is always client, for every sender.
     """
     if is_group:
         return CLIENT
-    return GODFATHER if any(address in godfather for address in addresses) else CLIENT
+    forms = (form for address in addresses for form in address_forms(address))
+    return GODFATHER if any(form in godfather for form in forms) else CLIENT
 
 
 def chat_role(

@@ -9,7 +9,7 @@ import django_filters
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
-from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.exceptions import NotFound, PermissionDenied
 
 from memories_app.models import Visibility
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
-from sessions_app.conversations.facade import SessionInChat, chat_at, session_read, stored_names
+from sessions_app.conversations.facade import SessionInChat, chat_at, session_read
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -230,12 +230,5 @@ def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:
 
     Raises ValidationError for a text that is no id, unless an older chat has it as its name.
     """
-    names = stored_names(whatsapp_chat)
-    there = Q(addresses__address__in=names, addresses__left_at__isnull=True)
-    found = Chat.objects.filter(Q(whatsapp_chat__in=names) | there)
-    try:
-        check_whatsapp_chat(whatsapp_chat)
-    except ValidationError:
-        if not found.exists():
-            raise
-    return found
+    chat = chat_named(whatsapp_chat)
+    return Chat.objects.filter(pk=chat.pk) if chat else Chat.objects.none()

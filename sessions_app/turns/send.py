@@ -26,6 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     TemplateProvider,
     WhatsAppProvider,
 )
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.facade import unstored_forget
@@ -109,8 +110,9 @@ def sends_file(turn: Turn, part: OutboundPart) -> bool:
 def recipient_of(turn: Turn) -> Recipient:
     """Return where the answer goes at the turn's provider.
 
-    That is the chat's address. Where staff merged two contacts it is the one that the message came
-    from, as long as it is theirs.
+    That is the chat's address, in the form of its number that WhatsApp used last at this provider.
+    Where staff merged two contacts it is the one that the message came from, as long as it is
+    theirs.
     """
     chat = turn.chat
     if chat.is_group:
@@ -125,6 +127,12 @@ def recipient_of(turn: Turn) -> Recipient:
     if len({link.origin for link in links}) > 1:
         main, origin = _asked_from(turn, links)
         links = [link for link in links if link.origin == origin]
+    forms = address_forms(main)
+    used = [link.address for link in links if link.address in forms]
+    if used and (main not in used or turn.provider != chat.provider):
+        # Another provider used the main one last.
+        sender = turn.message.sender if turn.message is not None else ""
+        main = sender if sender in used else used[0]
     bsuid = next((link.address for link in links if link.address.endswith("@bsuid")), None)
     number, _, domain = main.partition("@")
     known = number if domain == "bsuid" else None

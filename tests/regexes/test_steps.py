@@ -35,7 +35,6 @@ MADE_WHEN_CALLED = {
         "words of the program",
         ["(http|https)://\\S+"],
     ),
-    "f'@\\\\+?{re.escape(number)}(?![0-9])'": ("our own number", [rf"@\+?{'1' * 15}(?![0-9])"]),
     "f'(?<![a-z0-9]){part}(?![a-z0-9])'": ("words of the program", ["(?<![a-z0-9])e5(?![a-z0-9])"]),
     "re.escape(text)": ("names have at most 255 characters, and it is not longer", []),
     "re.escape(name) + '(?:\\\\.(\\\\d{1,9}))?'": (

@@ -1,4 +1,4 @@
-"""Show a WhatsApp address as the number that people know."""
+"""Show a WhatsApp address as the number that people know; find the other forms of a number."""
 
 from __future__ import annotations
 
@@ -23,3 +23,50 @@ def number_shown(whatsapp_chat: str) -> str:
             country, *rest = found.groups()
             return f"+{country} {'-'.join(rest)}"
     return f"+{number}"
+
+
+# Countries that gave numbers in use more digits. WhatsApp may show one account under either form.
+# A landline that got no further digits is not among them.
+_PLANS = (
+    # Brazil: a 9 before mobile numbers; the local part of a landline begins with 2 to 5.
+    (re.compile(r"55([1-9][1-9])9?([6-9]\d{7})"), (r"55\1\2", r"55\g<1>9\2")),
+    # Mexico: until 2019 a 1 before mobile numbers.
+    (re.compile(r"521?([2-9]\d{9})"), (r"52\1", r"521\1")),
+    # Ivory Coast: since 2021 a prefix of the operator, which the second digit tells.
+    (re.compile(r"225(?:01)?([04-9][0-3]\d{6})"), (r"225\1", r"22501\1")),
+    (re.compile(r"225(?:05)?([04-9][4-6]\d{6})"), (r"225\1", r"22505\1")),
+    (re.compile(r"225(?:07)?([04-9][7-9]\d{6})"), (r"225\1", r"22507\1")),
+    # Benin: since 2024 01 before each number.
+    (re.compile(r"229(?:01)?([4-9]\d{7})"), (r"229\1", r"22901\1")),
+)
+_ARGENTINE = re.compile(r"549?([1-3]\d{9})")
+_ARGENTINE_15 = re.compile(r"54[1-3]\d{11}")
+
+
+def phone_forms(digits: str) -> list[str]:
+    """Return the forms of an international number that are one WhatsApp account, this one first.
+
+    Every form has the same forms.
+    """
+    forms = _argentine_forms(digits) if digits.startswith("54") else []
+    for plan, templates in _PLANS:
+        if found := plan.fullmatch(digits):
+            forms = [found.expand(template) for template in templates]
+    return list(dict.fromkeys([digits, *forms]))
+
+
+def _argentine_forms(digits: str) -> list[str]:
+    """Return 54 9 <number>, 54 <number> and, as people write it, 54 <area> 15 <local part>."""
+    import phonenumbers  # noqa: PLC0415 slow to import
+
+    if _ARGENTINE_15.fullmatch(digits):
+        # Only the library knows where an area code ends.
+        digits = f"54{phonenumbers.parse(f'+{digits}').national_number}"
+    found = _ARGENTINE.fullmatch(digits)
+    if found is None:
+        return []
+    mobile = phonenumbers.PhoneNumber(54, int(f"9{found[1]}"))
+    shown = phonenumbers.format_number(mobile, phonenumbers.PhoneNumberFormat.NATIONAL)
+    with_15 = "54" + "".join(filter(str.isdigit, shown)).removeprefix("0")
+    forms = [f"549{found[1]}", f"54{found[1]}"]
+    return [*forms, with_15] if phonenumbers.parse(f"+{with_15}") == mobile else forms

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import DatabaseError, transaction
+from django.db.models import Q
 
 from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -132,7 +133,10 @@ def _unusual_names() -> list[str]:
 
 def _tidy(name: str, stored: str, report: DoublesReport) -> None:
     addresses_lock([name, stored])
-    chat, there = chat_find(name), chat_find(stored)
+    chat = chat_find(name)
+    # Not the chat of another form of the number: staff decide about that one.
+    at_address = Q(addresses__address=stored, addresses__left_at__isnull=True)
+    there = Chat.objects.filter(Q(whatsapp_chat=stored) | at_address).first()
     if chat is None:
         # It was erased or merged meanwhile.
         return

@@ -26,7 +26,12 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import Conflict, Unavailable, conflict, not_found
-from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new, chats_keep
+from sessions_app.conversations.facade import (
+    ChatGoneError,
+    addresses_lock,
+    chat_at_or_new,
+    chats_keep,
+)
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import FORGETTING
 from sessions_app.models import Chat
@@ -163,4 +168,5 @@ def _chats_made(names: Sequence[str]) -> dict[str, UUID]:
     if not names:
         return {}
     with transaction.atomic():
+        addresses_lock(names)
         return {name: chat_at_or_new(name).pk for name in sorted(names)}

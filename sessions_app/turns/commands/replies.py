@@ -19,6 +19,7 @@ from memories_app.models import Memory, Visibility
 from memories_app.visibility import memories_for_staff, memories_in_order, memories_visible
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.facade import text_for
 from sessions_app.models import Chat, Message, Turn
@@ -203,7 +204,7 @@ def _is_same_person(earlier: Turn, turn: Turn) -> bool:
     if not turn.chat.is_group:
         return True
     senders = [each.message.sender if each.message else "" for each in (earlier, turn)]
-    return senders[0] == senders[1] != ""
+    return senders[1] != "" and senders[0] in address_forms(senders[1])
 
 
 # /memories [page]: list what is remembered.

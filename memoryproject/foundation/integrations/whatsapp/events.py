@@ -16,17 +16,25 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     text_of,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
+from memoryproject.foundation.text.phone_numbers import phone_forms
+
+_MENTION = re.compile(r"@\+?([0-9]{1,20})(?![0-9])")
+
+
+def numbers_mentioned(text: str) -> list[str]:
+    """Return the digits of the mentions in a text, as WhatsApp writes them: @ and all digits."""
+    return _MENTION.findall(text)
 
 
 def names_number(text: str, number: str) -> bool:
-    """Return whether the text mentions the number as WhatsApp writes it: @ and all its digits."""
-    return bool(number) and re.search(rf"@\+?{re.escape(number)}(?![0-9])", text) is not None
+    """Return whether the text mentions the number, in one of its forms."""
+    return not set(phone_forms(number)).isdisjoint(numbers_mentioned(text))
 
 
 def same_number(one: str, other: str) -> bool:
     """Return whether both are the same phone number, possibly in the form ``…@c.us``."""
     digits = phone_digits(one.partition("@")[0])
-    return bool(digits) and digits == phone_digits(other.partition("@")[0])
+    return bool(digits) and digits in phone_forms(phone_digits(other.partition("@")[0]))
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,8 @@ class InboundMessage(ChatEvent):
     ``replies_to_us`` when it quotes one of our messages.
 
     ``party`` is the author; with ``from_business`` it is the client that the owner wrote to (in a
-    group: our own number). ``business_address`` is our own number in digits.
+    group: our own number). ``business_address`` is our own number in digits, ``business_lid`` our
+    hidden id (…@lid), where the provider shows it.
 
     ``metadata`` may hold: ``provider_type`` (the provider's name of a type that we show as another
     kind), ``errors`` (a list of code, title, details), ``forwarded``, ``frequently_forwarded``,
@@ -125,6 +134,7 @@ class InboundMessage(ChatEvent):
     replies_to_us: bool = False
     from_business: bool = False
     business_address: str = ""
+    business_lid: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -218,12 +228,14 @@ class OwnSend(Event):
     """The provider's echo of a message that our API call sent (Green API).
 
     It is never answered, but it proves that a message was sent although the response was lost.
+    ``business_lid``: as in InboundMessage.
     """
 
     provider_message_id: str
     whatsapp_chat: str
     text: str
     timestamp: datetime
+    business_lid: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +279,7 @@ _IDS = (
     "group_id",
     "callback_id",
     "whatsapp_chat",
+    "business_lid",
 )
 
 

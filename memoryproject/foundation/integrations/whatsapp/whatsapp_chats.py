@@ -19,6 +19,9 @@ country. Ids of groups, BSUIDs and external names are case-sensitive.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from memoryproject.foundation.text.phone_numbers import phone_forms
 
 EXAMPLE = "15550100123@c.us"
 MAX_WHATSAPP_CHAT = 255
@@ -113,3 +116,19 @@ def whatsapp_chat_of_provider(text: str) -> str:
         return whatsapp_chat_normalise(text)
     except WhatsAppChatError:
         return "" if _UNSAFE.search(text) or not text.isprintable() else text
+
+
+def address_forms(whatsapp_chat: str) -> list[str]:
+    """Return the addresses that are one WhatsApp account with this one, which stands first.
+
+    ``whatsapp_chat``: in its stored form. Only phone numbers of some countries have several.
+    """
+    name, _, domain = whatsapp_chat.partition("@")
+    if domain != PERSON_DOMAIN or not name.isdecimal():
+        return [whatsapp_chat]
+    return [f"{form}@{PERSON_DOMAIN}" for form in phone_forms(name)]
+
+
+def all_forms(addresses: Iterable[str]) -> set[str]:
+    """Return these addresses with all their other forms."""
+    return {form for address in addresses for form in address_forms(address)}

@@ -31,6 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
     text_of,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
+from memoryproject.foundation.text.phone_numbers import phone_forms
 
 # Country code and an id, with ENT between them if it is a parent id.
 _BSUID = re.compile(r"[A-Z]{2}\.(ENT\.)?[A-Za-z0-9]{1,160}")
@@ -66,12 +67,14 @@ def party_of(
 
 
 def _matching(contacts: list[Fields], phone: str, bsuid: str) -> Fields:
-    for contact in contacts:
-        same_phone = phone and contact.phone("wa_id") == phone
-        if same_phone or (
-            bsuid and bsuid in (contact.text("user_id"), contact.text("parent_user_id"))
-        ):
-            return contact
+    # A contact's number may have another form than the sender's. The same form comes first.
+    for form in phone_forms(phone):
+        for contact in contacts:
+            same_phone = phone and contact.phone("wa_id") == form
+            if same_phone or (
+                bsuid and bsuid in (contact.text("user_id"), contact.text("parent_user_id"))
+            ):
+                return contact
     alone = contacts[0] if len(contacts) == 1 else Fields()
     return Fields() if alone.get("wa_id") or alone.get("user_id") else alone
 

@@ -43,6 +43,7 @@ from memoryproject.foundation.integrations.whatsapp.lenient import (
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     GROUP_DOMAIN,
+    LID_DOMAIN,
     PERSON_DOMAINS,
     whatsapp_chat_of_provider,
 )
@@ -121,6 +122,14 @@ class Body:
         return self.raw.at("instanceData").text("wid")
 
     @property
+    def own_lid(self) -> str:
+        """Our own hidden id, as ``…@lid``, which a message of ours may show; else empty."""
+        chat, sender = self.sender.text("chatId"), self.sender.text("sender")
+        lid = whatsapp_chat_of_provider(sender)
+        is_ours = self.type != RECEIVED and sender != chat and lid.endswith(f"@{LID_DOMAIN}")
+        return lid if is_ours else ""
+
+    @property
     def sender(self) -> Fields:
         return self.raw.at("senderData")
 
@@ -161,6 +170,7 @@ def _read_message(body: Body) -> Event:
             whatsapp_chat=whatsapp_chat_of_provider(body.sender.text("chatId")),
             text=read_content(data).text,
             timestamp=body.timestamp,
+            business_lid=body.own_lid,
         )
     party = _client_of(body) if body.type == TYPED_ON_PHONE else _sender_of(body.sender)
     if not party.addresses():
@@ -220,6 +230,7 @@ def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
         replies_to_us=bool(own) and same_number(quoted_sender, body.wid),
         from_business=body.type == TYPED_ON_PHONE,
         business_address=own,
+        business_lid=body.own_lid,
         metadata={**content.metadata, **shared_metadata(data)},
     )
 
