@@ -37,7 +37,8 @@ from sessions_app.conversations.facade import (
 )
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.inbound.message_changes import early_changes_apply, twin_of
-from sessions_app.inbound.take_message import IntakeRules, new_message
+from sessions_app.inbound.message_rows import new_message
+from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.inbox.facade import old_messages_seen
 from sessions_app.limits.facade import access_of
 from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message, Turn

@@ -14,7 +14,6 @@ from django.db.models import OuterRef
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import (
-    MISSED,
     InboundMessage,
     OwnSend,
     numbers_mentioned,
@@ -28,7 +27,6 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app.conversations.facade import (
     Command,
-    NewMessage,
     chat_for_group,
     chat_for_party,
     language_of,
@@ -40,13 +38,14 @@ from sessions_app.conversations.facade import (
     unstored_forget,
 )
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
 from sessions_app.inbound.message_changes import (
     early_changes_apply,
-    quote_metadata,
     quotes_our_message,
     twin_of,
     vote_replace,
 )
+from sessions_app.inbound.message_rows import new_message
 from sessions_app.limits.facade import (
     ANSWERED,
     Entry,
@@ -67,17 +66,12 @@ from sessions_app.models import (
 )
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
-from sessions_app.models.messages import BY_PHONE, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.facade import QUICK, is_own_echo, step_in
 
 NOT_ANSWERED = "not answered: "
-CALL = "call"
-# The name of the text, and of the notice, after a missed call.
-MISSED_CALL = "missed_call"
-TEXTED_EVERY = timedelta(hours=1)
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 
 
@@ -151,14 +145,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
-    shown = [*addresses, *event.party.addresses()]
-    # A person without a BSUID, whose number has one form, has one id. Of a group's members not all
-    # addresses are known.
-    has_ids = any(
-        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
-    )
-    twin = twin_of(event, chat) if has_ids or chat.is_group else ""
-    if twin:
+    if _has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
@@ -169,7 +156,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     _learn_language(incoming)
     _let_owner_step_in(incoming)
     entry = _decide(incoming)
-    if _call_is_texted(incoming, entry):
+    texts = rules.missed_call_text and not entry.reason
+    if texts and call_is_texted(event, chat, within=rules.max_answer_age, now=now):
         incoming, entry = replace(incoming, due=True), Entry(notice=MISSED_CALL)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
@@ -195,6 +183,18 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult(_outcome(turn), chat, message.message_id)
     _session_reset(incoming, turn, session)
     return EventResult("stored", chat, message.message_id, answer_due=True)
+
+
+def _has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
+    """Return whether the message may come under several ids, by whose addresses stand in them.
+
+    A person without a BSUID, whose number has one form, has one id. Of a group's members not all
+    addresses are known.
+    """
+    shown = [*addresses, *event.party.addresses()]
+    return chat.is_group or any(
+        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
+    )
 
 
 def _let_owner_step_in(incoming: _Incoming) -> None:
@@ -223,19 +223,6 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
     if resets and "notice" not in turn.context:
         session_end(session=session, at=incoming.now, actor=incoming.actor)
         session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
-
-
-def _call_is_texted(incoming: _Incoming, entry: Entry) -> bool:
-    """Return whether the caller gets the text after a missed call: at most once an hour."""
-    event, chat, now = incoming.event, incoming.chat, incoming.now
-    is_missed = event.metadata.get("call", {}).get("outcome") == MISSED
-    if not (incoming.rules.missed_call_text and is_missed) or event.from_business or entry.reason:
-        return False
-    pause = getattr(chat, "pause", None)
-    if now - event.timestamp > incoming.rules.max_answer_age or (pause and pause.holds(now)):
-        return False
-    texted = Turn.objects.filter(chat=chat, created_at__gt=now - TEXTED_EVERY)
-    return not texted.filter(context__notice=MISSED_CALL).exists()
 
 
 def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
@@ -419,30 +406,3 @@ def _store(incoming: _Incoming, session: ChatSession) -> Message:
         session=session, new=[new], role=incoming.role, now=incoming.now
     )
     return message
-
-
-def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> NewMessage:
-    """Return the message of an event, to be stored in its chat."""
-    addresses = event.party.addresses()
-    person = addresses[0] if addresses else chat.whatsapp_chat
-    ours = event.business_address or event.number_id
-    metadata = {**event.metadata, **quote_metadata(event, chat)}
-    if event.from_business:
-        metadata[BY_PHONE] = True
-    if event.group_id and event.party.name:
-        metadata["sender_name"] = event.party.name
-    if command is not None:
-        metadata["command"] = command.name
-    return NewMessage(
-        role=Role.ASSISTANT if event.from_business else Role.USER,
-        content=event.text,
-        timestamp=event.timestamp,
-        sender=ours if event.from_business else person,
-        recipient=chat.whatsapp_chat if event.from_business else ours,
-        kind=event.kind,
-        provider=event.provider,
-        number_id=event.number_id,
-        provider_message_id=event.provider_message_id,
-        media=event.media.as_dict() if event.media else {},
-        metadata=metadata,
-    )

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
+    ENDED,
+    MISSED,
+    REJECTED,
     Card,
     Content,
     Media,
     button_content,
+    call_content,
     contacts_content,
     location_content,
     poll_content,
@@ -200,6 +204,26 @@ def read_vote(data: Fields, sender: str) -> Content:
     ]
     content = vote_content(poll.text("stanzaId"), real_text(poll.get("name")), options)
     return content or unsupported("pollUpdateMessage")
+
+
+# Green API spells the recipient's hanging up in two ways. A call that rings isn't over yet.
+_CALL_ENDS = {
+    "pickUp": ENDED,
+    "hangUp": REJECTED,
+    "hungUp": REJECTED,
+    "missed": MISSED,
+    "declined": MISSED,
+}
+
+
+def read_call_end(call: Fields, *, is_ours: bool) -> Content | None:
+    """Return the content of a call that is over; None for one that isn't."""
+    outcome = _CALL_ENDS.get(call.text("status"))
+    if outcome is None:
+        return None
+    if is_ours and outcome == REJECTED:
+        outcome = MISSED  # "all participants did not answer"
+    return call_content(outcome, call.whole("duration"), is_ours=is_ours)
 
 
 def _pressed(*keys: str) -> Reader:

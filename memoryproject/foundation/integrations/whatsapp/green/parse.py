@@ -10,9 +10,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
-    ENDED,
-    MISSED,
-    REJECTED,
     Event,
     Ignored,
     InboundMessage,
@@ -23,12 +20,12 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Party,
     Reaction,
     StatusUpdate,
-    call_content,
     names_number,
     same_number,
     with_ids_that_fit,
 )
 from memoryproject.foundation.integrations.whatsapp.green.content import (
+    read_call_end,
     read_content,
     read_vote,
     real_text,
@@ -353,29 +350,15 @@ def _read_quota(body: Body) -> Event:
     return Notice(**body.head(), level="warning", summary=summary)
 
 
-# Green API spells the recipient's hanging up in two ways. A call that rings isn't over yet.
-_CALL_ENDS = {
-    "pickUp": ENDED,
-    "hangUp": REJECTED,
-    "hungUp": REJECTED,
-    "missed": MISSED,
-    "declined": MISSED,
-}
-
-
 def _read_call(body: Body) -> Event:
     """Return a call that is over as a message of kind "call"."""
-    status = body.raw.text("status")
     is_ours = body.type == CALLED_BY_US
     party = _person(body.raw.text("to", "from") if is_ours else body.raw.text("from"))
-    outcome = _CALL_ENDS.get(status)
-    if outcome is None:
-        return body.ignored(f"a call that isn't over: {status or '(none)'}")
+    content = read_call_end(body.raw, is_ours=is_ours)
+    if content is None:
+        return body.ignored(f"a call that isn't over: {body.raw.text('status') or '(none)'}")
     if not (body.message_id and party.addresses()):
         return body.ignored("a call without an id or a person")
-    if is_ours and outcome == REJECTED:
-        outcome = MISSED  # "all participants did not answer"
-    content = call_content(outcome, body.raw.whole("duration"), is_ours=is_ours)
     return InboundMessage(
         **body.head(f"call:{body.message_id}"),
         party=party,
