@@ -296,6 +296,9 @@ WHATSAPP: Settings = {
     "WHATSAPP_CLOUD_PHONE_NUMBER_ID": Setting(
         _("The ids (not the numbers) of our phones at Meta, separated by commas.")
     ),
+    "WHATSAPP_BUSINESS_ACCOUNT_ID": Setting(
+        _("The id of our WhatsApp business account at Meta, whose templates are listed.")
+    ),
     "GREEN_API_URL": Url(_("The address of Green API."), "https://api.green-api.com"),
     "GREEN_API_ID_INSTANCE": Setting(_("The id of our instance.")),
     "GREEN_API_TOKEN": Setting(_("Lets us send by Green API."), secret=True),

@@ -116,6 +116,8 @@ def access_words(access: ChatAccess | None) -> str:
         words.append(str(Standing(access.standing).label))
     if access.opted_out_at is not None:
         words.append(_("opted out"))
+    if access.marketing_stopped:
+        words.append(_("no marketing messages"))
     return ", ".join(words) or "–"
 
 

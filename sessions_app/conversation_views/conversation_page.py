@@ -62,6 +62,7 @@ from sessions_app.models import (
     Assignment,
     Bookmark,
     Chat,
+    ChatAccess,
     Label,
     Message,
     Note,
@@ -138,9 +139,15 @@ def _timeline(
     request: HttpRequest, chat: Chat, page: TimelinePage, user: User, news: UUID | None
 ) -> dict[str, Any]:
     """Return the context of the messages alone."""
+    access = ChatAccess.objects.filter(chat=chat, marketing_at__isnull=False).first()
+    decided = access.marketing_at if access else None
+    bubbles = bubbles_of(chat, page.messages, user, news, decided, is_end=not page.newer)
+    newest = bubbles[-1].message.timestamp if bubbles and not page.newer else None
     return {
         "chat": chat,
-        "bubbles": bubbles_of(chat, page.messages, user, news, is_end=not page.newer),
+        "bubbles": bubbles,
+        "marketing": access,
+        "marketing_is_last": bool(decided and newest and newest <= decided),
         "page": page,
         "at": _id(request, "at"),
         "reviews": user.has_perm("sessions_app.review_chat"),

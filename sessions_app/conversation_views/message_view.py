@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 from uuid import UUID
@@ -87,6 +87,7 @@ class Bubble:
     hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
     ``media``: its file. ``cards``: what the person saw beside the text.
     ``steps_before`` and ``steps_after``: that the assistant was paused, or went on.
+    ``follows_marketing``: the first message after the person's word on marketing messages.
     """
 
     message: Message
@@ -107,6 +108,7 @@ class Bubble:
     cards: Sequence[Card]
     steps_before: list[str] = field(default_factory=list)
     steps_after: list[str] = field(default_factory=list)
+    follows_marketing: bool = False
 
     @property
     def kind(self) -> Kind | None:
@@ -151,12 +153,14 @@ def bubbles_of(
     messages: Sequence[Message],
     user: User,
     news: UUID | None = None,
+    marketing_at: datetime | None = None,
     *,
     is_end: bool = True,
 ) -> list[Bubble]:
     """Return the messages in their order; the number of queries doesn't grow with them.
 
     ``news``: the first message that the user hasn't seen yet. ``is_end``: no message follows.
+    ``marketing_at``: when the person last said whether they want marketing messages.
     """
     around = _around(chat, messages, user)
     steps = deque(_steps(chat, messages, is_end=is_end))
@@ -170,6 +174,9 @@ def bubbles_of(
         bubble = _bubble(chat, message, first_of, begins, around, news)
         while steps and steps[0][0] < message.received_at:
             bubble.steps_before.append(steps.popleft()[1])
+        before = found[-1].message.timestamp if found else None
+        if marketing_at and before and before <= marketing_at < message.timestamp:
+            bubble = replace(bubble, follows_marketing=True)
         found.append(bubble)
         day, session = new_day, message.session
     if found:

@@ -24,7 +24,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.turns import HANDOVER
 
 # Fewer digits would find too many numbers.
 MIN_DIGITS = 4
@@ -288,3 +289,16 @@ def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:
     """Return until when we may write; None if nobody has written yet."""
     last = last_heard(chat)
     return last + max_age if last is not None else None
+
+
+def handovers_open() -> QuerySet[Turn]:
+    """Return the turns that handed a conversation over, and nobody has written there since."""
+    of_chat = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), by_hand=True)
+    by_phone = Message.objects.filter(
+        chat=OuterRef("chat"),
+        received_at__gt=OuterRef("created_at"),
+        role=Role.ASSISTANT,
+        metadata__has_key=BY_PHONE,
+    )
+    handed_over = Turn.objects.filter(context__has_key=HANDOVER)
+    return handed_over.filter(~Exists(of_chat), ~Exists(by_phone))

@@ -1,5 +1,6 @@
 """Public face of conversations: what other packages may use."""
 
+from sessions_app.conversations.buttons import button_id, button_pressed, command_in
 from sessions_app.conversations.chat_addresses import (
     address_change,
     addresses_lock,
@@ -18,6 +19,7 @@ from sessions_app.conversations.chat_queries import (
     chat_option,
     check_chats,
     contacts_named,
+    handovers_open,
     has_window,
     last_heard,
     number_searched,

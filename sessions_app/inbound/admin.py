@@ -32,6 +32,7 @@ EVENTS = {
     "StatusUpdate": gettext_lazy("Delivery status"),
     "OwnSend": gettext_lazy("Copy of our own message"),
     "AddressChanged": gettext_lazy("Changed address"),
+    "MarketingChoice": gettext_lazy("Choice about marketing messages"),
     "Notice": gettext_lazy("Notice of the provider"),
     "Ignored": gettext_lazy("Nothing to store"),
 }

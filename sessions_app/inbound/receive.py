@@ -33,13 +33,15 @@ from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations.facade import (
     REDACT,
     address_change,
+    chat_for_party,
     chat_known,
     damaged_session_end,
     unstored_forget,
 )
 from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.models import InboundDelivery, Turn
+from sessions_app.limits.facade import marketing_set
+from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
 from sessions_app.turns.facade import account_reported, own_send_confirm, status_apply
 
@@ -271,12 +273,26 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
         return take_history.history_take(event=event, rules=rules, now=now)
     if isinstance(event, events.SavedContacts):
         return take_history.contacts_take(event=event)
+    if isinstance(event, events.MarketingChoice):
+        return _marketing_choose(event, now)
     if isinstance(event, events.Notice):
         logger.log(NOTICE_LEVELS.get(event.level, logging.WARNING), "%s", event.summary)
         account_reported(event=event)
         return EventResult(event.summary)
     reason = event.reason if isinstance(event, events.Ignored) else "nothing to do"
     return EventResult(f"ignored: {reason}")
+
+
+def _marketing_choose(event: events.MarketingChoice, now: datetime) -> EventResult:
+    """Store whether a person wants marketing messages, also if they never wrote."""
+    chat = chat_for_party(
+        provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
+    )
+    chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
+    at = min(event.timestamp, now)
+    if not marketing_set(chat=chat, is_stopped=event.is_stopped, at=at):
+        return EventResult("ignored: known, or older than what is known", chat)
+    return EventResult(f"marketing messages {'stopped' if event.is_stopped else 'allowed'}", chat)
 
 
 def _subject(event: Event) -> str:

@@ -29,8 +29,8 @@ from sessions_app.conversations.facade import (
     Command,
     chat_for_group,
     chat_for_party,
+    command_in,
     language_of,
-    parse_command,
     profile_current,
     session_end,
     session_open,
@@ -134,7 +134,8 @@ class _Incoming:
     @property
     def command(self) -> Command | None:
         """Return the command; plain words are one only where they are said to the assistant."""
-        command = parse_command(self.event.text, in_group=self.chat.is_group)
+        event = self.event
+        command = command_in(event.text, event.metadata, in_group=self.chat.is_group)
         return None if command and command.language and not self.due else command
 
 

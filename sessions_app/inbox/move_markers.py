@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
-from sessions_app.conversations.facade import Place
+from sessions_app.conversations.facade import Place, handovers_open
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     SAID,
@@ -37,7 +37,6 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.models.turns import WRONG_STATES
-from sessions_app.turns.facade import handovers_open
 
 
 class ReviewError(ValueError):

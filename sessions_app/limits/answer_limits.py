@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.llm.base import (
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.facade import parse_command, profile_current
+from sessions_app.conversations.facade import command_in, profile_current
 from sessions_app.limits.intake import (
     BLOCKED,
     BUDGET,
@@ -75,7 +75,8 @@ def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
     if turn.user_role == GODFATHER:
         return
     text = turn.message.content if turn.message else turn.unstored_text
-    command = parse_command(text, in_group=turn.chat.is_group)
+    metadata = turn.message.metadata if turn.message else {}
+    command = command_in(text, metadata, in_group=turn.chat.is_group)
     notice = turn.context.get("notice")
     code = _access_refusal(access_of(turn.chat), limits)
     may_pass = notice or (command is not None and command.name in OPTED_OUT_COMMANDS)

@@ -20,6 +20,7 @@ from sessions_app.limits.figures import (
     access_merge,
     chats_with_access,
     clients_day,
+    marketing_set,
     standing_set,
     used_by_chat,
     used_by_day,

@@ -15,6 +15,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Sum
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.models import Chat, ChatAccess, UsageDay
+from sessions_app.models.chats import actor_in
 from sessions_app.models.limits import Standing
 
 BLOCKED, ALLOWED, UNDECIDED = str(Standing.BLOCKED), str(Standing.ALLOWED), "undecided"
@@ -142,6 +143,31 @@ def standing_set(
     return True
 
 
+def marketing_set(*, chat: Chat, is_stopped: bool, at: datetime) -> bool:
+    """Store whether the person wants marketing messages; return whether that is news.
+
+    The latest word holds, in whatever order they come; of two at one time, the one that stops.
+    Call it with the chat locked.
+    """
+    access, _made = ChatAccess.objects.get_or_create(chat=chat)
+    if not later_choice(access.marketing_at, at, is_stopped=is_stopped):
+        return False
+    access.marketing_stopped, access.marketing_at = is_stopped, at
+    access.save(update_fields=["marketing_stopped", "marketing_at"])
+    audit_record(
+        action="chat.marketing_stop" if is_stopped else "chat.marketing_resume",
+        actor=actor_in(chat.pk, {}),
+        object_type="chat",
+        object_id=chat.pk,
+    )
+    return True
+
+
+def later_choice(known: datetime | None, at: datetime | None, *, is_stopped: bool) -> bool:
+    """Return whether a choice at this time takes the place of the one that is known."""
+    return at is not None and (known is None or at > known or (at == known and is_stopped))
+
+
 def access_merge(*, old: Chat, young: Chat) -> None:
     """Merge the decisions and counters of two chats that become one.
 
@@ -159,13 +185,15 @@ def access_join(kept: ChatAccess, other: ChatAccess) -> None:
     """Put what was decided and counted in ``other`` into ``kept``, without saving it.
 
     Blocked wins over allowed, and a person who stopped the assistant in one chat has stopped it in
-    both.
+    both. The later word on marketing messages holds.
     """
     if other.standing == Standing.BLOCKED or not kept.standing:
         kept.standing, kept.reason = other.standing or kept.standing, other.reason or kept.reason
         kept.decided_at = other.decided_at or kept.decided_at
         kept.decided_by_id = other.decided_by_id or kept.decided_by_id
     kept.opted_out_at = kept.opted_out_at or other.opted_out_at
+    if later_choice(kept.marketing_at, other.marketing_at, is_stopped=other.marketing_stopped):
+        kept.marketing_stopped, kept.marketing_at = other.marketing_stopped, other.marketing_at
     kept.noticed_turn = kept.noticed_turn or other.noticed_turn
     begun = [each for each in (kept.hour_began_at, other.hour_began_at) if each]
     kept.hour_began_at = max(begun, default=None)

@@ -136,7 +136,10 @@ def _keys(rows: Any) -> list[int]:
 
 # Give both contacts of an undone merge what staff had decided about each of them.
 
-_ACCESS = ("standing", "reason", "decided_at", "decided_by", "opted_out_at", "noticed_turn")
+_ACCESS = (
+    *("standing", "reason", "decided_at", "decided_by", "opted_out_at", "noticed_turn"),
+    *("marketing_stopped", "marketing_at"),
+)
 STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
     (ChatAccess, _ACCESS),
     (ChatPause, ("since", "until", "paused_by")),

@@ -35,7 +35,8 @@ class StandingReason(models.TextChoices):
 class ChatAccess(models.Model):
     """The access of a chat. A chat without a row has used nothing and nobody decided.
 
-    ``opted_out_at``: the person has stopped the assistant. ``noticed_turn``: the id of the turn
+    ``opted_out_at``: the person has stopped the assistant. ``marketing_at``: when they last said on
+    WhatsApp whether they want marketing messages of ours. ``noticed_turn``: the id of the turn
     whose answer carried the privacy notice. The hour of ``hour_messages`` and ``hour_commands``
     begins with its first message, at ``hour_began_at``; ``hour_told`` says that the chat was told
     of the limit in this hour.
@@ -67,6 +68,10 @@ class ChatAccess(models.Model):
         help_text=_("Removed with the account."),
     )
     opted_out_at = models.DateTimeField(_("opted out at"), null=True, blank=True)
+    marketing_stopped = models.BooleanField(
+        _("marketing messages stopped"), default=False, db_default=False
+    )
+    marketing_at = models.DateTimeField(_("marketing messages decided at"), null=True, blank=True)
     noticed_turn = models.BigIntegerField(_("answer with the privacy notice"), null=True)
     hour_began_at = models.DateTimeField(_("start of the hour"), null=True, blank=True)
     hour_messages = models.PositiveIntegerField(_("messages this hour"), default=0)

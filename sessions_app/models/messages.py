@@ -53,6 +53,9 @@ BY_PHONE = "by_phone"
 # In the metadata of our text that says that there is no answer: no prompt shows it as one.
 APOLOGY = "apology"
 
+# In the metadata of a question of ours: the titles of what it offers to choose.
+OFFERED = "choices"
+
 # Among a message's terms: it asks for something, so that it may be a question asked before. No word
 # is indexed so.
 ASKING = "!asks"
@@ -182,6 +185,12 @@ class Message(models.Model):
             "role": self.get_role_display(),
             "number": self.order_num,
         }
+
+    @property
+    def offered(self) -> list[str]:
+        """Return the titles of the choices that it offers; others may store metadata, too."""
+        titles = self.metadata.get(OFFERED)
+        return [str(title) for title in titles] if isinstance(titles, list) else []
 
 
 class MessageEmbedding(models.Model):

@@ -165,6 +165,24 @@ class Refusal(models.TextChoices):
         "template_parameters",
         _("Write each value on a line of its own: at most 20, of at most 1,024 characters."),
     )
+    TEMPLATE_VALUE = labelled(
+        "template_value", _("%(name)s: write a value in one line, of at most 1,024 characters.")
+    )
+    TEMPLATE_MEDIA = labelled(
+        "template_media",
+        _("%(name)s: write an address that begins with https://, or the id of an upload."),
+    )
+    TEMPLATE_LACKS = labelled(
+        "template_lacks",
+        _("This template has a part (%(name)s) that can't be filled here. Send it from Meta."),
+    )
+    TEMPLATE_GONE = labelled(
+        "template_gone", _("Meta's list doesn't show this template now. Choose another one.")
+    )
+    MARKETING_STOPPED = labelled(
+        "marketing_stopped",
+        _("It wasn't sent: this is a marketing message, and the person has stopped those."),
+    )
 
 
 class ReplyRefusedError(Exception):

@@ -11,12 +11,12 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.text.characters import cut_at_word
+from sessions_app.conversations.facade import handovers_open
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.turns import HANDOVER
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
-from sessions_app.turns.facade import handovers_open
 
 TRIES, FACTS = 3, 5
 # One fact too many is better than one too few for who reads them.

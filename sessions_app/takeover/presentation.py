@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -12,13 +12,17 @@ from uuid import UUID
 from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.configured import configured_providers
+from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
+from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
 from sessions_app.conversations.facade import has_window, window_closes
 from sessions_app.media.facade import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
@@ -26,7 +30,8 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
 from sessions_app.takeover.handover_packet import handover_packet
-from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable, takes_templates
+from sessions_app.takeover.send_template import marketing_stopped, takes_templates, templates_listed
+from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import last_held
 
@@ -38,6 +43,7 @@ def default_number() -> OwnNumber:
 
 
 PAGE = "admin/sessions_app/chat/takeover_page.html"
+TEMPLATES_PAGE = "admin/sessions_app/chat/templates.html"
 RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.takeover_chat")
 # Higher numbers are shown as "99+".
 MAX_COUNTED = 100
@@ -96,6 +102,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "reply_provider": _reply_provider(chat, by),
         "quote": quotable(chat, by, quote) if may_act else None,
         "takes_templates": takes_templates(by),
+        "no_marketing": marketing_stopped(chat),
         "template": dict.fromkeys(TEMPLATE_FIELDS, ""),
         "file_limits": provider.file_limits,
         # What the field for a file offers, as its attribute ``accept``.
@@ -120,6 +127,62 @@ def panel_page(
         "takeover": panel,
     }
     return staff_page(request, PAGE, _("Taking over"), context, of=Chat, status=status)
+
+
+# How a slot of a template is named on the form; %s: its name, or the text of its button.
+_SLOT_NAMES = {
+    "text": "{{%s}}",
+    "image": gettext_lazy("Picture: its address, or the id of an upload"),
+    "video": gettext_lazy("Video: its address, or the id of an upload"),
+    "document": gettext_lazy("Document: its address, or the id of an upload"),
+    "url": gettext_lazy("Button “%s”: the end of its address"),
+    "copy_code": gettext_lazy("Button “%s”: the code to copy"),
+    "quick_reply": gettext_lazy("Button “%s”: what a press sends back (may be empty)"),
+}
+
+
+def templates_provider(chat: Chat) -> WhatsAppProvider:
+    """Return the provider by which staff's messages to a chat go out."""
+    return configured_providers()[number_of(chat, default_number()).provider]
+
+
+def templates_page(
+    request: HttpRequest,
+    chat: Chat,
+    chosen: ApprovedTemplate | None,
+    values: Sequence[str],
+    *,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """Return the page of Meta's templates, with the form and the preview of the chosen one."""
+    try:
+        listed, error = templates_listed(templates_provider(chat)), ""
+    except SendError as refused:
+        listed, error = None, translate_error(error_text(refused))
+    slots = zip(chosen.slots if chosen else (), values, strict=False)
+    context = {
+        "subtitle": chat.shown_name,
+        "list_title": _("Inbox"),
+        "chat": chat,
+        "back": reverse("admin:sessions_app_chat_takeover", args=[chat.pk]),
+        "listed": listed,
+        "error": error,
+        "chosen": chosen,
+        "fields": [(slot, _slot_name(slot), value) for slot, value in slots],
+        "preview": chosen.preview(values) if chosen else "",
+        "no_marketing": marketing_stopped(chat),
+        "key": uuid.uuid4(),
+        "problem": problem,
+    }
+    return staff_page(request, TEMPLATES_PAGE, _("Templates"), context, of=Chat, status=status)
+
+
+def _slot_name(slot: Slot) -> str:
+    name = str(_SLOT_NAMES[slot.kind])
+    shown = name % slot.name if "%s" in name else name
+    is_heading = slot.part == HEADER and slot.kind == "text"
+    return _("Heading: %(name)s") % {"name": shown} if is_heading else shown
 
 
 def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:

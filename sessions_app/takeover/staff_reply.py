@@ -6,7 +6,6 @@ and never twice.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,8 +17,7 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.whatsapp.base import Template, WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import NewMessage, has_window, last_heard, session_open
 from sessions_app.inbound.facade import IntakeRules
@@ -29,7 +27,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, Outcome, TurnState
+from sessions_app.models.turns import QUOTES, SENDS_FILE, Outcome, TurnState
 from sessions_app.takeover.attachment import (
     MAX_LENGTH,
     Attachment,
@@ -319,73 +317,3 @@ def _message(chat: Chat, by: OwnNumber, role: str, written: Written, writer: Wri
     )
     (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
     return stored
-
-
-# Send a template that Meta has approved: the only message that goes out after the window closed.
-# Meta holds a template's words; we know its name, its language and the values of its variables.
-
-# Meta's limits for names, and for the words of a message.
-NAME = re.compile(r"[a-z0-9_]{1,512}")
-LANGUAGE = re.compile(r"[a-z]{2,3}(_[A-Z]{2})?")
-MAX_PARAMETERS = 20
-MAX_PARAMETER = 1024
-# Meta refuses a value with a line's end, a tab or more than four blanks in a row.
-_REFUSED = re.compile(r"[\n\t\r]| {5}")
-
-
-def takes_templates(by: OwnNumber) -> bool:
-    """Return whether the number's provider sends templates."""
-    return by.provider in PROVIDERS and PROVIDERS[by.provider].sends_templates
-
-
-def chat_template(
-    *, chat_id: UUID, template: Template, key: UUID, otherwise: OwnNumber, writer: Writer
-) -> HandReply:
-    """Store a template as an assistant message and hand it to the chat's provider.
-
-    It may go out at any time, also to a person who never wrote. The same ``key`` sends once. Where
-    the assistant isn't paused, it is paused for OWN_PAUSE. Raises ReplyRefusedError and
-    Chat.DoesNotExist.
-    """
-    template_check(template)
-    text = "\n".join([f"{template.name} ({template.language})", *template.parameters])
-    about = {"name": template.name, "language": template.language}
-    with transaction.atomic():
-        chat = chat_locked(chat_id)
-        earlier = sent_before(key=key, chat=chat, text=text)
-        if earlier is not None:
-            return earlier
-        by = number_of(chat, otherwise)
-        if not takes_templates(by):
-            raise ReplyRefusedError(Refusal.NO_TEMPLATES)
-        return reply_turn_store(
-            action="takeover.template",
-            chat=chat,
-            by=by,
-            key=key,
-            # The values are in the part alone, which loses them once it is sent.
-            written=Written(
-                text=text,
-                parts=[text],
-                asked_at=writer.now,
-                kind="template",
-                context={TEMPLATE: about},
-                metadata={"template": about},
-                details=about,
-            ),
-            writer=writer,
-        )
-
-
-def template_check(template: Template) -> None:
-    """Raise ReplyRefusedError for what Meta would refuse in any case."""
-    if not NAME.fullmatch(template.name):
-        raise ReplyRefusedError(Refusal.TEMPLATE_NAME)
-    if not LANGUAGE.fullmatch(template.language):
-        raise ReplyRefusedError(Refusal.TEMPLATE_LANGUAGE)
-    values = template.parameters
-    if len(values) > MAX_PARAMETERS or any(
-        not value.strip() or len(value) > MAX_PARAMETER or _REFUSED.search(value)
-        for value in values
-    ):
-        raise ReplyRefusedError(Refusal.TEMPLATE_PARAMETERS)

@@ -21,6 +21,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.integrations.whatsapp.base import Template
+from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat
@@ -35,14 +36,11 @@ from sessions_app.takeover.presentation import (
     panel_of,
     panel_page,
     pause_end,
+    templates_page,
+    templates_provider,
 )
-from sessions_app.takeover.staff_reply import (
-    HandReply,
-    StaffReply,
-    Writer,
-    chat_reply,
-    chat_template,
-)
+from sessions_app.takeover.send_template import chat_template, takes_templates, template_found
+from sessions_app.takeover.staff_reply import HandReply, StaffReply, Writer, chat_reply, number_of
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
 
@@ -126,14 +124,40 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     return redirect(conversation_address(chat.pk))
 
 
-def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
-    """Send a template by POST ``name``, ``language``, ``parameters`` (a line each) and ``key``."""
+def templates(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Show Meta's list; with ``?name=&language=`` the form of one template, with a preview."""
     chat = chat_to_act_on(request, chat_id)
+    if not takes_templates(number_of(chat, default_number())):
+        raise Http404
+    name, language = request.GET.get("name", ""), request.GET.get("language", "")
+    chosen = template_found(templates_provider(chat), name, language) if name else None
+    is_gone = name and chosen is None
+    problem = ReplyRefusedError(Refusal.TEMPLATE_GONE).text if is_gone else ""
+    values = [""] * len(chosen.slots) if chosen else []
+    return templates_page(request, chat, chosen, values, problem=problem)
+
+
+def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Send a template by POST ``name``, ``language`` and ``key``.
+
+    By hand ``parameters`` holds its values, a line each; one of Meta's list has the fields
+    ``value-0`` and so on. ``do=preview`` shows it, and sends nothing.
+    """
+    chat = chat_to_act_on(request, chat_id)
+    provider = templates_provider(chat)
+    typed = template_typed(request)
+    approved = template_found(provider, typed["name"], typed["language"])
+    by_hand = "parameters" in request.POST
+    values = [] if by_hand or approved is None else slots_posted(request, len(approved.slots))
+    if approved and not by_hand and request.POST.get("do") == "preview":
+        return templates_page(request, chat, approved, values)
     try:
-        done = template_posted(request, chat)
+        done = template_posted(request, chat, approved, None if by_hand else values)
     except ReplyRefusedError as refused:
+        if not by_hand:
+            return templates_page(request, chat, approved, values, problem=refused.text, status=409)
         panel = panel_of(request, chat)
-        panel |= {"template": template_typed(request), "problem": refused.text}
+        panel |= {"template": typed, "problem": refused.text}
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
     return redirect(conversation_address(chat.pk))
@@ -200,17 +224,33 @@ def template_typed(request: HttpRequest) -> dict[str, str]:
     return {name: request.POST.get(name, "").strip() for name in TEMPLATE_FIELDS}
 
 
-def template_posted(request: HttpRequest, chat: Chat) -> HandReply:
-    """Send the template of the form. Raises ReplyRefusedError."""
+def slots_posted(request: HttpRequest, count: int) -> list[str]:
+    """Return the values that were typed for a template of Meta's list."""
+    return [request.POST.get(f"value-{place}", "").strip() for place in range(count)]
+
+
+def template_posted(
+    request: HttpRequest, chat: Chat, approved: ApprovedTemplate | None, values: list[str] | None
+) -> HandReply:
+    """Send the form's template; ``values``: of one of Meta's list. Raises ReplyRefusedError."""
     typed = template_typed(request)
-    key = _key_posted(request, "".join(typed.values()))
-    lines = [line.strip() for line in typed["parameters"].splitlines()]
+    key = _key_posted(request, "".join([*typed.values(), *(values or [])]))
+    if values is not None:
+        if approved is None:
+            raise ReplyRefusedError(Refusal.TEMPLATE_GONE)
+        if approved.lacks:
+            raise ReplyRefusedError(Refusal.TEMPLATE_LACKS, name=approved.lacks)
+        slots = approved.slots
+    else:
+        lines = [line.strip() for line in typed["parameters"].splitlines()]
+        values, slots = list(filter(None, lines)), ()
     return chat_template(
         chat_id=chat.pk,
-        template=Template(typed["name"], typed["language"], tuple(filter(None, lines))),
+        template=Template(typed["name"], typed["language"], tuple(values), slots),
         key=key,
         otherwise=default_number(),
         writer=_writer(request),
+        approved=approved,
     )
 
 
@@ -233,6 +273,7 @@ TAKEOVER_PAGES = {
     "takeover_pause": _page("pause/", pause, "POST"),
     "takeover_resume": _page("resume/", resume, "POST"),
     "takeover_reply": _page("reply/", reply, "POST"),
+    "takeover_templates": _page("templates/", templates, "GET"),
     "takeover_template": _page("template/", template, "POST"),
     "takeover_canned": _page("canned/", canned_replies, "GET"),
 }

@@ -44,7 +44,7 @@ from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.bursts import REMADE, burst_join
-from sessions_app.turns.commands.dispatch import command_reply
+from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
 from sessions_app.turns.handing_over import (
     LIMIT,
     can_be_handed_over,
@@ -309,6 +309,9 @@ def _with_document(work: TurnWork, text: str) -> Draft:
 
 def _reply(work: TurnWork, text: str) -> Draft:
     turn, dependencies = work.turn, work.dependencies
+    chosen = chosen_reply(turn=turn, text=text, dependencies=dependencies)
+    if chosen is not None:
+        return chosen
     command = parse_command(text, in_group=turn.chat.is_group)
     if command is not None:
         return command_reply(turn=turn, command=command, dependencies=dependencies)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
@@ -18,7 +17,7 @@ from memoryproject.foundation.outgoing_webhooks.models import HANDOVER_REQUESTED
 from sessions_app.conversations.facade import denies, profile_current, text_for, wants_person
 from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.messages import Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import HANDOVER
 from sessions_app.turns.turn_claims import chat_pause, pause_in_force
@@ -37,19 +36,6 @@ MAX_DENIALS = 3
 # Between two denials people ask in other words.
 LOOKED_AT = 6
 MAX_HOURS = 500
-
-
-def handovers_open() -> QuerySet[Turn]:
-    """Return the turns that handed a conversation over, and nobody has written there since."""
-    of_chat = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), by_hand=True)
-    by_phone = Message.objects.filter(
-        chat=OuterRef("chat"),
-        received_at__gt=OuterRef("created_at"),
-        role=Role.ASSISTANT,
-        metadata__has_key=BY_PHONE,
-    )
-    handed_over = Turn.objects.filter(context__has_key=HANDOVER)
-    return handed_over.filter(~Exists(of_chat), ~Exists(by_phone))
 
 
 def can_be_handed_over(turn: Turn) -> bool:

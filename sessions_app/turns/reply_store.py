@@ -13,7 +13,8 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, to_whatsapp
+from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
+from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
 from sessions_app.conversations.facade import (
     ANSWERING,
     EpochSnapshot,
@@ -29,10 +30,11 @@ from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.facade import ChatMemoryService
 from sessions_app.limits.facade import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
-from sessions_app.models.messages import APOLOGY, Role
+from sessions_app.models.messages import APOLOGY, OFFERED, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
 from sessions_app.turns.handing_over import hand_over, handover_text
+from sessions_app.turns.questions import CHOSEN, Question, has_buttons
 from sessions_app.turns.turn_claims import chat_locked
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
@@ -47,6 +49,9 @@ def reply_store(
     ForgottenMeanwhileError, and then nothing is stored.
     """
     begun, lease, dependencies = work.turn, work.lease, work.dependencies
+    question, provider = draft.question, dependencies.providers[begun.provider]
+    if question and not has_buttons(question, provider, is_group=begun.chat.is_group):
+        draft.text = question.text_with_numbers(draft.text)
     learn = dependencies.learn if may_learn else None
     with transaction.atomic():
         if epoch is not None:
@@ -68,12 +73,10 @@ def reply_store(
                 turn, session, draft, dependencies.chat_memory, answers=turn.message
             )
             stored = {"reply": reply}
-        if draft.listed:
-            listed = {str(number): key and str(key) for number, key in draft.listed.items()}
-            stored["context"] = {**turn.context, LISTED: listed}
-        if draft.handover:
-            stored["context"] = {**turn.context, HANDOVER: draft.handover}
-        parts_store(turn, parts_of(draft, dependencies.providers[begun.provider]))
+        parts = parts_of(draft, provider)
+        if context := _context_of(draft, len(parts)):
+            stored["context"] = {**turn.context, **context}
+        parts_store(turn, parts)
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
         turn_move(turn, TurnState.REPLIED, **stored)
@@ -86,6 +89,20 @@ def reply_store(
             chat_id = turn.chat_id
             transaction.on_commit(lambda: learn(chat_id), robust=True)
     return turn
+
+
+def _context_of(draft: Draft, parts: int) -> dict[str, Any]:
+    """Return what the turn's context holds of the draft; the last of its ``parts`` asks."""
+    context: dict[str, Any] = {}
+    if draft.listed:
+        context[LISTED] = {str(number): key and str(key) for number, key in draft.listed.items()}
+    if draft.question:
+        context |= draft.question.as_context(parts)
+    if draft.chosen:
+        context[CHOSEN] = draft.chosen
+    if draft.handover:
+        context[HANDOVER] = draft.handover
+    return context
 
 
 def session_locked(session_id: UUID | None) -> ChatSession | None:
@@ -124,9 +141,11 @@ def message_store(
 ) -> Message:
     """Store the draft as the assistant's message, which ``answers`` another one."""
     now = timezone.now()
-    metadata = {"system_text": True} if draft.is_system_text else {}
+    metadata: dict[str, Any] = {"system_text": True} if draft.is_system_text else {}
     if draft.outcome == Outcome.FAILED:
         metadata[APOLOGY] = True
+    if draft.question:
+        metadata[OFFERED] = list(draft.question.options.values())
     new = NewMessage(
         role=Role.ASSISTANT,
         content=draft.text,
@@ -185,12 +204,24 @@ class Draft:
     text says so; ``is_outside``: for a cause that has nothing to do with the message.
     ``handover``: why the conversation goes to a person now. The other fields go into the turn as
     they are.
+
+    ``question``: what the answer asks. People press a button or a row of a list where WhatsApp has
+    them, else they type a number or a title. A feature that asks back makes
+
+        Draft(text, question=Question("person", {"yes": "Yes", "no": "No"}))
+
+    and puts a function under "person" into ``CHOICES`` of commands/dispatch.py. It is called once,
+    for the question that is open, with the key that was chosen ("yes"), and returns the next draft.
+    Titles have at most 20 characters, and hold nothing that could be erased: they come back as
+    the person's message. ``chosen``: the choice that the draft answers.
     """
 
     text: str
     is_system_text: bool = False
     uses_memory: bool = True
     listed: Mapping[int, UUID | None] = field(default_factory=dict)
+    question: Question | None = None
+    chosen: str = ""
     is_apology: bool = False
     is_outside: bool = False
     handover: str = ""

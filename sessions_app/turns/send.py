@@ -26,6 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     TemplateProvider,
     WhatsAppProvider,
 )
+from memoryproject.foundation.integrations.whatsapp.templates import Slot
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
@@ -39,6 +40,7 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
+from sessions_app.turns.questions import question_send
 from sessions_app.turns.statuses import (
     LATER,
     early_statuses_take,
@@ -185,6 +187,9 @@ def _send(provider: WhatsAppProvider, turn: Turn, part: OutboundPart, to: Recipi
             raise SendError(ErrorText("send_no_template"), permanent=True)
         template = _template(turn, part)
         return provider.send_template(to=to, template=template, callback_id=callback_id)
+    with_choices = question_send(provider, turn, part, to)
+    if with_choices is not None:
+        return with_choices
     reply_to = _quote(turn, part, to)
     return provider.send_text(to=to, text=part.content, callback_id=callback_id, reply_to=reply_to)
 
@@ -193,7 +198,8 @@ def _template(turn: Turn, part: OutboundPart) -> Template:
     """Return the template of a turn: its part holds a title and, a line each, the values."""
     about = turn.context[TEMPLATE]
     _title, *values = part.content.split("\n")
-    return Template(str(about["name"]), str(about["language"]), tuple(values))
+    slots = tuple(Slot(**slot) for slot in about.get("slots", ()))
+    return Template(str(about["name"]), str(about["language"]), tuple(values), slots)
 
 
 def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:

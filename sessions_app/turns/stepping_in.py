@@ -40,7 +40,7 @@ def step_in(
     Returns the pause that was begun or made longer, or None.
     """
     now = timezone.now()
-    turns_settle(chat, at=at)
+    unsent_cancel(chat, at=at)
     until = at + lasts
     before = pause_in_force(chat.pk, now)
     if until <= now or (before is not None and not before.is_sliding):
@@ -51,7 +51,7 @@ def step_in(
     return chat_pause(chat_id=chat.pk, until=until, by=by, actor=actor, now=now, cause=cause)
 
 
-def turns_settle(chat: Chat, *, at: datetime) -> int:
+def unsent_cancel(chat: Chat, *, at: datetime) -> int:
     """Cancel the answers to what was asked until then and that aren't sent; return how many.
 
     What needs no model, such as a request to forget something, is carried out all the same.

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.leases import RELEASED, Lease
-from sessions_app.conversations.facade import SENDING, parse_command, turn_failed, unstored_forget
+from sessions_app.conversations.facade import SENDING, command_in, turn_failed, unstored_forget
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
@@ -402,7 +402,8 @@ def is_command(turn: Turn) -> bool:
     if "notice" in turn.context:
         return True
     text = turn.message.content if turn.message else turn.unstored_text
-    return parse_command(text, in_group=turn.chat.is_group) is not None
+    metadata = turn.message.metadata if turn.message else {}
+    return command_in(text, metadata, in_group=turn.chat.is_group) is not None
 
 
 def turn_unhold(turn: Turn) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management import get_commands, load_command_class
 
-from memoryproject.foundation.integrations.whatsapp.cloud.client import Policy, policy_for
+from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import Policy, policy_for
 from tests.docs.sources import DOCUMENTS, OUR_APPS, PROJECT, read, tracked_files
 
 OURS = sorted(name for name, app in get_commands().items() if app in OUR_APPS)

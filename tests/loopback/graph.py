@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import parse_qsl
 
 from memoryproject.foundation.integrations.loopback import providers
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
@@ -19,12 +20,18 @@ class GraphServer(FaultyServer, providers.GraphServer):
 
     ``templates`` holds the number of variables of each approved template, by name and language.
     ``others`` holds the tokens of further numbers.
+    ``refuses_choices``: it takes no buttons and lists. ``template_list``: what the business account
+    lists, two on a page; ``template_queries`` holds the queries.
     """
 
     def __init__(self, **options: Any) -> None:
         # The one that Meta gives to each new account.
         self.templates: dict[tuple[str, str], int] = {("hello_world", "en_US"): 0}
         self.others: dict[str, str] = {}
+        self.refuses_choices = False
+        self.business_account_id = "200000000000002"
+        self.template_list: list[dict[str, Any]] = []
+        self.template_queries: list[str] = []
         super().__init__(**options)
 
     @property
@@ -45,7 +52,10 @@ class GraphServer(FaultyServer, providers.GraphServer):
             return refusal
         if _UPLOAD_PATH.fullmatch(request.path):
             return self._upload(request)
-        if request.path.partition("?")[0].endswith(f"/{self.phone_number_id}"):
+        path, _, query = request.path.partition("?")
+        if path.endswith(f"/{self.business_account_id}/message_templates"):
+            return self._templates(query)
+        if path.endswith(f"/{self.phone_number_id}"):
             return Answer(
                 200,
                 {
@@ -73,7 +83,19 @@ class GraphServer(FaultyServer, providers.GraphServer):
             if str(body.get("message_id", "")).startswith("wamid."):
                 return None
             return graph_error(131009, "(#131009) Parameter value is not valid")
+        if self.refuses_choices and body.get("type") == "interactive":
+            return graph_error(131051, "(#131051) Unsupported message type")
         return message_refusal(body) or self._template_refusal(body) or self._unknown_file(body)
+
+    def _templates(self, query: str) -> Answer:
+        self.template_queries.append(query)
+        start = int(dict(parse_qsl(query)).get("after", "0"))
+        about: dict[str, Any] = {"data": self.template_list[start : start + 2]}
+        end = str(start + 2)
+        about["paging"] = {"cursors": {"before": str(start), "after": end}}
+        if start + 2 < len(self.template_list):
+            about["paging"]["next"] = f"{self.url}/next"
+        return Answer(200, about)
 
     def _upload(self, request: Request) -> Answer:
         """Keep a file for the messages that name it."""
@@ -157,6 +179,8 @@ def message_refusal(body: dict[str, Any]) -> Answer | None:
         return _malformed_template(body.get("template"))
     if body.get("type") in FILE_TYPES:
         return _malformed_file(body["type"], body.get(body["type"]))
+    if body.get("type") == "interactive":
+        return _malformed_interactive(body.get("interactive"), in_group=body.get("recipient_type"))
     if body.get("type") != "text":
         return graph_error(131051, "(#131051) Unsupported message type")
     text = body.get("text")
@@ -168,6 +192,29 @@ def message_refusal(body: dict[str, Any]) -> Answer | None:
             100, f"(#100) Param text['body'] must be at most {_MAX_TEXT} characters long."
         )
     return None
+
+
+def _malformed_interactive(about: Any, in_group: Any) -> Answer | None:
+    """Return the reason to refuse a message with buttons or a list."""
+    kind = about.get("type") if isinstance(about, dict) else None
+    if kind not in ("button", "list") or in_group == "group":
+        return graph_error(131051, "(#131051) Unsupported message type")
+    action, text = about["action"], about["body"]["text"]
+    if kind == "button":
+        choices = [button["reply"] for button in action["buttons"]]
+        most, longest, longest_title = 3, 1024, 20
+        is_fit = all(button["type"] == "reply" for button in action["buttons"])
+    else:
+        choices = [row for section in action["sections"] for row in section["rows"]]
+        most, longest, longest_title = 10, _MAX_TEXT, 24
+        is_fit = 0 < len(action["button"]) <= 20
+        is_fit &= all(len(row.get("description", "")) <= 72 for row in choices)
+    titles = [choice["title"] for choice in choices]
+    is_fit &= 0 < len(titles) <= most and 0 < len(text) <= longest
+    is_fit &= all(0 < len(title) <= longest_title for title in titles)
+    is_fit &= len(set(titles)) == len(titles) == len({choice["id"] for choice in choices})
+    is_fit &= all(0 < len(choice["id"]) <= 200 for choice in choices)
+    return None if is_fit else graph_error(131009, "(#131009) Parameter value is not valid")
 
 
 def fits_types(form: Form) -> bool:

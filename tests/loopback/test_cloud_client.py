@@ -11,7 +11,12 @@ import pytest
 
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.loopback.providers import graph_error
-from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, Recipient, SendError
+from memoryproject.foundation.integrations.whatsapp.base import (
+    Choice,
+    OutgoingFile,
+    Recipient,
+    SendError,
+)
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from tests.loopback.graph import GraphServer
 from tests.loopback.httpd import Fault
@@ -57,6 +62,38 @@ def test_text_goes_out(graph: GraphServer) -> None:
         "biz_opaque_callback_data": "turn-1",
     }
     assert result.provider_message_id.startswith("wamid.")
+
+
+@pytest.mark.parametrize(
+    ("titles", "text", "kind", "shown"),
+    [
+        (["Yes", "No"], "Sure?", "button", ["Yes", "No"]),
+        (["one"] * 3, "Which?", "button", ["1. one", "2. one", "3. one"]),
+        (["👍🏽" * 9], "Which?", "button", ["👍🏽" * 4 + "…"]),
+        (["שם ארוך מאוד של מוצר מיוחד"], "?", "button", ["שם ארוך מאוד של מוצ…"]),
+        (list("abcd"), "Which?", "list", list("abcd")),
+        (list("ab"), "long " * 300, "list", list("ab")),
+    ],
+)
+def test_choices_go_out_as_buttons_or_a_list(
+    graph: GraphServer, titles: list[str], text: str, kind: str, shown: list[str]
+) -> None:
+    choices = [Choice(f"id-{number}", title) for number, title in enumerate(titles)]
+    provider_for(graph).send_choices(
+        to=PHONE, text=text, choices=choices, opener="Choose", callback_id="1"
+    )
+
+    about = graph.sent[0]["interactive"]
+    assert (about["type"], about["body"]) == (kind, {"text": text})
+    action = about["action"]
+    offered = (
+        [button["reply"] for button in action["buttons"]]
+        if kind == "button"
+        else action["sections"][0]["rows"]
+    )
+    assert [each["title"] for each in offered] == shown
+    assert [each["id"] for each in offered] == [choice.id for choice in choices]
+    assert action.get("button") == (None if kind == "button" else "Choose")
 
 
 def test_reply_names_the_message(graph: GraphServer) -> None:

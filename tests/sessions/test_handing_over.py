@@ -15,9 +15,9 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest, Completi
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from memoryproject.staff_site.alerts import current_conditions
+from sessions_app.conversations.facade import handovers_open
 from sessions_app.inbox.move_markers import attention_count
 from sessions_app.models import AssistantProfile, Chat, ChatPause, Turn
-from sessions_app.turns.handing_over import handovers_open
 from tests.hooks.receiver import endpoint_at
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World

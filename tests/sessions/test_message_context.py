@@ -210,7 +210,7 @@ def test_staff_see_cards(world: World, client: Client, admin_user: User) -> None
     order = {"catalog_id": "c", "text": "for Friday", "product_items": items}
     tell(world, cloud({"id": "wamid.3", "type": "order", "order": order}))
     client.force_login(admin_user)
-    chat = Message.objects.first().chat_id  # type: ignore[union-attr]
+    chat = Message.objects.first().chat_id
     page = client.get(f"/admin/sessions_app/chat/{chat}/conversation/").content.decode()
     for words in ("Cakes for Friday", "Forwarded", "Sales · Levi Flour", "lea@flour.example"):
         assert words in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -123,6 +124,7 @@ def test_a_limit_that_is_too_small_for_anything_still_gives_an_answer(world: Wor
 def test_a_prompt_that_is_too_long_is_shortened_until_it_is_read(world: World, tells: bool) -> None:
     limit = OwnContextLimit()
     with_model(world, model_that_reads(3_000, tells=tells), context_limit=limit)
+    world.with_rules(pause_after_reply=timedelta(0))
     for number in range(60):
         new = message_from(GODFATHER, f"Line {number}: " + FILLER * 10, from_business=True)
         world.receive(new)

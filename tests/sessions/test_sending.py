@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -67,6 +68,26 @@ def test_a_long_answer_goes_out_in_parts_in_order(world: World) -> None:
 def test_markdown_becomes_whatsapps_formatting(world: World) -> None:
     world.use(chat_model=ScriptedChatModel(lambda _: "**Bold** and [a link](https://x.example)"))
     assert world.say(CLIENT, "Hi") == ["*Bold* and a link (https://x.example)"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "opened", "closed"),
+    [
+        ("```\n" + "print('words')\n" * 900 + "```", "```\n", "\n```"),
+        ("**" + "bold words " * 1_000 + "end**", "*", "*"),
+        ("# " + "long heading " * 800, "*", "*"),
+        ("> **" + "said in bold. " * 900 + "end**", "", "*"),
+    ],
+)
+def test_no_part_of_a_long_answer_leaves_a_mark_open(
+    world: World, answer: str, opened: str, closed: str
+) -> None:
+    world.use(chat_model=ScriptedChatModel(lambda _: answer))
+    parts = world.say(CLIENT, "Tell me everything")
+    assert len(parts) > 2
+    assert all(part.startswith(opened) and part.endswith(closed) for part in parts)
+    assert all(len(part) <= 4096 for part in parts)
+    assert re.findall(r"\w+", " ".join(parts)) == re.findall(r"\w+", answer)
 
 
 def test_a_passing_failure_is_tried_again_after_1_2_and_4_seconds(world: World) -> None:

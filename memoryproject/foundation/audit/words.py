@@ -28,6 +28,8 @@ ACTIONS: Mapping[str, Any] = {
     "chat.label": _("A label was added to a conversation"),
     "chat.mark_read": _("A conversation was marked as read"),
     "chat.mark_unread": _("A conversation was marked as unread"),
+    "chat.marketing_resume": _("A person allowed marketing messages again"),
+    "chat.marketing_stop": _("A person stopped marketing messages"),
     "chat.merge": _("Two contacts were merged"),
     "chat.opt_in": _("A person started the assistant again"),
     "chat.opt_out": _("A person stopped the assistant"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from django.db import DatabaseError
@@ -22,14 +24,16 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
-from sessions_app.turns.commands.forget import forget_reply
+from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply
 from sessions_app.turns.commands.replies import (
     MAX_LENGTH,
+    choice_made,
     export_reply,
     failed,
     is_owners,
     memories_reply,
     numbered,
+    numbers_listed,
     person,
     say,
     short_ids,
@@ -93,24 +97,34 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
     language = turn.chat.language
     if command.name == "help":
         return say(help_text(turn, dependencies), language)
-    if turn.session_id is None:
-        return _refused(language)
-    if command.name == "reset":
+    if command.name == "reset" and turn.session_id is not None:
         # The session itself ended when the message came in: see intake.
         return say("reset", language)
-    if not dependencies.rules.longterm_enabled:
-        return _refused(language)
     length = len(command.argument)
-    if length > MAX_CONTENT and command.name != "remember":
-        # Nothing that is kept is longer, and searching for it would cost much.
-        return say("argument_too_long", language, length=length, most=MAX_CONTENT)
-    try:
+    is_too_long = length > MAX_CONTENT and command.name != "remember"
+
+    def answer() -> Draft:
+        if is_too_long:
+            # Nothing that is kept is longer, and searching for it would cost much.
+            return say("argument_too_long", language, length=length, most=MAX_CONTENT)
         return _memory_command(turn, command, dependencies)
+
+    return _with_memory(turn, command.name, dependencies, answer)
+
+
+def _with_memory(
+    turn: Turn, name: str, dependencies: Dependencies, answer: Callable[[], Draft]
+) -> Draft:
+    """Return what ``answer`` makes, where memory is on and the database works."""
+    if turn.session_id is None or not dependencies.rules.longterm_enabled:
+        return _refused(turn.chat.language)
+    try:
+        return answer()
     except DatabaseError as error:
         if is_disk_full(error):
             raise
-        logger.error("/%s failed: %s", command.name, error)
-        return failed("command_failed", language, error)
+        logger.error("/%s failed: %s", name, error)
+        return failed("command_failed", turn.chat.language, error)
 
 
 def _refused(language: str) -> Draft:
@@ -139,6 +153,54 @@ def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) ->
     if command.name == "export":
         return export_reply(turn=turn)
     return remember_reply(turn=turn, fact=command.argument, embedder=dependencies.embedder)
+
+
+# Choices: what people press or type where an answer asked.
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The choice that a message makes: the key of an option of the ``question`` of that turn."""
+
+    turn: Turn
+    question: Turn
+    key: str
+    dependencies: Dependencies
+
+
+def chosen_reply(*, turn: Turn, text: str, dependencies: Dependencies) -> Draft | None:
+    """Return the answer to a choice; None for a message that is none.
+
+    A choice of a question that is closed changes nothing, and the answer says so.
+    """
+    choosing = choice_made(turn, text)
+    if choosing is None:
+        return None
+    handler = CHOICES.get(choosing.asks)
+    if choosing.question is None or handler is None:
+        return say("choice_closed", turn.chat.language)
+    draft = handler(Chosen(turn, choosing.question, choosing.key, dependencies))
+    draft.chosen = choosing.key
+    return draft
+
+
+def _forget_chosen(chosen: Chosen) -> Draft:
+    """Forget the entry of the question's own list."""
+    turn = chosen.turn
+    if chosen.key == NOTHING:
+        return say("forget_kept", turn.chat.language)
+    reply = partial(
+        forget_reply,
+        turn=turn,
+        which=chosen.key,
+        dependencies=chosen.dependencies,
+        listed=numbers_listed(chosen.question),
+    )
+    return _with_memory(turn, FORGET, chosen.dependencies, reply)
+
+
+# The functions that handle choices, by what the questions ask.
+CHOICES: Mapping[str, Callable[[Chosen], Draft]] = {FORGET: _forget_chosen}
 
 
 # /search <words>: search memories and messages.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -19,6 +20,7 @@ from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.turns.commands.replies import (
+    FORGOTTEN,
     is_owners,
     lines_of,
     list_of,
@@ -30,6 +32,7 @@ from sessions_app.turns.commands.replies import (
     system_text,
     visible_to,
 )
+from sessions_app.turns.questions import Question
 from sessions_app.turns.reply_store import Draft
 from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
 
@@ -38,17 +41,25 @@ MAX_NEAR = 3
 # A memory of which plain words name less is asked about before it is forgotten.
 ENOUGH = 0.5
 ID = re.compile(r"[0-9a-f]{8,32}")
-FORGOTTEN = "forgotten"
+# The name of its questions, and the key of the choice to forget nothing.
+FORGET = "forget"
+NOTHING = "no"
 
 
 def forget_reply(
-    *, turn: Turn, which: str, dependencies: Dependencies, is_plain: bool = False
+    *,
+    turn: Turn,
+    which: str,
+    dependencies: Dependencies,
+    is_plain: bool = False,
+    listed: dict[int, UUID | None] | None = None,
 ) -> Draft:
     """Forget the memory with this number or id, or the only one with these words.
 
     Where several match, or one of another chat, the answer asks first. The answer doesn't repeat
     the forgotten text. ``is_plain``: it is asked in plain words, and a memory that says much
-    besides, or fits only by its meaning, is asked about first, too.
+    besides, or fits only by its meaning, is asked about first, too. ``listed``: the list that a
+    number refers to, if it isn't the last one that was shown.
     """
     language = turn.chat.language
     numbers = numbers_in(which)
@@ -62,7 +73,7 @@ def forget_reply(
     elif len(numbers) > 1:
         return say("forget_one_number", language, number=numbers[0])
     else:
-        found = _numbered(turn, numbers[0])
+        found = _numbered(turn, numbers[0], list_shown(turn) if listed is None else listed)
     if isinstance(found, Draft):
         return found
     memory, shown = found, short_ids([found.pk])[found.pk]
@@ -116,13 +127,12 @@ def may_forget(turn: Turn) -> QuerySet[Memory]:
     return visible.filter(visibility=Visibility.CHAT, chat_id=turn.chat_id)
 
 
-def _numbered(turn: Turn, number: int) -> Memory | Draft:
+def _numbered(turn: Turn, number: int, listed: dict[int, UUID | None] | None) -> Memory | Draft:
     """Return the memory with this number in the list that the person has just seen.
 
     A number is never a word to search for. Where it names nothing, return the answer that says so.
     """
     language = turn.chat.language
-    listed = list_shown(turn)
     if listed is None:
         return say("forget_no_list", language, number=number)
     if number not in listed:
@@ -218,4 +228,8 @@ def _ask_which(memories: list[Memory], turn: Turn, about_one: str) -> Draft:
     example = short_ids([memory.pk for memory in listed])[listed[0].pk]
     name = "forget_which" if len(listed) > 1 else about_one
     text = text_for(name, language, lines=lines, example=example)
-    return system_text(text, listed=list_of(listed))
+    numbers = list_of(listed)
+    options = {str(number): str(number) for number in numbers}
+    if len(listed) == 1:
+        options = {"1": text_for("yes", language), NOTHING: text_for("no", language)}
+    return system_text(text, listed=numbers, question=Question(FORGET, options, is_listed=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -21,12 +22,13 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import text_for
+from sessions_app.conversations.facade import button_pressed, text_for, without_mention
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import GODFATHER, SPEAKER, actor_in, reading_role
 from sessions_app.models.messages import Role
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.recall.facade import name_in_label
+from sessions_app.turns.questions import CHOSEN, QUESTION, Question, question_of
 from sessions_app.turns.reply_store import LISTED, Draft
 
 SHORT_ID = 8
@@ -41,12 +43,17 @@ def say(name: str, language: str, **values: object) -> Draft:
     return system_text(text_for(name, language, **{key: str(each) for key, each in values.items()}))
 
 
-def system_text(text: str, *, listed: Mapping[int, UUID | None] | None = None) -> Draft:
+def system_text(
+    text: str, *, listed: Mapping[int, UUID | None] | None = None, question: Question | None = None
+) -> Draft:
     """Return a text that is put together from our texts.
 
-    ``listed``: the entries of its numbered list, each with its memory if it is one.
+    ``listed``: the entries of its numbered list, each with its memory if it is one. ``question``:
+    what it asks.
     """
-    return Draft(text=text, is_system_text=True, model="command", listed=listed or {})
+    return Draft(
+        text=text, is_system_text=True, model="command", listed=listed or {}, question=question
+    )
 
 
 def list_of(memories: Sequence[Memory], *, first: int = 1) -> dict[int, UUID | None]:
@@ -191,6 +198,11 @@ def list_shown(turn: Turn) -> dict[int, UUID | None] | None:
     return None
 
 
+def numbers_listed(turn: Turn) -> dict[int, UUID | None]:
+    """Return the memories that a turn's answer listed, by their numbers."""
+    return _numbered(turn.context.get(LISTED, {}))
+
+
 def _numbered(listed: dict[str, str | None]) -> dict[int, UUID | None]:
     return {int(number): UUID(key) if key else None for number, key in listed.items()}
 
@@ -205,6 +217,71 @@ def _is_same_person(earlier: Turn, turn: Turn) -> bool:
         return True
     senders = [each.message.sender if each.message else "" for each in (earlier, turn)]
     return senders[1] != "" and senders[0] in address_forms(senders[1])
+
+
+# Choices that people make, where an answer asked.
+
+
+# The key of a turn's context for the id of the memory that it forgot.
+FORGOTTEN = "forgotten"
+# A title or a number with what people write around it.
+MAX_TYPED = 30
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """A choice that a message makes. ``question``: the turn that asked, None where it is closed."""
+
+    question: Turn | None
+    asks: str = ""
+    key: str = ""
+
+
+def choice_made(turn: Turn, text: str) -> Choosing | None:
+    """Return the choice that a message makes: by a button of ours, or typed right after a question.
+
+    A question is open for ten minutes, to the person that it was asked, until it is answered, or
+    another list or question follows.
+    """
+    pressed = button_pressed(turn.message.metadata) if turn.message is not None else None
+    if pressed is not None:
+        _asks, turn_id, key = pressed
+        asking = Turn.objects.filter(turn_id=turn_id, chat_id=turn.chat_id, pk__lt=turn.pk).first()
+        question = question_of(asking) if asking is not None else None
+        if asking is None or question is None or key not in question.options:
+            return Choosing(None)
+        is_open = _is_same_person(asking, turn) and not _is_closed(asking, turn)
+        return Choosing(asking if is_open else None, question.asks, key)
+    typed = without_mention(text) if turn.chat.is_group else text
+    if len(typed) > MAX_TYPED:
+        # Most messages are longer: they cost no query.
+        return None
+    asking = _before(turn).first()
+    question = question_of(asking) if asking is not None else None
+    if asking is None or question is None or asking.state != TurnState.SENT:
+        return None
+    key_typed = question.key_typed(typed, numbers_in(typed))
+    if key_typed is None or not _is_same_person(asking, turn):
+        return None
+    return Choosing(asking, question.asks, key_typed)
+
+
+def _before(turn: Turn) -> QuerySet[Turn]:
+    """Return the chat's turns of the last ten minutes, newest first, without what staff wrote."""
+    since = turn.asked_at - VALID_FOR
+    earlier = Turn.objects.filter(chat_id=turn.chat_id, pk__lt=turn.pk, finished_at__gte=since)
+    return earlier.filter(by_hand=False).select_related("message").order_by("-pk")
+
+
+def _is_closed(asking: Turn, turn: Turn) -> bool:
+    """Return whether the question is too old, or something that ends it came after it."""
+    if asking.finished_at is None or asking.finished_at < turn.asked_at - VALID_FOR:
+        return True
+    ends = (QUESTION, CHOSEN, LISTED, FORGOTTEN)
+    later = _before(turn).filter(pk__gt=asking.pk)[:LOOKED_AT]
+    return any(
+        any(name in each.context for name in ends) and _is_same_person(each, turn) for each in later
+    )
 
 
 # /memories [page]: list what is remembered.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.retry import AttemptFailed
 from memoryproject.foundation.integrations.whatsapp.events import Event, Media
+from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate, Slot
 
 
 @dataclass(frozen=True)
@@ -77,11 +78,15 @@ class SendError(Exception):
 
 @dataclass(frozen=True)
 class Template:
-    """A message template that Meta has approved; ``parameters`` fill its body's variables."""
+    """A message template that Meta has approved.
+
+    ``parameters`` fill its ``slots``, or without them the numbered variables of its body.
+    """
 
     name: str
     language: str
     parameters: tuple[str, ...] = ()
+    slots: tuple[Slot, ...] = ()
 
 
 @runtime_checkable
@@ -91,6 +96,57 @@ class TemplateProvider(Protocol):
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one template. Raises SendError."""
         ...
+
+
+@runtime_checkable
+class TemplateLister(Protocol):
+    """A provider that lists the templates that it sends.
+
+    ``list_key``: names the account; "" where none is set.
+    """
+
+    list_key: str
+
+    def templates(self) -> list[ApprovedTemplate]:
+        """Return the approved templates of our account, by name. Raises SendError."""
+        ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing that a person can choose. ``id`` (at most 200 characters) comes back with a press.
+
+    A provider shortens ``title`` and ``description`` to what it shows.
+    """
+
+    id: str
+    title: str
+    description: str = ""
+
+
+@runtime_checkable
+class ChoiceProvider(Protocol):
+    """A provider that shows buttons or a list, as only the Cloud API does."""
+
+    def send_choices(
+        self,
+        *,
+        to: Recipient,
+        text: str,
+        choices: Sequence[Choice],
+        opener: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Send one text with 1 to ``MAX_CHOICES`` choices. Raises SendError.
+
+        ``opener``: the text of the button that opens them, where they are shown as a list.
+        """
+        ...
+
+
+# WhatsApp's longest list.
+MAX_CHOICES = 10
 
 
 @dataclass(frozen=True)

@@ -248,6 +248,15 @@ class AddressChanged(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class MarketingChoice(Event):
+    """A person stopped marketing messages of our business, or allowed them again."""
+
+    party: Party
+    is_stopped: bool
+    timestamp: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class Notice(Event):
     """An event for staff: a quota, an instance's state, an account violation, a rate limit.
 

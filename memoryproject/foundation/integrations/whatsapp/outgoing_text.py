@@ -1,137 +1,41 @@
-"""Format a model's answer for WhatsApp and cut it into parts that a provider accepts."""
+"""Cut a text in WhatsApp's format into parts that a provider accepts."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters
 from memoryproject.foundation.text.chunks import SENTENCE_END
 
-# Placeholders for parts that later steps must not change; they can't occur in a text that we send.
-_KEPT, _BOLD, _ITALIC = "\x00", "\x01", "\x02"
-
-_STAND_INS = str.maketrans("", "", _KEPT + _BOLD + _ITALIC)
-
-_FENCE = re.compile(r"\s{0,3}(```+|~~~+)(.*)", re.DOTALL)
-
-_HEADING = re.compile(r"\s{0,3}#{1,6}\s")
-
-_RULE = re.compile(r"\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
-
-_BULLET = re.compile(r"(\s*(?:>\s?)*(?:[*+-]\s+)?)(.*)", re.DOTALL)
-
-_CODE = re.compile(r"(?<!`)(`{1,3})(?!`)(.*?[^`])\1(?!`)")
-
-_ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!~>|])")
-
-_URL_PART = r"(?:[^\s()<>]|\([^\s()<>]*\))+"
-
-_LINK = re.compile(rf"!?\[([^\[\]]*)\]\(\s*<?({_URL_PART})>?(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)")
-
-_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
-
-_BARE_URL = re.compile(r"https?://[^\s<>*]+")
-
-_BOTH = re.compile(r"\*\*\*(?=[^\s*])([^*]*[^\s*])\*\*\*")
-
-_STRONG = re.compile(r"\*\*(?=\S)((?:[^*]|\*(?!\*))*[^\s*])\*\*(?!\*)")
-
-_STRONG_UNDERSCORE = re.compile(r"(?<!\w)__(?=[^\s_])([^_]*(?:_[^_]+)*[^\s_])__(?!\w)")
-
-# It may end right where bold ends, never next to a word: 2*3*4 is arithmetic.
-_EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]*[^\s*])\*(?!\w)(?!\*(?!\*))")
-
-_STRUCK = re.compile(r"~~(?=[^\s~])([^~]*[^\s~])~~")
-
-
-def to_whatsapp(markdown: str) -> str:
-    """Return the text in WhatsApp's format. Code keeps its content; words are never lost."""
-    lines: list[str] = []
-    fence = ""
-    for line in markdown.translate(_STAND_INS).split("\n"):
-        marker = _FENCE.fullmatch(line)
-        if fence:
-            closes = marker is not None and _closes(marker, fence)
-            lines.append("```" if closes else line)
-            fence = "" if closes else fence
-        elif marker is not None and "`" not in marker.group(2):
-            fence = marker.group(1)
-            # WhatsApp would show the language's name as the first line of the code.
-            lines.append("```")
-        else:
-            lines.append(_line(line))
-    return "\n".join(lines)
-
-
-def _closes(marker: re.Match[str], fence: str) -> bool:
-    return marker.group(1).startswith(fence) and not marker.group(2).strip()
-
-
-def _line(line: str) -> str:
-    if _RULE.fullmatch(line):
-        return line
-    heading = _HEADING.match(line)
-    if heading is not None:
-        # Bold inside bold would end it.
-        title = _inline(_unclosed(line[heading.end() :].strip())).replace("*", "").strip()
-        return f"*{title}*" if title else ""
-    bullet = _BULLET.fullmatch(line)
-    if bullet is None:
-        return _inline(line)
-    return bullet.group(1) + _inline(bullet.group(2))
-
-
-def _unclosed(title: str) -> str:
-    """Return a heading's text without the # that may close it."""
-    bare = title.rstrip("#")
-    return bare.rstrip() if bare[-1:].isspace() else title
-
-
-def _inline(text: str) -> str:
-    kept: list[str] = []
-
-    def keep(shown: str) -> str:
-        kept.append(shown)
-        return f"{_KEPT}{len(kept) - 1}{_KEPT}"
-
-    text = _CODE.sub(lambda found: keep(found.group()), text)
-    text = _ESCAPE.sub(lambda found: keep(found.group(1)), text)
-    text = _LINK.sub(lambda found: _link(found.group(1), keep(found.group(2)), kept), text)
-    text = _AUTOLINK.sub(lambda found: keep(found.group(1)), text)
-    text = _BARE_URL.sub(lambda found: keep(found.group()), text)
-    return _restored(_emphasised(text), kept)
-
-
-def _link(label: str, address: str, kept: list[str]) -> str:
-    """Return ``label (address)``, or the address alone if the label is the same or empty."""
-    target = kept[-1]
-    text = label.strip()
-    return address if text in ("", target, target.partition("://")[2]) else f"{text} ({address})"
-
-
-def _emphasised(text: str) -> str:
-    text = _BOTH.sub(rf"{_BOLD}{_ITALIC}\1{_ITALIC}{_BOLD}", text)
-    text = _EMPHASIS.sub(rf"{_ITALIC}\1{_ITALIC}", text)
-    text = _STRONG.sub(rf"{_BOLD}\1{_BOLD}", text)
-    text = _STRONG_UNDERSCORE.sub(rf"{_BOLD}\1{_BOLD}", text)
-    text = _STRUCK.sub(r"~\1~", text)
-    return text.replace(_BOLD, "*").replace(_ITALIC, "_")
-
-
-def _restored(text: str, kept: list[str]) -> str:
-    """Restore the kept parts; a link's address may itself contain kept parts."""
-    pattern = re.compile(rf"{_KEPT}([0-9]+){_KEPT}")
-    while pattern.search(text):
-        text = pattern.sub(lambda found: kept[int(found.group(1))], text)
-    return text
-
-
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*")
 
-# A line's end counts as a sentence's end: lists have no full stops.
-_SENTENCE = re.compile(r"(?<=[.!?…。！？])[\"'”’)\]*_~]*\s+|\n\s*")
+# Lists have no full stops: an item is kept whole where that leaves no short part.
+_LINE = re.compile(r"\n\s*")
+
+_SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]*_~]*\s+|(?<=[。！？])[」』”’）*_~]*\s*|\n\s*")
 
 _WORD = re.compile(r"\s+")
+
+_LEAST_SHARE = 0.5
+
+_FENCE = "```"
+
+# As WhatsApp reads marks: at the edges of words, within a line.
+_MARKED = (
+    re.compile(r"(?<![^\W_])\*(?=[^\s*])[^*\n]*(?<=\S)\*(?![^\W_])"),
+    re.compile(r"(?<![^\W_])_(?=[^\s_])[^_\n]*(?<=\S)_(?![^\W_])"),
+    re.compile(r"(?<![^\W_])~(?=[^\s~])[^~\n]*(?<=\S)~(?![^\W_])"),
+    re.compile(r"(?<![^\W_])`(?=[^\s`])[^`\n]*(?<=\S)`(?![^\W_])"),
+)
+
+_BEGINNING = re.compile(r"\s*(?:```\n)?")
+
+# In shorter parts than any provider's there is no room for marks.
+_LEAST_FOR_MARKS = 64
+
+_MAX_PARTS = 10
 
 
 def text_length(text: str) -> int:
@@ -143,28 +47,79 @@ def text_length(text: str) -> int:
     return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
 
 
+def shortened(text: str, limit: int) -> str:
+    """Return the text in one line, cut with "…" where it is longer than ``limit`` units."""
+    line = " ".join(text.split())
+    if text_length(line) <= limit:
+        return line
+    room = _fitting(line, limit - 1)
+    return line[: cut_between_characters(line, room)].rstrip() + "…"
+
+
 def split_text(text: str, limit: int) -> list[str]:
     """Return the text in parts of at most ``limit`` UTF-16 code units, in order.
 
-    A part ends after a paragraph, else a sentence or line, else a word, else between two characters
-    as a reader sees them. White space at a cut is dropped, nothing else is. A text without visible
-    characters gives no part. Raises ValueError for a limit below 2, because some characters need
-    two units.
+    A part ends after a paragraph, else a line, a sentence, a word, else between two characters as a
+    reader sees them. White space at a cut is dropped, nothing else is. Bold and other marks, and
+    blocks of code, that are open at a cut are closed there and opened again in the next part. A
+    text without visible characters gives no part. Raises ValueError for a limit below 2, because
+    some characters need two units.
     """
     if limit < 2:
         raise ValueError("limit must be at least 2")
     parts: list[str] = []
     rest = text
     while text_length(rest) > limit:
-        room = _fitting(rest, limit)
-        # White space that begins right after the limit is a good place to cut, too.
-        ahead = _WORD.match(rest, room)
-        window_end = ahead.end() if ahead else room
-        cut, resume = _place(rest, room, window_end)
-        parts.append(rest[:cut])
-        rest = rest[resume:]
+        part, rest = _first_part(rest, limit)
+        parts.append(part)
     parts.append(rest)
     return [part for part in parts if part.strip()]
+
+
+def _first_part(text: str, limit: int) -> tuple[str, str]:
+    """Return the first part of a text that is too long, and the rest."""
+    units = limit
+    while True:
+        room = _fitting(text, units)
+        # White space that begins right after the limit is a good place to cut, too.
+        ahead = _WORD.match(text, room)
+        cut, resume = _place(text, room, ahead.end() if ahead else room)
+        if limit < _LEAST_FOR_MARKS:
+            return text[:cut], text[resume:]
+        if text.count(_FENCE, 0, cut) % 2:
+            part, rest = _cut_code(text, cut, resume)
+        else:
+            marks = "".join(_open_marks(text, cut, limit))
+            part, rest = text[:cut] + marks[::-1], marks + text[resume:]
+        if text_length(part) <= limit:
+            return part, rest
+        units -= text_length(part) - limit
+
+
+def _cut_code(text: str, cut: int, resume: int) -> tuple[str, str]:
+    """Return the two sides of a cut in a block of code, which keeps its indentation."""
+    begin = text.rindex(_FENCE, 0, cut)
+    if begin and not text[begin + len(_FENCE) : cut].strip():
+        return text[:begin].rstrip(), text[begin:]
+    rest = text[resume:]
+    if rest.lstrip().startswith(_FENCE):
+        rest = rest.lstrip().removeprefix(_FENCE).lstrip("\n")
+    else:
+        line = text.rfind("\n", cut, resume) + 1
+        rest = f"{_FENCE}\n{text[line or resume :]}"
+    return f"{text[:cut].rstrip()}\n{_FENCE}", rest
+
+
+def _open_marks(text: str, cut: int, limit: int) -> Iterator[str]:
+    """Yield the marks that are open at a place outside of a block of code, the outer ones first."""
+    start = text.rfind("\n", 0, cut) + 1
+    # A mark that is closed later than that counts as a character.
+    furthest = cut + _MAX_PARTS * limit
+    end = text.find("\n", cut, furthest)
+    end = end if end >= 0 else furthest
+    spans = (found.span() for each in _MARKED for found in each.finditer(text, start, end))
+    for begin, _ in sorted(span for span in spans if span[0] < cut - 1 and cut < span[1]):
+        yield text[begin]
 
 
 def _fitting(text: str, limit: int) -> int:
@@ -179,13 +134,14 @@ def _fitting(text: str, limit: int) -> int:
 
 def _place(text: str, room: int, window_end: int) -> tuple[int, int]:
     """Return the end of this part (at most ``room``) and the start of the next."""
-    first_seen = len(text) - len(text.lstrip())
-    for pattern in (_PARAGRAPH, _SENTENCE, _WORD):
+    beginning = _BEGINNING.match(text)
+    first_seen = beginning.end() if beginning else 0
+    for pattern in (_PARAGRAPH, _LINE, _SENTENCE, _WORD):
         best = None
         for pause in pattern.finditer(text, first_seen, window_end):
             if pause.start() + len(pause.group().rstrip()) <= room:
                 best = pause
-        if best is not None:
+        if best is not None and (pattern is not _LINE or best.start() >= room * _LEAST_SHARE):
             # A sentence's closing quotes stay in the part, the white space at the cut is dropped.
             return len(text[: best.end()].rstrip()), best.end()
     cut = cut_between_characters(text, room)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from urllib.parse import quote
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
+    Choice,
     MediaError,
     MediaSink,
     OutgoingFile,
@@ -19,6 +20,8 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     Template,
 )
+from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
+from memoryproject.foundation.integrations.whatsapp.cloud.interactive import interactive_content
 from memoryproject.foundation.integrations.whatsapp.downloading import (
     Source,
     ask_about_file,
@@ -34,6 +37,13 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     answer_shown,
     retry_after,
 )
+from memoryproject.foundation.integrations.whatsapp.templates import (
+    APPROVED,
+    ApprovedTemplate,
+    components_of,
+    positional,
+    read_template,
+)
 from memoryproject.foundation.outside_services.guards import Guard
 
 if TYPE_CHECKING:
@@ -41,6 +51,8 @@ if TYPE_CHECKING:
 
 
 _MEGABYTE = 1024 * 1024
+_TEMPLATE_FIELDS = "name,status,category,language,parameter_format,components"
+_MAX_PAGES = 20
 _ACCOUNT_FIELDS = ("display_phone_number", "verified_name", "quality_rating")
 
 
@@ -82,9 +94,12 @@ class CloudProvider:
         transport: httpx.BaseTransport | None = None,
         guard: Guard | None = None,
         others: Mapping[str, tuple[str, Guard]] = MappingProxyType({}),
+        business_account_id: str = "",
     ) -> None:
         self.phone_number_id = phone_number_id
+        self._business_account_id = business_account_id
         self._api_url = api_url.rstrip("/")
+        self.list_key = f"{self._api_url} {business_account_id}" if business_account_id else ""
         self._source = Source(self._api_url, timeout=timeout, transport=transport)
         self._lines = {
             number: _Line(
@@ -112,6 +127,20 @@ class CloudProvider:
             raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         content = {"preview_url": False, "body": text}
         return self._send(to, "text", content, callback_id, reply_to)
+
+    def send_choices(
+        self,
+        *,
+        to: Recipient,
+        text: str,
+        choices: Sequence[Choice],
+        opener: str,
+        callback_id: str,
+        reply_to: str | None = None,
+    ) -> SendResult:
+        """Send one text with up to three reply buttons, else with a list. Raises SendError."""
+        content = interactive_content(text, choices, opener)
+        return self._send(to, "interactive", content, callback_id, reply_to)
 
     def send_file(
         self,
@@ -151,12 +180,31 @@ class CloudProvider:
         return media_id
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
-        """Send one approved template, with the values of its body's variables. Raises SendError."""
+        """Send one approved template with its values. Raises SendError."""
         about: dict[str, Any] = {"name": template.name, "language": {"code": template.language}}
-        if template.parameters:
-            values = [{"type": "text", "text": value} for value in template.parameters]
-            about["components"] = [{"type": "body", "parameters": values}]
+        values = template.parameters
+        components = components_of(template.slots or positional(len(values)), values)
+        if components:
+            about["components"] = components
         return self._send(to, "template", about, callback_id)
+
+    def templates(self) -> list[ApprovedTemplate]:
+        """Return the approved templates of the business account, by name. Raises SendError."""
+        account = quote(self._business_account_id, safe="")
+        url = f"{self._api_url}/{account}/message_templates"
+        query = {"fields": _TEMPLATE_FIELDS, "status": APPROVED, "limit": "100"}
+        found: list[ApprovedTemplate] = []
+        for _ in range(_MAX_PAGES):
+            answer = _answer(self._line(None).connection.get_json(url, query))
+            # Meta leaves the status out where all have the one that was asked for.
+            approved = (each for each in answer.objects("data") if _is_approved(each))
+            found += [template for each in approved if (template := read_template(each)).name]
+            paging = answer.at("paging")
+            after = paging.at("cursors").text("after")
+            if not (paging.text("next") and after):
+                break
+            query["after"] = after
+        return sorted(found, key=lambda template: (template.name, template.language))
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
@@ -240,6 +288,10 @@ class CloudProvider:
         return _answer(line.connection.post_json(f"{line.url}/messages", payload))
 
 
+def _is_approved(about: Fields) -> bool:
+    return about.text("status").upper() in ("", APPROVED)
+
+
 def _answer(response: httpx.Response) -> Fields:
     if not response.is_success:
         raise error_of(response)
@@ -287,83 +339,3 @@ def error_of(response: httpx.Response) -> SendError:
         alert=policy.alert,
         code=code,
     )
-
-
-# The handling of error codes, by Meta's "Error codes" of the WhatsApp Business Platform. The code
-# decides, never the text. The HTTP status decides only where the code is unknown.
-
-
-_DAY = 86_400.0
-
-
-@dataclass(frozen=True)
-class Policy:
-    """The handling of a failed request; the fields are those of SendError."""
-
-    permanent: bool = False
-    alert: bool = False
-    retry_after: float | None = None
-    outcome_unknown: bool = False
-
-
-_GIVE_UP = Policy(permanent=True)
-# Held: the message is sent once staff have mended our account or its token.
-_STAFF = Policy(permanent=True, alert=True)
-_BACK_OFF = Policy()
-
-_BY_CODE: dict[int, Policy] = {
-    0: _STAFF,  # the token is not valid
-    1: _BACK_OFF,  # unknown, "try again"
-    2: _BACK_OFF,  # service down for a while
-    3: _STAFF,  # no permission for the call
-    4: Policy(retry_after=60.0),  # calls of the app
-    10: _STAFF,  # permission missing
-    33: _STAFF,  # the phone number id is gone
-    100: _GIVE_UP,  # a parameter is wrong
-    190: _STAFF,  # the token has expired
-    368: _STAFF,  # blocked for violating policies
-    80007: Policy(retry_after=60.0),  # calls of the account
-    130429: Policy(retry_after=5.0),  # throughput of the number: slow down for all
-    130472: _GIVE_UP,  # the person is part of an experiment
-    130497: _GIVE_UP,  # not allowed to write to people of that country
-    131000: _BACK_OFF,  # something went wrong
-    131005: _STAFF,  # access denied
-    131008: _GIVE_UP,  # a parameter is missing
-    131009: _GIVE_UP,  # a parameter's value is wrong
-    131016: _BACK_OFF,  # service unavailable
-    131021: _GIVE_UP,  # sender and recipient are the same
-    131026: _GIVE_UP,  # undeliverable
-    131030: _GIVE_UP,  # a test number may only write to listed recipients
-    131031: _STAFF,  # account locked
-    131042: _STAFF,  # billing
-    131045: _STAFF,  # the number's registration
-    131047: _GIVE_UP,  # the 24-hour window is closed
-    131048: Policy(permanent=True, alert=True),  # too many were reported as spam
-    131049: Policy(retry_after=_DAY),  # "healthy ecosystem": not before a day has passed
-    131050: _GIVE_UP,  # the person doesn't want it
-    131051: _GIVE_UP,  # type of message
-    131056: Policy(retry_after=6.0),  # pair rate: about one in six seconds to one person
-    131057: Policy(retry_after=60.0),  # account in maintenance
-    133010: _STAFF,  # the number is not registered
-}
-
-
-def policy_for(code: int | None, status: int | None = None, *, transient: bool = False) -> Policy:
-    """Return the policy for an error that the provider reported.
-
-    ``code`` is the Graph error's, None where the answer held no Graph error. ``status`` is the HTTP
-    status. ``transient`` is the Graph error's own ``is_transient``.
-    """
-    if code is not None and code in _BY_CODE:
-        return _BY_CODE[code]
-    if code is not None and 200 <= code <= 299:
-        return _STAFF  # Meta's range of missing permissions
-    if status == 429 or transient:
-        return _BACK_OFF
-    if status in (401, 403):
-        return _STAFF
-    if status is not None and status >= 500:
-        # A Graph error states that the request failed. A bare 5xx may come from a proxy in front of
-        # a server that carried it out.
-        return _BACK_OFF if code is not None else Policy(outcome_unknown=True)
-    return _GIVE_UP

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.cloud.client import policy_for
 from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     error_details,
     party_of,
 )
+from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
 from memoryproject.foundation.integrations.whatsapp.events import (
     ENDED,
     MISSED,

@@ -32,6 +32,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     Ignored,
     InboundMessage,
+    MarketingChoice,
     MessageEdited,
     MessageRevoked,
     Party,
@@ -242,7 +243,32 @@ def _change_events(change: Change) -> list[Event]:
     if change.field == "user_id_update":
         updates = listed(value.get("user_id_update"))
         events += [read_user_id_update(change, item) for item in updates]
+    if change.field == "user_preferences":
+        preferences = listed(value.get("user_preferences"))
+        events += [read_preference(change, item) for item in preferences]
     return events or [read_account_field(change)]
+
+
+def read_preference(change: Change, preference: Any) -> Event:
+    """Return one member of ``user_preferences``: whether a person wants marketing messages."""
+    found = Fields.of(preference)
+    party, details = party_of(
+        address=found.get("wa_id"),
+        user_ids=[found.get("user_id"), found.get("parent_user_id")],
+        contacts=change.contacts,
+    )
+    raw = change.part(**details, user_preferences=[preference])
+    category, value = found.text("category").lower(), found.text("value").lower()
+    if category != "marketing_messages" or value not in ("stop", "resume"):
+        return change.ignored(raw, f"user preference {category} {value}".strip())
+    if not party.addresses():
+        return change.ignored(raw, "a user preference of nobody")
+    return MarketingChoice(
+        **change.head(raw),
+        party=party,
+        is_stopped=value == "stop",
+        timestamp=found.moment("timestamp", change.received_at),
+    )
 
 
 # Read the Cloud API's changes of a person's addresses: a new number, a new user id.

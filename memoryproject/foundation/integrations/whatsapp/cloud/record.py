@@ -35,6 +35,7 @@ def _connect(guard_of: Callable[[str], Guard] = no_guard, **how: Any) -> CloudPr
         # A token that one number lost doesn't stop the others.
         others={number: (keys.get(number, common), guard_of(number)) for number in others},
         guard=guard_of(""),
+        business_account_id=settings.WHATSAPP_BUSINESS_ACCOUNT_ID,
         **how,
     )
 

@@ -1,0 +1,34 @@
+"""The buttons of questions of ours: their ids, and what a press of one means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from sessions_app.conversations.plain_words import NAMES, Command, parse_command
+
+# The id of a button of ours: the name of the question, the id of its turn, the key of the choice.
+_BUTTON = re.compile(r"ask\.(\w{1,40})\.([0-9a-f]{32})\.(.{1,100})", re.DOTALL)
+
+
+def button_id(asks: str, turn_id: UUID, key: str) -> str:
+    """Return the id of a button of a question of ours."""
+    return f"ask.{asks}.{turn_id.hex}.{key}"
+
+
+def button_pressed(metadata: Mapping[str, Any]) -> tuple[str, UUID, str] | None:
+    """Return the question, its turn and the key, where a message presses a button of ours."""
+    button = metadata.get("button")
+    pressed = button.get("id") if isinstance(button, dict) else None
+    found = _BUTTON.fullmatch(pressed) if isinstance(pressed, str) else None
+    return (found[1], UUID(found[2]), found[3]) if found else None
+
+
+def command_in(text: str, metadata: Mapping[str, Any], *, in_group: bool) -> Command | None:
+    """Return the command in a message; a press of a button of ours is one as well."""
+    pressed = button_pressed(metadata)
+    if pressed is None:
+        return parse_command(text, in_group=in_group)
+    return Command(pressed[0] if pressed[0] in NAMES else "choose")
