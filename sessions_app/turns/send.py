@@ -118,11 +118,8 @@ def recipient_of(turn: Turn) -> Recipient:
     """
     chat = turn.chat
     if chat.is_group:
-        return Recipient(
-            chat.whatsapp_chat,
-            group_id=chat.whatsapp_chat.removesuffix("@g.us"),
-            by_number=turn.number_id,
-        )
+        group_id = chat.whatsapp_chat.removesuffix("@g.us")
+        return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     links = list(current.order_by("-created_at"))
     main, origin = chat.whatsapp_chat, None
