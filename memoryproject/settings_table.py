@@ -157,11 +157,15 @@ MEMORY: Settings = {
     "TRANSCRIPT_BACKUP_DAYS": Integer(
         _("How long backups of saved transcripts are kept."), 30, 1, 36_500
     ),
+    "LEARN_FROM_HISTORY": Boolean(
+        _("Whether EXTRACT_MEMORIES also reads the old messages that a phone shares.")
+    ),
     "GROUP_POLICY": Choice(
         _("When the assistant answers in groups: mention, always or never."),
         "mention",
         ("mention", "always", "never"),
     ),
+    "MISSED_CALL_TEXT": Boolean(_("Whether who calls and is missed gets a text, once an hour.")),
     "CHAT_MEMORY_STRATEGY": Choice(
         _("Whether long conversations are summed up."), "summarize", ("summarize", "none")
     ),
@@ -286,8 +290,12 @@ WHATSAPP: Settings = {
     ),
     "WHATSAPP_CLOUD_APP_SECRET": Setting(_("Verifies Meta's webhooks."), secret=True),
     "WHATSAPP_CLOUD_VERIFY_TOKEN": Setting(_("For the handshake of Meta's webhook."), secret=True),
-    "WHATSAPP_CLOUD_ACCESS_TOKEN": Setting(_("Lets us send by the Cloud API."), secret=True),
-    "WHATSAPP_CLOUD_PHONE_NUMBER_ID": Setting(_("The id (not the number) of our phone at Meta.")),
+    "WHATSAPP_CLOUD_ACCESS_TOKEN": Setting(
+        _("Lets us send by the Cloud API. A number's own token follows as ,id:token."), secret=True
+    ),
+    "WHATSAPP_CLOUD_PHONE_NUMBER_ID": Setting(
+        _("The ids (not the numbers) of our phones at Meta, separated by commas.")
+    ),
     "WHATSAPP_BUSINESS_ACCOUNT_ID": Setting(
         _("The id of our WhatsApp business account at Meta, whose templates are listed.")
     ),

@@ -24,6 +24,7 @@ class SessionsAppConfig(AppConfig):
     def ready(self) -> None:
         from memories_app.embedding_models.vectors import vectors_due  # noqa: PLC0415 imports models
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
+        from sessions_app.turns import checks as accounts  # noqa: F401, PLC0415 registers one
 
         one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import partial, wraps
 from typing import Any
 
@@ -28,6 +29,7 @@ from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.pages import costs_page, figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
 from sessions_app.global_search import SEARCH_PAGES, search_address
+from sessions_app.inbound.facade import foreign_numbers
 from sessions_app.turns.facade import accounts_refused
 
 APPS = ("sessions_app", "memories_app", "cards_app", "audit", "api", "hooks", "django_q", "auth")
@@ -109,6 +111,8 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         """
         if request.user.has_perm("hooks.view_webhookendpoint"):
             _warn_of_failing_webhooks(request)
+        if request.user.has_perm("sessions_app.view_inbounddelivery"):
+            _warn_of_foreign_numbers(request)
         if not sees_figures(request.user):
             has_no_rights = not request.user.get_all_permissions()
             context = {"has_no_rights": has_no_rights, **(extra_context or {})}
@@ -134,7 +138,7 @@ def _account_links(request: HttpRequest) -> list[dict[str, str]]:
     return links
 
 
-def _refused_accounts(request: HttpRequest) -> list[dict[str, str]]:
+def _refused_accounts(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the providers that refuse our account, for the banner of every page."""
     if not request.user.has_perm("sessions_app.view_turn"):
         return []
@@ -142,9 +146,12 @@ def _refused_accounts(request: HttpRequest) -> list[dict[str, str]]:
         {
             "name": str(ServiceName(PROVIDERS[provider].service).label),
             "setting": PROVIDERS[provider].key_setting,
-            "why": translate_error(why),
+            "why": translate_error(refusal.why),
+            "since": refusal.since,
+            "waiting": refusal.waiting,
+            "numbers": ", ".join(refusal.numbers),
         }
-        for provider, why in accounts_refused().items()
+        for provider, refusal in accounts_refused().items()
     ]
 
 
@@ -156,6 +163,18 @@ def _warn_of_failing_webhooks(request: HttpRequest) -> None:
     address = reverse("admin:hooks_webhookendpoint_changelist")
     warning = _("Webhooks are not delivered to: %(names)s") % {"names": names}
     text = format_html('<a href="{}">{}</a>', address, warning)
+    messages.warning(request, text)
+
+
+def _warn_of_foreign_numbers(request: HttpRequest) -> None:
+    numbers = foreign_numbers(since=timezone.now() - timedelta(days=1))
+    if not numbers:
+        return
+    address = reverse("admin:sessions_app_inbounddelivery_changelist") + "?event=Notice"
+    warning = _(
+        "Webhooks came for numbers that the settings don't name, and were ignored: %(numbers)s"
+    )
+    text = format_html('<a href="{}">{}</a>', address, warning % {"numbers": ", ".join(numbers)})
     messages.warning(request, text)
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext, gettext_lazy
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from sessions_app.media.presentation import ShownMedia, shown_media_of
 from sessions_app.models import (
     Bookmark,
@@ -112,6 +113,12 @@ class Bubble:
     @property
     def kind(self) -> Kind | None:
         return kind_of(self.message.kind)
+
+    @property
+    def our_number(self) -> str:
+        """Return the id of our number that the message came to or went out by, if we have more."""
+        number = self.message.number_id
+        return number if number in numbers_if_several() else ""
 
     @property
     def is_card(self) -> bool:

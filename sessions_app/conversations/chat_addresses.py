@@ -31,7 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.conversations.session_lifecycle import activity_record
-from sessions_app.models import Chat, ChatAddress, ChatSession
+from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery
 from sessions_app.models.chats import Provider
 from sessions_app.signals import one_person_found
 
@@ -290,8 +290,24 @@ def _create(*, provider: str, number_id: str, address: str, name: str) -> Chat:
         client_phone=_phone_of(address),
     )
     activity_record(chat_id=chat.pk, at=chat.created_at)
+    _saved_name_take(chat)
     _link(chat, provider=provider, address=address)
     return chat
+
+
+def _saved_name_take(chat: Chat) -> None:
+    """Give a new chat the name that the owner's phone has for its person."""
+    saved = InboundDelivery.objects.filter(
+        subject_id__in=address_forms(chat.whatsapp_chat),
+        event="SavedContacts",
+        change__isnull=False,
+    )
+    newest = saved.order_by("-id").first()
+    if newest is not None and newest.change is not None:
+        # An erasure of the chat finds it by the chat.
+        saved.update(chat=chat)
+        chat.staff_name = newest.change["name"]
+        chat.save(update_fields=["staff_name"])
 
 
 def _link(chat: Chat, *, provider: str, address: str, origin: UUID | None = None) -> None:

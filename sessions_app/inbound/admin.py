@@ -24,6 +24,8 @@ from sessions_app.presentation.audited_view import ConversationAdmin, deliveries
 # The kinds of Event, by the name that a delivery stores.
 EVENTS = {
     "InboundMessage": gettext_lazy("Message"),
+    "OldMessages": gettext_lazy("Old messages of the phone"),
+    "SavedContacts": gettext_lazy("Contacts of the phone"),
     "MessageEdited": gettext_lazy("Edited message"),
     "MessageRevoked": gettext_lazy("Deleted message"),
     "Reaction": gettext_lazy("Reaction"),
@@ -42,6 +44,9 @@ OUTCOMES = {
     "memory is off, not to be answered": gettext_lazy("memory is off, not to be answered"),
     "our own message: confirmed": gettext_lazy("our own message: confirmed"),
     "our own message: ignored": gettext_lazy("our own message: ignored"),
+    "old messages stored": gettext_lazy("old messages stored"),
+    "waits for its turn": gettext_lazy("waits for its turn"),
+    "names stored": gettext_lazy("names stored"),
     "reaction stored": gettext_lazy("reaction stored"),
     "reaction taken away": gettext_lazy("reaction removed"),
     "address changed": gettext_lazy("address changed"),

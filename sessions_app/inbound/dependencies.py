@@ -9,6 +9,7 @@ from django.conf import settings
 
 from memoryproject.foundation.process.built_once import built_once
 from memoryproject.foundation.process.jobs import enqueue
+from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.dependencies import build_usage_limits
@@ -19,6 +20,7 @@ from sessions_app.turns.dependencies import max_answer_age
 @built_once
 def build_intake_rules() -> IntakeRules:
     """Return the rules; each webhook and each call of the API asks for them."""
+    learns_history = settings.LEARN_FROM_HISTORY and is_learning_enabled()
     return IntakeRules(
         memory_enabled=settings.ENABLE_MEMORY_SYSTEM,
         chat_memory=build_chat_memory(),
@@ -26,6 +28,8 @@ def build_intake_rules() -> IntakeRules:
         max_answer_age=max_answer_age(),
         group_policy=settings.GROUP_POLICY,
         limits=build_usage_limits(),
+        missed_call_text=settings.MISSED_CALL_TEXT,
+        learn_history=enqueue_learning if learns_history else None,
         fetch_media=media_request,
         redact=enqueue_redaction,
         pause_after_reply=timedelta(minutes=settings.OWNER_PAUSE_MINUTES),

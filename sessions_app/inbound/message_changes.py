@@ -55,6 +55,8 @@ NOT_BEGUN = (TurnState.PENDING, TurnState.DEFERRED, TurnState.HELD)
 ELSEWHERE = "not done: its message is in another chat"
 OVER_THE_LIMIT = "not done: the chat has reached its limit of messages an hour"
 
+VOTES_WITHIN = timedelta(days=7)
+
 # Of the texts before an edit the first and the newest are kept, within this length in all.
 MAX_VERSIONS = 10
 MAX_HISTORY_LENGTH = 200_000
@@ -169,6 +171,33 @@ def message_edit(
     extraction_repeat(message)
     kept = {content, *(entry["content"] for entry in message.history)}
     return texts_redact(message=message, texts=[text for text in gone if text not in kept])
+
+
+def vote_replace(
+    *, event: InboundMessage, chat: Chat, chat_memory: ChatMemoryService, now: datetime
+) -> EventResult | None:
+    """Let a vote take the place of the person's earlier one in the poll, unless that is answered.
+
+    None: it is a message of its own. A vote that comes after a newer one says nothing any more.
+    """
+    vote = event.metadata.get("vote")
+    if not vote:
+        return None
+    votes = Message.objects.filter(chat=chat, kind=event.kind, metadata__vote__poll=vote["poll"])
+    by_same = votes.filter(sender__in=event.party.addresses(), received_at__gte=now - VOTES_WITHIN)
+    earlier = by_same.filter(revoked_at=None).order_by("-timestamp", "-order_num").first()
+    if earlier is None:
+        return None
+    if earlier.timestamp > event.timestamp:
+        return EventResult("ignored: the person has voted anew since", chat, earlier.pk)
+    if Turn.objects.filter(message=earlier).exclude(state__in=NOT_BEGUN).exists():
+        return None
+    # Session before message: the order in which all code locks.
+    ChatSession.objects.select_for_update(no_key=True).get(pk=earlier.session_id)
+    message = Message.objects.select_for_update(no_key=True).get(pk=earlier.pk)
+    message.metadata["vote"] = vote
+    message_edit(message=message, content=event.text, chat_memory=chat_memory, now=now)
+    return EventResult("edited", chat, message.pk)
 
 
 def _bounded(history: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:

@@ -38,12 +38,12 @@ from sessions_app.conversations.facade import (
     damaged_session_end,
     unstored_forget,
 )
-from sessions_app.inbound import message_changes, take_message
+from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.facade import marketing_set
 from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
-from sessions_app.turns.facade import own_send_confirm, status_apply
+from sessions_app.turns.facade import account_reported, own_send_confirm, status_apply
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +62,8 @@ ON CONFLICT (provider, delivery_key) DO NOTHING
 RETURNING id, set_config('lock_timeout', %s, true)
 """  # noqa: S608 constants only
 
+# The keys of the notices of numbers that aren't ours begin so.
+FOREIGN = "foreign:"
 NOTICE_LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "critical": logging.CRITICAL}
 
 
@@ -193,7 +195,11 @@ def _receive_one(
 ) -> None:
     with transaction.atomic():
         delivery_id = _delivery_add(event, longest_wait=gate.patience if gate else 0)
-        if delivery_id is not None:
+        if isinstance(event, events.OldMessages) and not event.is_first:
+            # Nobody waits for them, but the provider waits for our answer: the sweep stores them.
+            later = InboundDelivery.objects.filter(pk=delivery_id)
+            later.update(outcome="waits for its turn", retry_at=now)
+        elif delivery_id is not None:
             result = process(event, delivery_id, rules, now)
             if result.answer_due and result.chat:
                 enqueue(result.chat.pk)
@@ -263,10 +269,15 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
             at=event.timestamp,
         )
         return EventResult("address changed", chat)
+    if isinstance(event, events.OldMessages):
+        return take_history.history_take(event=event, rules=rules, now=now)
+    if isinstance(event, events.SavedContacts):
+        return take_history.contacts_take(event=event)
     if isinstance(event, events.MarketingChoice):
         return _marketing_choose(event, now)
     if isinstance(event, events.Notice):
         logger.log(NOTICE_LEVELS.get(event.level, logging.WARNING), "%s", event.summary)
+        account_reported(event=event)
         return EventResult(event.summary)
     reason = event.reason if isinstance(event, events.Ignored) else "nothing to do"
     return EventResult(f"ignored: {reason}")
@@ -323,6 +334,14 @@ def _key(event: Event) -> str:
     if len(key) <= KEY_LENGTH and key.isprintable():
         return key
     return "sha256:" + hashlib.sha256(key.encode(errors="replace")).hexdigest()
+
+
+def foreign_numbers(*, since: datetime) -> list[str]:
+    """Return the numbers that aren't ours, and for which webhooks came."""
+    notices = InboundDelivery.objects.filter(
+        event="Notice", delivery_key__startswith=FOREIGN, raw__isnull=False, received_at__gte=since
+    )
+    return sorted({key.split(":")[1] for key in notices.values_list("delivery_key", flat=True)})
 
 
 def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:

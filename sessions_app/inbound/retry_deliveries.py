@@ -10,7 +10,6 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
 
-from memoryproject.foundation.integrations.whatsapp.events import Event
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from sessions_app.conversations.facade import REDACT
 from sessions_app.inbound.receive import process, unprocessed_outcome
@@ -55,9 +54,11 @@ def delivery_retry(
             if delivery is None:
                 # Another sweep is at it, or was.
                 return False
-            result = process(_event_of(delivery), delivery.pk, rules, now)
-            if result.answer_due and result.chat:
-                transaction.on_commit(partial(enqueue, result.chat.pk))
+            # One event, or the pieces of one piece of old messages.
+            for event in PROVIDERS[delivery.provider].parse(delivery.raw):
+                result = process(event, delivery.pk, rules, now)
+                if result.answer_due and result.chat:
+                    transaction.on_commit(partial(enqueue, result.chat.pk))
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
@@ -65,12 +66,6 @@ def delivery_retry(
         _put_off(delivery_id, error, now)
         return False
     return True
-
-
-def _event_of(delivery: InboundDelivery) -> Event:
-    """Return the event that the provider delivered: ``raw`` is a webhook body of it alone."""
-    (event,) = PROVIDERS[delivery.provider].parse(delivery.raw)
-    return event
 
 
 def _put_off(delivery_id: int, error: Exception, now: datetime) -> None:

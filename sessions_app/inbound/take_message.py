@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -27,7 +27,6 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app.conversations.facade import (
     Command,
-    NewMessage,
     chat_for_group,
     chat_for_party,
     command_in,
@@ -39,12 +38,14 @@ from sessions_app.conversations.facade import (
     unstored_forget,
 )
 from sessions_app.history.facade import ChatMemoryService
+from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
 from sessions_app.inbound.message_changes import (
     early_changes_apply,
-    quote_metadata,
     quotes_our_message,
     twin_of,
+    vote_replace,
 )
+from sessions_app.inbound.message_rows import new_message
 from sessions_app.limits.facade import (
     ANSWERED,
     Entry,
@@ -65,7 +66,6 @@ from sessions_app.models import (
 )
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
-from sessions_app.models.messages import BY_PHONE, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
@@ -79,6 +79,8 @@ HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
 class IntakeRules:
     """The settings that affect an incoming message.
 
+    ``missed_call_text``: whether the caller gets a text after a missed call. ``learn_history``: has
+    a chat learned from, also from old messages; None: they aren't.
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
@@ -91,6 +93,8 @@ class IntakeRules:
     max_answer_age: timedelta = timedelta(hours=24)
     group_policy: str = "mention"
     limits: UsageLimits = field(default_factory=UsageLimits)
+    missed_call_text: bool = False
+    learn_history: Callable[[UUID], object] | None = None
     speaker: Speaker | None = None
     fetch_media: Callable[[Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
@@ -142,45 +146,35 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     messages their order.
     """
     chat, addresses = _chat_lock(_chat_of(event).pk)
-    shown = [*addresses, *event.party.addresses()]
-    # A person without a BSUID, whose number has one form, has one id. Of a group's members not all
-    # addresses are known.
-    has_ids = any(
-        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
-    )
-    twin = twin_of(event, chat) if has_ids or chat.is_group else ""
-    if twin:
+    if _has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
-    due = not event.from_business and _is_for_us(event, chat, rules)
+    due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _learn_language(incoming)
-    if event.from_business and not chat.is_group:
-        # In a group people talk among themselves: the assistant answers who addresses it.
-        step_in(
-            chat=chat,
-            cause=PauseCause.OWNER,
-            lasts=rules.owner_pause(chat),
-            at=min(event.timestamp, now),
-            actor=SYSTEM,
-        )
+    _let_owner_step_in(incoming)
     entry = _decide(incoming)
+    texts = rules.missed_call_text and not entry.reason
+    if texts and call_is_texted(event, chat, within=rules.max_answer_age, now=now):
+        incoming, entry = replace(incoming, due=True), Entry(notice=MISSED_CALL)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
         # memory is off not even that: nothing is kept then of what isn't answered.
         return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry)
+    if newer := vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now):
+        return newer
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
     early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
     turn = None
-    if due and not message.revoked_at:
+    if incoming.due and not message.revoked_at:
         turn = _turn_open(incoming, entry, session=session, message=message)
     if message.media and rules.fetch_media is not None:
         rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
@@ -188,13 +182,48 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult("stored, not to be answered", chat, message.message_id)
     if turn.state != TurnState.PENDING:
         return EventResult(_outcome(turn), chat, message.message_id)
+    _session_reset(incoming, turn, session)
+    return EventResult("stored", chat, message.message_id, answer_due=True)
+
+
+def _has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
+    """Return whether the message may come under several ids, by whose addresses stand in them.
+
+    A person without a BSUID, whose number has one form, has one id. Of a group's members not all
+    addresses are known.
+    """
+    shown = [*addresses, *event.party.addresses()]
+    return chat.is_group or any(
+        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
+    )
+
+
+def _let_owner_step_in(incoming: _Incoming) -> None:
+    """Pause the assistant where the owner wrote. A call alone says nothing of the talk.
+
+    In a group people talk among themselves: the assistant answers who addresses it.
+    """
+    event, chat = incoming.event, incoming.chat
+    if event.from_business and not chat.is_group and event.kind != CALL:
+        step_in(
+            chat=chat,
+            cause=PauseCause.OWNER,
+            lasts=incoming.rules.owner_pause(chat),
+            at=min(event.timestamp, incoming.now),
+            actor=SYSTEM,
+        )
+
+
+def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> None:
+    """End the session if the message is the command for it.
+
+    Not only when the answer is made, so that a message which follows at once is part of the new
+    conversation.
+    """
     resets = incoming.command is not None and incoming.command.name == "reset"
     if resets and "notice" not in turn.context:
-        # The session ends here and not when the answer is made, so that a message which follows at
-        # once is part of the new conversation.
-        session_end(session=session, at=now, actor=incoming.actor)
-        session_start(chat=chat, now=now, actor=incoming.actor)
-    return EventResult("stored", chat, message.message_id, answer_due=True)
+        session_end(session=session, at=incoming.now, actor=incoming.actor)
+        session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
 def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
@@ -312,9 +341,11 @@ def _chat_of(event: InboundMessage) -> Chat:
 
 def _learn_language(incoming: _Incoming) -> None:
     chat, command = incoming.chat, incoming.command
-    if incoming.event.from_business:
+    event = incoming.event
+    # The words of calls and votes are ours.
+    if event.from_business or event.kind == CALL or "vote" in event.metadata:
         return
-    text = command.argument if command else incoming.event.text
+    text = command.argument if command else event.text
     language = (command.language if command else "") or language_of(text, chat.language)
     if language and language != chat.language:
         chat.language = language
@@ -371,30 +402,7 @@ def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:
-    event, chat = incoming.event, incoming.chat
-    addresses = event.party.addresses()
-    person = addresses[0] if addresses else chat.whatsapp_chat
-    ours = event.business_address or event.number_id
-    metadata = {**event.metadata, **quote_metadata(event, chat)}
-    if event.from_business:
-        metadata[BY_PHONE] = True
-    if event.group_id and event.party.name:
-        metadata["sender_name"] = event.party.name
-    if incoming.command is not None:
-        metadata["command"] = incoming.command.name
-    new = NewMessage(
-        role=Role.ASSISTANT if event.from_business else Role.USER,
-        content=event.text,
-        timestamp=event.timestamp,
-        sender=ours if event.from_business else person,
-        recipient=chat.whatsapp_chat if event.from_business else ours,
-        kind=event.kind,
-        provider=event.provider,
-        number_id=event.number_id,
-        provider_message_id=event.provider_message_id,
-        media=event.media.as_dict() if event.media else {},
-        metadata=metadata,
-    )
+    new = new_message(incoming.event, incoming.chat, incoming.command)
     (message,) = incoming.rules.chat_memory.append(
         session=session, new=[new], role=incoming.role, now=incoming.now
     )

@@ -13,16 +13,17 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.request import UnreadablePostError
 from django.urls import path
+from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, WebhookRefusedError
-from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp.events import Event, Notice
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, own_numbers
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.receive import ChatBusyError, ChatGate, events_receive
+from sessions_app.inbound.receive import FOREIGN, ChatBusyError, ChatGate, events_receive
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.facade import answer_soon
 
@@ -127,13 +128,27 @@ def webhook(provider: ProviderRecord) -> Callable[[HttpRequest], HttpResponse]:
 
 
 def _ours(provider: ProviderRecord, payload: dict[str, Any]) -> list[Event]:
-    """Return the events for our number, and those that name none.
+    """Return the events for our numbers, those that name none, and a notice of each other number.
 
-    Retries and other apps' numbers come here as well.
+    Other apps' numbers, and those that nobody has entered yet, come here as well. Nothing of their
+    events is kept.
     """
     events = provider.parse(payload)
-    number = getattr(settings, provider.number_setting)
-    return [event for event in events if not number or event.number_id in ("", number)]
+    numbers = own_numbers(provider.name)
+    ours = [event for event in events if not numbers or event.number_id in ("", *numbers)]
+    foreign = {event.number_id for event in events} - {event.number_id for event in ours}
+    return [*ours, *(_foreign_notice(provider, number) for number in sorted(foreign))]
+
+
+def _foreign_notice(provider: ProviderRecord, number: str) -> Notice:
+    """Return the warning of a number that isn't ours; its key makes it one a day."""
+    return Notice(
+        provider=provider.name,
+        number_id=number,
+        delivery_key=f"{FOREIGN}{number}:{timezone.now():%Y-%m-%d}",
+        level="warning",
+        summary=f"A webhook for {number} was ignored: {provider.number_setting} doesn't name it",
+    )
 
 
 _VIEWS = {name: webhook(record) for name, record in PROVIDERS.items()}

@@ -78,6 +78,7 @@ class Wanted:
     assigned: str = ""
     label: int | None = None
     provider: str = ""
+    number: str = ""
     kind: str = ""
     memory: str = ""
     access: str = ""
@@ -145,6 +146,8 @@ def chats_wanted(
         chats = chats.filter(Exists(pauses_in_force().filter(chat=OuterRef("pk"))))
     if wanted.provider:
         chats = chats.filter(provider=wanted.provider)
+    if wanted.number:
+        chats = chats.filter(number_id=wanted.number)
     if wanted.kind:
         chats = chats.filter(is_group=wanted.kind == "group")
     if wanted.memory:

@@ -15,6 +15,7 @@ from sessions_app.inbox.read_markers import (
     later_assignment,
     news_count,
     news_first,
+    old_messages_seen,
     place_marked,
     review_move,
 )

@@ -24,6 +24,7 @@ from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
+from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import OPEN, REVIEWED, SNOOZED, STATES, Wanted
 from sessions_app.inbox.move_markers import ReviewError
@@ -252,7 +253,7 @@ CHOSEN = {
     "provider": Provider.values,
     "state": STATES,
 }
-FILTERS_KEPT = (*sorted((*FLAGS, *CHOSEN, "assigned", "label")), WHEN)
+FILTERS_KEPT = (*sorted((*FLAGS, *CHOSEN, "assigned", "label", "number")), WHEN)
 STATE_NAMES = (
     ("", gettext_lazy("All but snoozed")),
     (OPEN, pgettext_lazy("conversations", "Open")),
@@ -279,7 +280,7 @@ def wanted_of(parameters: QueryDict) -> Wanted:
     """Read the filters from the query string, and ignore invalid ones."""
     query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     given: dict[str, Any] = {name: parameters.get(name) == "1" for name in FLAGS}
-    for name, known in CHOSEN.items():
+    for name, known in {**CHOSEN, "number": numbers_if_several()}.items():
         value = parameters.get(name, "")
         given[name] = value if value in known else ""
     return Wanted(

@@ -28,6 +28,7 @@ from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
 from memoryproject.foundation.admin_kit.periods import PAST_NAMES
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import Actor, staff_read_record
+from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.chat_list import Wanted
 from sessions_app.inbox.filters_page import (
@@ -159,6 +160,7 @@ def inbox_page(request: HttpRequest, actions: list[tuple[str, str]]) -> Template
         "assignees": staff_choices(also=number_of(wanted.assigned)),
         "labels": list(Label.objects.all()),
         "providers": Provider.choices,
+        "numbers": numbers_if_several(),
         "accesses": ACCESSES,
         "when": request.GET.get(WHEN, ""),
         "periods": PAST_NAMES.items(),

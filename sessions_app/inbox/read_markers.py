@@ -132,6 +132,24 @@ EXISTS (
 """
 
 
+# Whoever has looked further than at old messages keeps their marker.
+OLD_ARE_SEEN = f"""
+INSERT INTO {ReadMark._meta.db_table} AS mark (user_id, chat_id, began_at, session_key, order_num)
+SELECT id, %s, %s, %s, %s FROM {User._meta.db_table} WHERE is_staff AND is_active
+ON CONFLICT (user_id, chat_id) DO UPDATE SET began_at = excluded.began_at,
+    session_key = excluded.session_key, order_num = excluded.order_num
+WHERE mark.session_key = ANY(%s)
+"""  # noqa: S608 constants only
+
+
+def old_messages_seen(*, chat_id: UUID, sessions: Collection[ChatSession]) -> None:
+    """Let the messages of these sessions, which are from before this server, be no news."""
+    last = max(sessions, key=lambda session: (session.created_at, session.pk))
+    place = (last.created_at, last.pk, last.message_counter)
+    with connection.cursor() as cursor:
+        cursor.execute(OLD_ARE_SEEN, [chat_id, *place, [session.pk for session in sessions]])
+
+
 def place_marked(mark: UpTo | None) -> Place:
     """Return the place of a marker; the beginning if there is none."""
     if mark is None:

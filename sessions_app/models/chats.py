@@ -15,6 +15,7 @@ from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.phone_numbers import number_shown
 
@@ -120,6 +121,11 @@ class Chat(models.Model):
     def shown_number(self) -> str:
         """Return the number as people write it; the address of a group or of a BSUID as it is."""
         return number_shown(self.whatsapp_chat)
+
+    @property
+    def our_number(self) -> str:
+        """Return the id of our number that was last in contact; "" where there is only one."""
+        return self.number_id if self.number_id in numbers_if_several() else ""
 
     @property
     def shown_name(self) -> str:

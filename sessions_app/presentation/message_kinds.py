@@ -55,6 +55,7 @@ KINDS = {
     "order": Kind("shopping_cart", _("Order")),
     "template": Kind("article", _("Template")),
     "poll": Kind("ballot", _("Poll")),
+    "call": Kind("call", _("Call")),
     "unsupported": Kind("help", _("Something that WhatsApp doesn't hand on")),
 }
 TICKS = {

@@ -21,7 +21,7 @@ from memoryproject.foundation.admin_kit.staff_pages import rights_required, staf
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
 from sessions_app.conversations.facade import has_window, window_closes
 from sessions_app.media.facade import EXTENSIONS
@@ -38,9 +38,8 @@ from sessions_app.turns.facade import last_held
 
 def default_number() -> OwnNumber:
     """Return the number of WHATSAPP_PROVIDER, for chats that came by neither provider."""
-    record = PROVIDERS.get(settings.WHATSAPP_PROVIDER)
-    number_id = getattr(settings, record.number_setting) if record else ""
-    return OwnNumber(settings.WHATSAPP_PROVIDER, number_id)
+    first = next(iter(own_numbers(settings.WHATSAPP_PROVIDER)), "")
+    return OwnNumber(settings.WHATSAPP_PROVIDER, first)
 
 
 PAGE = "admin/sessions_app/chat/takeover_page.html"

@@ -1,5 +1,6 @@
 """Public face of answering: what other packages may use."""
 
+from sessions_app.turns.accounts import account_reported, accounts_refused
 from sessions_app.turns.answer_review import to_review_ids, turn_audit
 from sessions_app.turns.bursts import QUICK
 from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
@@ -28,12 +29,7 @@ from sessions_app.turns.queue import (
     next_needs_model,
 )
 from sessions_app.turns.reply_store import parts_store, recital
-from sessions_app.turns.statuses import (
-    accounts_refused,
-    own_send_confirm,
-    sends_resume,
-    status_apply,
-)
+from sessions_app.turns.statuses import own_send_confirm, sends_resume, status_apply
 from sessions_app.turns.stepping_in import is_own_echo, step_in
 from sessions_app.turns.turn_claims import (
     chat_locked,

@@ -118,7 +118,8 @@ def recipient_of(turn: Turn) -> Recipient:
     """
     chat = turn.chat
     if chat.is_group:
-        return Recipient(chat.whatsapp_chat, group_id=chat.whatsapp_chat.removesuffix("@g.us"))
+        group_id = chat.whatsapp_chat.removesuffix("@g.us")
+        return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     links = list(current.order_by("-created_at"))
     main, origin = chat.whatsapp_chat, None
@@ -139,6 +140,7 @@ def recipient_of(turn: Turn) -> Recipient:
         phone=number if domain == "c.us" and number.isdigit() else None,
         # A merge at this moment may have moved the addresses.
         bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
+        by_number=turn.number_id,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -238,21 +238,10 @@ def is_held(turn: Turn) -> bool:
     return getattr(turn.error, "code", "") == HELD
 
 
-def is_put_off(turn: Turn) -> bool:
+def isput_off(turn: Turn) -> bool:
     """Return whether the answer wasn't sent because of the provider's state, not for itself."""
     is_waiting = turn.state == TurnState.REPLIED and turn.not_before is not None
     return is_waiting and getattr(turn.error, "code", "") in (HELD, PAUSED)
-
-
-def accounts_refused() -> dict[str, ErrorText]:
-    """Return the providers that refuse our account, each with what it said; one query."""
-    held = _put_off(HELD).order_by("-id").values_list("provider", "error")
-    return {provider: error.params["why"] for provider, error in held[:MAX_AT_ONCE]}
-
-
-def sends_release(*, providers: Collection[str], enqueue: Callable[[UUID], object]) -> int:
-    """Have the answers sent now that were put off, the oldest first; return how many."""
-    return _release(_put_off(HELD, PAUSED).filter(provider__in=providers), enqueue)
 
 
 def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
@@ -263,7 +252,7 @@ def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
 
     Returns how many.
     """
-    waiting = _put_off(HELD, PAUSED).filter(not_before__gt=now)
+    waiting = put_off(HELD, PAUSED).filter(not_before__gt=now)
     released = 0
     for provider in set(waiting.values_list("provider", flat=True)) & set(PROVIDERS):
         well_since = service_well_since(PROVIDERS[provider].service)
@@ -290,25 +279,29 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     """Send what is held, as staff ask for; return how many answers."""
     with transaction.atomic():
         services_try_again([record.service for record in PROVIDERS.values()])
-        released = sends_release(providers=PROVIDERS, enqueue=enqueue)
+        # What a colleague has just released is on its way.
+        waiting = put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
+        released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
         audit_record(action="turn.send_held", actor=actor, details={"answers": released})
     return released
 
 
 def send_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object] | None) -> None:
     """Let the other answers follow one that was sent after all. ``turn``: as it was begun."""
-    if not is_put_off(turn):
+    if not isput_off(turn):
         return
     if Turn.objects.filter(pk=turn.pk, state=TurnState.SENT).update(error="") and enqueue:
-        sends_release(providers=[turn.provider], enqueue=enqueue)
+        by_same = put_off(HELD, PAUSED).filter(provider=turn.provider, number_id=turn.number_id)
+        _release(by_same, enqueue)
 
 
 def too_late(turn: Turn, max_age: timedelta) -> bool:
     """Return whether an answer that was put off is too old by now to be sent."""
-    return is_put_off(turn) and timezone.now() - turn.asked_at > max_age
+    return isput_off(turn) and timezone.now() - turn.asked_at > max_age
 
 
-def _put_off(*codes: str) -> QuerySet[Turn]:
+def put_off(*codes: str) -> QuerySet[Turn]:
+    """Return the turns whose answers wait because of the provider's state, by these errors."""
     which = Q()
     for code in codes:
         which |= Q(error__startswith=f'{{"code": "{code}"')
@@ -364,6 +357,12 @@ class StorageNotices:
 
 def _sender(event: InboundMessage) -> Recipient:
     if event.group_id:
-        return Recipient(event.group_id, group_id=event.group_id.removesuffix("@g.us"))
+        group_id = event.group_id.removesuffix("@g.us")
+        return Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
     party = event.party
-    return Recipient(next(iter(party.addresses()), ""), phone=party.phone, bsuid=party.bsuid)
+    return Recipient(
+        next(iter(party.addresses()), ""),
+        phone=party.phone,
+        bsuid=party.bsuid,
+        by_number=event.number_id,
+    )

@@ -16,9 +16,10 @@ _UPLOAD_PATH = re.compile(r"(?:/v[0-9]+\.[0-9]+)?/([0-9]+)/media")
 
 
 class GraphServer(FaultyServer, providers.GraphServer):
-    """The Cloud API of one phone number.
+    """The Cloud API of one phone number, or of several.
 
     ``templates`` holds the number of variables of each approved template, by name and language.
+    ``others`` holds the tokens of further numbers.
     ``refuses_choices``: it takes no buttons and lists. ``template_list``: what the business account
     lists, two on a page; ``template_queries`` holds the queries.
     """
@@ -26,11 +27,24 @@ class GraphServer(FaultyServer, providers.GraphServer):
     def __init__(self, **options: Any) -> None:
         # The one that Meta gives to each new account.
         self.templates: dict[tuple[str, str], int] = {("hello_world", "en_US"): 0}
+        self.others: dict[str, str] = {}
         self.refuses_choices = False
         self.business_account_id = "200000000000002"
         self.template_list: list[dict[str, Any]] = []
         self.template_queries: list[str] = []
         super().__init__(**options)
+
+    @property
+    def sent_by(self) -> list[tuple[str, str]]:
+        """The number and the text of each text that was accepted or refused, in order."""
+        found = [(_PATH.fullmatch(each.path), each.body or {}) for each in self.requests]
+        return [
+            (path.group(1), body["text"]["body"]) for path, body in found if path and "text" in body
+        ]
+
+    def token_for(self, request: Request) -> str:
+        path = _PATH.fullmatch(request.path) or _UPLOAD_PATH.fullmatch(request.path)
+        return self.others.get(path.group(1) if path else "", self.access_token)
 
     def handle(self, request: Request) -> Answer:
         refusal = self._refusal(request)
@@ -55,9 +69,10 @@ class GraphServer(FaultyServer, providers.GraphServer):
 
     def _refusal(self, request: Request) -> Answer | None:
         path = _PATH.fullmatch(request.path) or _UPLOAD_PATH.fullmatch(request.path)
-        if request.method == "POST" and (path is None or path.group(1) != self.phone_number_id):
+        known = (self.phone_number_id, *self.others)
+        if request.method == "POST" and (path is None or path.group(1) not in known):
             return graph_error(100, "Unsupported post request. Object does not exist")
-        if request.headers.get("authorization") != f"Bearer {self.access_token}":
+        if request.headers.get("authorization") != f"Bearer {self.token_for(request)}":
             return graph_error(190, "Invalid OAuth access token", status=401)
         if request.method == "GET" or _UPLOAD_PATH.fullmatch(request.path):
             return None

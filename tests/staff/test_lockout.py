@@ -41,15 +41,15 @@ def let_pass(minutes: int) -> None:
 
 
 def test_the_fifth_failure_locks_also_a_name_that_nobody_has(client: Client, dana: User) -> None:
-    told_apart = set()
+    our_number = set()
     for name in ("nobody", "dana"):
         assert fail(client, 4, name).status_code == 200
         answer = fail(client, 1, name)
         assert answer.status_code == 429
         assert "Too many failed logins" in answer.content.decode()
         assert "15 minutes" in answer.content.decode()
-        told_apart.add((answer["Retry-After"], answer.content))
-    assert len(told_apart) == 1
+        our_number.add((answer["Retry-After"], answer.content))
+    assert len(our_number) == 1
     assert answer["Retry-After"] == "900"
     assert type_password(client, "dana").status_code == 429
     assert not is_in(client)

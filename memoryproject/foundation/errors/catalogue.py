@@ -135,6 +135,12 @@ MODELS = {
         "Something newer was said in the chat before the question could be answered."
     ),
     "service_status": _("It answered %(status)s."),
+    "account_refused": _(
+        "%(service)s has refused our account since %(since)s: %(why)s. Answers that wait: "
+        "%(number)s."
+    ),
+    "account_refused_hint": _("Renew %(setting)s, start the server again, and click “Send now”."),
+    "account_state": _("The provider says that our account is in the state “%(state)s”."),
     "service_unreachable": _("It could not be reached."),
     "model_unreachable": _("The model server could not be reached."),
     "model_characters": _("The API key or the text holds characters that can't be sent."),

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -160,7 +160,7 @@ def configured_providers() -> dict[str, WhatsAppProvider]:
     found: dict[str, WhatsAppProvider] = {ConsoleProvider.name: ConsoleProvider()}
     for name, record in PROVIDERS.items():
         address = getattr(settings, record.url_setting)
-        found[name] = record.connect(guard=service_guard(record.service, address))
+        found[name] = record.connect(guard_of=partial(service_guard, record.service, address))
     return found
 
 
@@ -180,7 +180,7 @@ def load_models_early() -> None:
 
 
 def service_guard(name: str, url: str, model: str = "") -> ServiceGuard:
-    """Return the breaker of a service, which is told apart by its model and host."""
+    """Return the breaker of a service, which is told apart by its model, or number, and host."""
     return ServiceGuard(name, service_target(url, model))
 
 

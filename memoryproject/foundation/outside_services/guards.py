@@ -54,6 +54,11 @@ class Unguarded:
         return work()
 
 
+def no_guard(_number: str) -> Guard:
+    """Return a guard that only runs the work, for callers that have a guard for each number."""
+    return Unguarded()
+
+
 # One deadline over all the calls of outside services that one answer makes.
 
 

@@ -76,6 +76,20 @@ def services_try_again(names: Collection[str]) -> None:
     )
 
 
+def service_reported(name: str, target: str, error: str) -> None:
+    """Record that a service has told us that it refuses us, and why; "": that it accepts us."""
+    now = timezone.now()
+    service, _made = OutsideService.objects.get_or_create(name=name, target=target[:300])
+    if error:
+        service.sick_since = service.sick_since or now
+    else:
+        service.sick_since = service.trial_until = None
+    service.state = BreakerState.OPEN if error else BreakerState.CLOSED
+    service.opened_at = now if error else None
+    service.failures, service.error, service.changed_at = 0, error, now
+    service.save()
+
+
 def service_well_since(name: str) -> datetime | None:
     """Return when the service was well again; None where it is sick, or has failed since."""
     last = OutsideService.objects.filter(name=name).order_by("-changed_at").first()

@@ -32,6 +32,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
     SendError,
     SendResult,
+    keys_by_number,
 )
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.process.narrowing import instance
@@ -144,8 +145,8 @@ def _without_credentials(error: SendError) -> str:
     """Return the error's text without our credentials, which a server may repeat."""
     text = translate_error(error_text(error))
     for record in PROVIDERS.values():
-        secret = getattr(settings, record.key_setting)
-        text = text.replace(secret, "•••") if secret else text
+        for secret in filter(None, keys_by_number(getattr(settings, record.key_setting)).values()):
+            text = text.replace(secret, "•••")
     return text
 
 

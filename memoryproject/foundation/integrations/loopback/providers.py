@@ -159,8 +159,12 @@ class GraphServer(ProviderServer):
         self.access_token = access_token
         self.app_secret = app_secret
 
+    def token_for(self, _request: Request) -> str:
+        """Return the token that a request must carry."""
+        return self.access_token
+
     def handle(self, request: Request) -> Answer:
-        if request.headers.get("authorization") != f"Bearer {self.access_token}":
+        if request.headers.get("authorization") != f"Bearer {self.token_for(request)}":
             return graph_error(190, "Invalid OAuth access token", status=401)
         if request.method == "GET":
             return self.file_answer(request.path) or self._details(request.path)

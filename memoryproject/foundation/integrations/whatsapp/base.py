@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
@@ -18,12 +18,14 @@ class Recipient:
     """The target of a message: a phone (digits), a BSUID, a group id or another raw address.
 
     ``whatsapp_chat`` is the chat's address in our form (``…@c.us``, ``…@g.us``, ``…@bsuid``).
+    ``by_number`` is the id of our number that writes to it; empty: our first one.
     """
 
     whatsapp_chat: str
     phone: str | None = None
     bsuid: str | None = None
     group_id: str | None = None
+    by_number: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -236,10 +238,11 @@ class ProviderRecord:
     """Everything that the rest of the product knows of one provider: see registry.py.
 
     ``url_setting``, ``number_setting``, ``key_setting``: the settings that hold its address, our
-    number or instance, and our key. ``needed``: those that must be set where it is chosen.
-    ``service``: the name of its circuit breaker.
+    numbers or our instance, and our key (see keys_by_number). ``needed``: those that
+    must be set where it is chosen. ``service``: the name of its circuit breaker.
 
-    ``connect``: returns a client with these settings, given ``guard`` or ``timeout``. ``parse``:
+    ``connect``: returns a client with these settings, given ``timeout``, or ``guard_of``, which
+    returns the guard of one of our numbers ("": of the first). ``parse``:
     returns the events of a webhook's body. ``verify``: takes a webhook's headers and, as soon as it
     is read, its body; raises WebhookRefusedError. ``handshake``: returns the answer to a GET with
     this query. ``has_window``: it refuses what staff write later than a day after the person's last
@@ -259,6 +262,17 @@ class ProviderRecord:
     handshake: Callable[[Mapping[str, str]], str] | None = None
     has_window: bool = True
     sends_templates: bool = False
+
+
+def words_listed(setting: str) -> list[str]:
+    """Return the values of a setting that are separated by commas."""
+    return [word.strip() for word in setting.split(",") if word.strip()]
+
+
+def keys_by_number(setting: str) -> dict[str, str]:
+    """Return the keys of a setting such as ``common, 1001:own``, by number; "": of all others."""
+    pairs = [word.rpartition(":") for word in words_listed(setting)]
+    return {number.strip(): key.strip() for number, _, key in pairs}
 
 
 # The interface for fetching a provider's files: bytes into a sink, or a MediaError.

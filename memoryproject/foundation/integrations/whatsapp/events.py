@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -119,8 +119,9 @@ class InboundMessage(ChatEvent):
     kind), ``errors`` (a list of code, title, details), ``forwarded``, ``frequently_forwarded``,
     ``referral``, ``referred_product``, ``quoted`` (text, sender), ``username``, ``button`` (id,
     title, description, payload), ``flow`` (name, response), ``contacts`` (see Card), ``location``,
-    ``order``, ``poll``, ``animated``, ``video_note``, ``origin``, ``unsupported_type``. Keys
-    without a value are left out.
+    ``order``, ``poll``, ``vote`` (poll: the id of its message, question, options), ``call``
+    (outcome: missed, rejected or ended; seconds), ``animated``, ``video_note``, ``origin``,
+    ``unsupported_type``. Keys without a value are left out.
     """
 
     provider_message_id: str
@@ -151,8 +152,28 @@ KINDS = (
     "button",
     "order",
     "poll",
+    "call",
     "unsupported",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OldMessages(Event):
+    """A piece of what was said before this server was there, as the owner's phone shares it.
+
+    ``read`` returns its messages, which nobody answers; the metadata of each has its ``history``:
+    the status in lower case. ``is_first``: of the pieces of its body.
+    """
+
+    read: Callable[[], list[InboundMessage]] = field(compare=False, repr=False)
+    is_first: bool = field(default=True, compare=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SavedContacts(Event):
+    """People in the phone's address book: ``names`` by ``whatsapp_chat``."""
+
+    names: dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +260,14 @@ class MarketingChoice(Event):
 class Notice(Event):
     """An event for staff: a quota, an instance's state, an account violation, a rate limit.
 
-    ``level`` is "info", "warning" or "critical".
+    ``level`` is "info", "warning" or "critical". ``accepts``: whether the provider says that it
+    accepts our account now; None: it says nothing of that. ``state``: its word for it.
     """
 
     level: str
     summary: str
+    accepts: bool | None = None
+    state: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -399,6 +423,34 @@ def poll_content(question: str, options: Iterable[Fields]) -> Content | None:
         kind="poll",
         text=f"{title} {', '.join(names)}" if names else question,
         metadata={"poll": compact(question=question, options=names)},
+    )
+
+
+def vote_content(poll: str, question: str, options: Sequence[str]) -> Content | None:
+    """Return a vote in words: "Voted in “Which colour?”: green". None if it tells nothing.
+
+    ``poll``: the id of the poll's message. A vote without options was taken back.
+    """
+    if not (question or options):
+        return None
+    within = f" in “{question}”" if question else ""
+    voted = f"Voted{within}: {', '.join(options)}" if options else f"Took the vote{within} back"
+    details = {"poll": poll, "question": question, "options": list(options)}
+    return Content(kind="poll", text=voted, metadata={"vote": details})
+
+
+MISSED, REJECTED, ENDED = "missed", "rejected", "ended"
+_CALLS = {MISSED: "Missed call", REJECTED: "Rejected call", ENDED: "Call"}
+_OUR_CALLS = {MISSED: "Our call, not answered", REJECTED: "Our call, rejected", ENDED: "Our call"}
+
+
+def call_content(outcome: str, seconds: int | None = None, *, is_ours: bool = False) -> Content:
+    """Return a call that is over in words: "Missed call", "Call (2:05)". ``is_ours``: we called."""
+    text = (_OUR_CALLS if is_ours else _CALLS)[outcome]
+    if seconds and seconds > 0:
+        text += f" ({seconds // 60}:{seconds % 60:02})"
+    return Content(
+        kind="call", text=text, metadata={"call": compact(outcome=outcome, seconds=seconds)}
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -54,11 +56,21 @@ _MAX_PAGES = 20
 _ACCOUNT_FIELDS = ("display_phone_number", "verified_name", "quality_rating")
 
 
-class CloudProvider:
-    """A WhatsAppProvider for one phone number of the Cloud API.
+@dataclass(frozen=True)
+class _Line:
+    """One of our numbers: where and with which token it sends."""
 
-    ``api_url`` holds the version (``https://graph.facebook.com/v24.0``). ``timeout`` is in
-    seconds, for connecting and for the answer. ``transport`` replaces the network.
+    url: str
+    connection: Connection
+
+
+class CloudProvider:
+    """A WhatsAppProvider for our phone numbers at the Cloud API.
+
+    ``phone_number_id`` sends where the recipient names none of ``others``, which are by their ids,
+    each with its token and guard. ``api_url`` holds the version
+    (``https://graph.facebook.com/v24.0``). ``timeout`` is in seconds, for connecting and for the
+    answer. ``transport`` replaces the network.
     """
 
     name = "cloud"
@@ -81,16 +93,31 @@ class CloudProvider:
         timeout: float = 15.0,
         transport: httpx.BaseTransport | None = None,
         guard: Guard | None = None,
+        others: Mapping[str, tuple[str, Guard]] = MappingProxyType({}),
         business_account_id: str = "",
     ) -> None:
         self.phone_number_id = phone_number_id
         self._business_account_id = business_account_id
         self._api_url = api_url.rstrip("/")
         self.list_key = f"{self._api_url} {business_account_id}" if business_account_id else ""
-        self._url = f"{self._api_url}/{phone_number_id}/messages"
-        self._headers = {"Authorization": f"Bearer {access_token}"}
         self._source = Source(self._api_url, timeout=timeout, transport=transport)
-        self._connection = Connection(timeout, transport, guard, self._headers, _refuses_account)
+        self._lines = {
+            number: _Line(
+                f"{self._api_url}/{quote(number, safe='')}",
+                Connection(
+                    timeout,
+                    transport,
+                    watch,
+                    {"Authorization": f"Bearer {token}"},
+                    _refuses_account,
+                ),
+            )
+            for number, (token, watch) in {phone_number_id: (access_token, guard), **others}.items()
+        }
+
+    def _line(self, to: Recipient | None) -> _Line:
+        """Return the number that writes to a recipient."""
+        return self._lines.get(to.by_number if to else "") or self._lines[self.phone_number_id]
 
     def send_text(
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
@@ -99,7 +126,7 @@ class CloudProvider:
         if not text.strip() or text_length(text) > self.text_limit:
             raise SendError(ErrorText("send_text_length", most=self.text_limit), permanent=True)
         content = {"preview_url": False, "body": text}
-        return self._send(_addressed(to), "text", content, callback_id, reply_to)
+        return self._send(to, "text", content, callback_id, reply_to)
 
     def send_choices(
         self,
@@ -113,7 +140,7 @@ class CloudProvider:
     ) -> SendResult:
         """Send one text with up to three reply buttons, else with a list. Raises SendError."""
         content = interactive_content(text, choices, opener)
-        return self._send(_addressed(to), "interactive", content, callback_id, reply_to)
+        return self._send(to, "interactive", content, callback_id, reply_to)
 
     def send_file(
         self,
@@ -125,22 +152,22 @@ class CloudProvider:
         reply_to: str | None = None,
     ) -> SendResult:
         """Upload one file and send a message with it. Raises SendError and OSError."""
-        addressed = _addressed(to)
-        about = {"id": self._upload(file)}
+        _addressed(to)
+        about = {"id": self._upload(file, self._line(to))}
         if caption:
             about["caption"] = caption
         if file.kind == "document":
             about["filename"] = file.filename
-        return self._send(addressed, file.kind, about, callback_id, reply_to)
+        return self._send(to, file.kind, about, callback_id, reply_to)
 
-    def _upload(self, file: OutgoingFile) -> str:
+    def _upload(self, file: OutgoingFile, line: _Line) -> str:
         """Return the id of the uploaded file. An upload alone reaches nobody: it may be repeated.
 
         Raises SendError and OSError.
         """
         try:
-            response = self._connection.post_file(
-                f"{self._api_url}/{self.phone_number_id}/media",
+            response = line.connection.post_file(
+                f"{line.url}/media",
                 {"messaging_product": "whatsapp", "type": file.content_type},
                 file,
             )
@@ -159,7 +186,7 @@ class CloudProvider:
         components = components_of(template.slots or positional(len(values)), values)
         if components:
             about["components"] = components
-        return self._send(_addressed(to), "template", about, callback_id)
+        return self._send(to, "template", about, callback_id)
 
     def templates(self) -> list[ApprovedTemplate]:
         """Return the approved templates of the business account, by name. Raises SendError."""
@@ -168,7 +195,7 @@ class CloudProvider:
         query = {"fields": _TEMPLATE_FIELDS, "status": APPROVED, "limit": "100"}
         found: list[ApprovedTemplate] = []
         for _ in range(_MAX_PAGES):
-            answer = _answer(self._connection.get_json(url, query))
+            answer = _answer(self._line(None).connection.get_json(url, query))
             # Meta leaves the status out where all have the one that was asked for.
             approved = (each for each in answer.objects("data") if _is_approved(each))
             found += [template for each in approved if (template := read_template(each)).name]
@@ -190,7 +217,7 @@ class CloudProvider:
         }
         if typing:
             payload["typing_indicator"] = {"type": "text"}
-        self._post(payload)
+        self._post(payload, self._line(to))
 
     def fetch_media(
         self,
@@ -208,7 +235,8 @@ class CloudProvider:
         if not media.media_id:
             raise MediaError("the message names no file", code="gone", permanent=True)
         about_url = f"{self._api_url}/{quote(media.media_id, safe='')}"
-        answer = ask_about_file(self._source, "GET", about_url, headers=self._headers)
+        headers = self._line(chat).connection.headers
+        answer = ask_about_file(self._source, "GET", about_url, headers=headers)
         if not answer.is_success:
             raise _media_error_of(answer)
         about = answer_object(answer)
@@ -219,24 +247,23 @@ class CloudProvider:
             about.text("url"),
             into=into,
             max_bytes=max_bytes,
-            headers=self._headers,
+            headers=headers,
             sha256=about.text("sha256") or media.sha256,
         )
 
     def account(self) -> Account:
-        """Return Meta's details of our phone number."""
-        answer = _answer(
-            self._connection.get_json(
-                f"{self._api_url}/{quote(self.phone_number_id, safe='')}",
-                {"fields": ",".join(_ACCOUNT_FIELDS)},
-            )
-        )
-        facts = {name: answer.text(name) for name in _ACCOUNT_FIELDS}
-        return Account(True, "", {name: text for name, text in facts.items() if text})
+        """Return Meta's details of our phone numbers; those of each have the same names."""
+        facts: dict[str, list[str]] = {}
+        for line in self._lines.values():
+            query = {"fields": ",".join(_ACCOUNT_FIELDS)}
+            answer = _answer(line.connection.get_json(line.url, query))
+            for name in filter(answer.text, _ACCOUNT_FIELDS):
+                facts.setdefault(name, []).append(answer.text(name))
+        return Account(True, "", {name: ", ".join(texts) for name, texts in facts.items()})
 
     def _send(
         self,
-        addressed: Mapping[str, str],
+        to: Recipient,
         kind: str,
         content: Mapping[str, Any],
         callback_id: str,
@@ -244,21 +271,21 @@ class CloudProvider:
     ) -> SendResult:
         payload: dict[str, Any] = {
             "messaging_product": "whatsapp",
-            **addressed,
+            **_addressed(to),
             "type": kind,
             kind: content,
             "biz_opaque_callback_data": callback_id,
         }
         if reply_to:
             payload["context"] = {"message_id": reply_to}
-        messages = self._post(payload).objects("messages")
+        messages = self._post(payload, self._line(to)).objects("messages")
         wamid = messages[0].text("id") if messages else ""
         if not wamid:
             raise SendError(ErrorText("send_no_id"), outcome_unknown=True)
         return SendResult(provider_message_id=wamid)
 
-    def _post(self, payload: dict[str, Any]) -> Fields:
-        return _answer(self._connection.post_json(self._url, payload))
+    def _post(self, payload: dict[str, Any], line: _Line) -> Fields:
+        return _answer(line.connection.post_json(f"{line.url}/messages", payload))
 
 
 def _is_approved(about: Fields) -> bool:

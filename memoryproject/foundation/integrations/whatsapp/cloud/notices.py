@@ -1,4 +1,4 @@
-"""Read the Cloud API's reports on the account: errors, violations, quality, templates."""
+"""Read the Cloud API's reports: on the account, on messages that we sent, and on calls."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     party_of,
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
-from memoryproject.foundation.integrations.whatsapp.events import Event, Notice, StatusUpdate
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
+from memoryproject.foundation.integrations.whatsapp.events import (
+    ENDED,
+    MISSED,
+    REJECTED,
+    Event,
+    InboundMessage,
+    Notice,
+    StatusUpdate,
+    call_content,
+)
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields, listed, text_of
 
 _ACCOUNT_TROUBLE = (
     "ACCOUNT_VIOLATION",
@@ -119,3 +128,51 @@ def read_status(change: Change, status: Any) -> Event:
         error_code=error.whole("code"),
         error_text=": ".join(error[key] for key in ("title", "details") if key in error),
     )
+
+
+# Read calls: Meta reports that one begins, and that it is over.
+
+_REFUSED = ("REJECTED", "DECLINED")
+
+
+def read_call(change: Change, call: Any) -> Event:
+    """Return one member of ``calls`` as a message of kind "call", once it is over."""
+    found = Fields.of(call)
+    call_id, event = found.text("id"), found.text("event")
+    is_ours = found.text("direction") == "BUSINESS_INITIATED"
+    side = "to" if is_ours else "from"
+    party, details = party_of(
+        address=found.get(side),
+        user_ids=[found.get(f"{side}_user_id"), found.get(f"{side}_parent_user_id")],
+        contacts=change.contacts,
+    )
+    raw = change.part(**details, calls=[call])
+    if event != "terminate":
+        return change.ignored(raw, f"a call that isn't over: {event or '(none)'}")
+    if not (call_id and party.addresses()):
+        return change.ignored(raw, "a call without an id or a person")
+    content = call_content(*_call_end(found), is_ours=is_ours)
+    return InboundMessage(
+        **change.head(raw, f"call:{call_id}"),
+        party=party,
+        timestamp=found.moment("timestamp", change.received_at),
+        provider_message_id=call_id,
+        kind=content.kind,
+        text=content.text,
+        from_business=is_ours,
+        business_address=change.business_number,
+        metadata=content.metadata,
+    )
+
+
+def _call_end(call: Fields) -> tuple[str, int | None]:
+    """Return how a call ended, and its length in seconds; one that was missed has none."""
+    began, ended = call.whole("start_time"), call.whole("end_time")
+    seconds = call.whole("duration")
+    if seconds is None and began is not None and ended is not None:
+        seconds = ended - began
+    if seconds and seconds > 0:
+        return ENDED, seconds
+    # Meta's documents show the status as a list, its webhooks as a text.
+    statuses = {text_of(status).upper() for status in listed(call.get("status"))}
+    return REJECTED if statuses.intersection(_REFUSED) else MISSED, None

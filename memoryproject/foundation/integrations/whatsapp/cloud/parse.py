@@ -18,8 +18,13 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import (
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
     read_account_field,
+    read_call,
     read_error,
     read_status,
+)
+from memoryproject.foundation.integrations.whatsapp.cloud.phone import (
+    read_address_book,
+    read_history,
 )
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
@@ -229,6 +234,12 @@ def _change_events(change: Change) -> list[Event]:
     if change.field in _ECHO_FIELDS:
         echoes = listed(value.get("message_echoes"))
         events += [read_message(change, item, echo=True) for item in echoes]
+    if change.field == "history":
+        events += read_history(change, _inbound)
+    if change.field == "smb_app_state_sync":
+        events += read_address_book(change)
+    if change.field == "calls":
+        events += [read_call(change, item) for item in listed(value.get("calls"))]
     if change.field == "user_id_update":
         updates = listed(value.get("user_id_update"))
         events += [read_user_id_update(change, item) for item in updates]

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, WebhookRefusedError
+from memoryproject.foundation.integrations.whatsapp.base import (
+    ProviderRecord,
+    WebhookRefusedError,
+    keys_by_number,
+    words_listed,
+)
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import (
     is_signature,
     parse_cloud,
     verify_signature,
 )
+from memoryproject.foundation.outside_services.guards import Guard, no_guard
 from memoryproject.foundation.outside_services.models import ServiceName
 
 
-def _connect(**how: Any) -> CloudProvider:
+def _connect(guard_of: Callable[[str], Guard] = no_guard, **how: Any) -> CloudProvider:
+    first, *others = words_listed(settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID) or [""]
+    keys = keys_by_number(settings.WHATSAPP_CLOUD_ACCESS_TOKEN)
+    common = keys.get("", "")
     return CloudProvider(
         api_url=settings.WHATSAPP_CLOUD_API_URL,
-        phone_number_id=settings.WHATSAPP_CLOUD_PHONE_NUMBER_ID,
-        access_token=settings.WHATSAPP_CLOUD_ACCESS_TOKEN,
+        phone_number_id=first,
+        access_token=keys.get(first, common),
+        # A token that one number lost doesn't stop the others.
+        others={number: (keys.get(number, common), guard_of(number)) for number in others},
+        guard=guard_of(""),
         business_account_id=settings.WHATSAPP_BUSINESS_ACCOUNT_ID,
         **how,
     )

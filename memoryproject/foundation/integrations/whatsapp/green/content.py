@@ -10,17 +10,22 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.events import (
+    ENDED,
+    MISSED,
+    REJECTED,
     Card,
     Content,
     Media,
     button_content,
+    call_content,
     contacts_content,
     location_content,
     poll_content,
     unsupported,
     vcard_card,
+    vote_content,
 )
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, text_of
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed, text_of
 
 Reader = Callable[[Fields], Content | None]
 # Green API's replacement for content that it could not decode.
@@ -179,6 +184,46 @@ def _card(card: Fields) -> Card:
 def _poll(data: Fields) -> Content | None:
     poll = data.at("pollMessageData", "pollCreationMessage")
     return poll_content(real_text(poll.get("name")), poll.objects("options"))
+
+
+def read_vote(data: Fields, sender: str) -> Content:
+    """Return the content of a vote, by the options that its sender has chosen now.
+
+    Green API reports each voter alone; where it names several, only the sender's options count.
+    """
+    poll = data.at("pollMessageData")
+    chosen: dict[str, list[str]] = {}
+    for option in poll.objects("votes"):
+        voters = [text_of(voter) for voter in listed(option.get("optionVoters"))]
+        chosen[real_text(option.get("optionName"))] = voters
+    everybody = {voter for voters in chosen.values() for voter in voters}
+    options = [
+        name
+        for name, voters in chosen.items()
+        if name and voters and (sender in voters or len(everybody) == 1)
+    ]
+    content = vote_content(poll.text("stanzaId"), real_text(poll.get("name")), options)
+    return content or unsupported("pollUpdateMessage")
+
+
+# Green API spells the recipient's hanging up in two ways. A call that rings isn't over yet.
+_CALL_ENDS = {
+    "pickUp": ENDED,
+    "hangUp": REJECTED,
+    "hungUp": REJECTED,
+    "missed": MISSED,
+    "declined": MISSED,
+}
+
+
+def read_call_end(call: Fields, *, is_ours: bool) -> Content | None:
+    """Return the content of a call that is over; None for one that isn't."""
+    outcome = _CALL_ENDS.get(call.text("status"))
+    if outcome is None:
+        return None
+    if is_ours and outcome == REJECTED:
+        outcome = MISSED  # "all participants did not answer"
+    return call_content(outcome, call.whole("duration"), is_ours=is_ours)
 
 
 def _pressed(*keys: str) -> Reader:

@@ -25,7 +25,9 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     with_ids_that_fit,
 )
 from memoryproject.foundation.integrations.whatsapp.green.content import (
+    read_call_end,
     read_content,
+    read_vote,
     real_text,
     shared_metadata,
 )
@@ -45,7 +47,9 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 
 RECEIVED = "incomingMessageReceived"
 TYPED_ON_PHONE = "outgoingMessageReceived"
+CALLED_BY_US = "outgoingCall"
 SENT_BY_API = "outgoingAPIMessageReceived"
+VOTE = "pollUpdateMessage"
 _ABOUT_ANOTHER = ("reactionMessage", "editedMessage", "deletedMessage")
 
 
@@ -154,10 +158,8 @@ def _read_message(body: Body) -> Event:
     key = body.message_key
     data = body.raw.at("messageData")
     provider_type = data.text("typeMessage")
-    if provider_type == "pollUpdateMessage":
-        return body.ignored("a vote in a poll", key)
     if body.type == SENT_BY_API:
-        if provider_type in _ABOUT_ANOTHER:
+        if provider_type in (*_ABOUT_ANOTHER, VOTE):
             return body.ignored("a change that our own API call made", key)
         return OwnSend(
             **body.head(key),
@@ -201,7 +203,8 @@ def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> Event:
 
 
 def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
-    content = read_content(data)
+    is_vote = data.text("typeMessage") == VOTE
+    content = read_vote(data, body.sender.text("sender")) if is_vote else read_content(data)
     quoted, extended = data.at("quotedMessage"), data.at("extendedTextMessageData")
     # The object with a pressed button's message has another name for each type.
     pressed = next(
@@ -295,6 +298,10 @@ _STATE_LEVELS = {
 }
 
 
+# Of the other states nothing is known: the instance may send again in a moment.
+_ACCEPTED = {"authorized": True, "notAuthorized": False, "blocked": False, "suspended": False}
+
+
 def _read_status(body: Body) -> Event:
     """Return the status of a message from an ``outgoingMessageStatus``."""
     reported = body.raw.text("status")
@@ -326,6 +333,8 @@ def _read_state(body: Body) -> Event:
         **body.head(),
         level=_STATE_LEVELS.get(state, "warning"),
         summary=f"The Green API instance is now {state}",
+        accepts=_ACCEPTED.get(state),
+        state=state,
     )
 
 
@@ -341,6 +350,28 @@ def _read_quota(body: Body) -> Event:
     return Notice(**body.head(), level="warning", summary=summary)
 
 
+def _read_call(body: Body) -> Event:
+    """Return a call that is over as a message of kind "call"."""
+    is_ours = body.type == CALLED_BY_US
+    party = _person(body.raw.text("to", "from") if is_ours else body.raw.text("from"))
+    content = read_call_end(body.raw, is_ours=is_ours)
+    if content is None:
+        return body.ignored(f"a call that isn't over: {body.raw.text('status') or '(none)'}")
+    if not (body.message_id and party.addresses()):
+        return body.ignored("a call without an id or a person")
+    return InboundMessage(
+        **body.head(f"call:{body.message_id}"),
+        party=party,
+        timestamp=body.timestamp,
+        provider_message_id=body.message_id,
+        kind=content.kind,
+        text=content.text,
+        from_business=is_ours,
+        business_address=phone_digits(body.wid.partition("@")[0]),
+        metadata=content.metadata,
+    )
+
+
 _READERS: dict[str, Callable[[Body], Event]] = {
     RECEIVED: _read_message,
     TYPED_ON_PHONE: _read_message,
@@ -348,4 +379,6 @@ _READERS: dict[str, Callable[[Body], Event]] = {
     "outgoingMessageStatus": _read_status,
     "stateInstanceChanged": _read_state,
     "quotaExceeded": _read_quota,
+    "incomingCall": _read_call,
+    CALLED_BY_US: _read_call,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -10,14 +10,16 @@ from django.conf import settings
 from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, WebhookRefusedError
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green, verify_token
+from memoryproject.foundation.outside_services.guards import Guard, no_guard
 from memoryproject.foundation.outside_services.models import ServiceName
 
 
-def _connect(**how: Any) -> GreenProvider:
+def _connect(guard_of: Callable[[str], Guard] = no_guard, **how: Any) -> GreenProvider:
     return GreenProvider(
         api_url=settings.GREEN_API_URL,
         id_instance=settings.GREEN_API_ID_INSTANCE,
         token=settings.GREEN_API_TOKEN,
+        guard=guard_of(""),
         **how,
     )
 

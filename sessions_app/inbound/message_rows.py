@@ -1,0 +1,36 @@
+"""Build the message to store from an event."""
+
+from __future__ import annotations
+
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from sessions_app.conversations.facade import Command, NewMessage
+from sessions_app.inbound.message_changes import quote_metadata
+from sessions_app.models import Chat
+from sessions_app.models.messages import BY_PHONE, Role
+
+
+def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> NewMessage:
+    """Return the message of an event, to be stored in its chat."""
+    addresses = event.party.addresses()
+    person = addresses[0] if addresses else chat.whatsapp_chat
+    ours = event.business_address or event.number_id
+    metadata = {**event.metadata, **quote_metadata(event, chat)}
+    if event.from_business:
+        metadata[BY_PHONE] = True
+    if event.group_id and event.party.name:
+        metadata["sender_name"] = event.party.name
+    if command is not None:
+        metadata["command"] = command.name
+    return NewMessage(
+        role=Role.ASSISTANT if event.from_business else Role.USER,
+        content=event.text,
+        timestamp=event.timestamp,
+        sender=ours if event.from_business else person,
+        recipient=chat.whatsapp_chat if event.from_business else ours,
+        kind=event.kind,
+        provider=event.provider,
+        number_id=event.number_id,
+        provider_message_id=event.provider_message_id,
+        media=event.media.as_dict() if event.media else {},
+        metadata=metadata,
+    )

@@ -1,0 +1,266 @@
+"""Store what the owner's phone shares when it is connected: old messages, and names of contacts.
+
+Old messages are stored once, whatever pieces they come in and in whatever order, in ended sessions
+of their own. Nobody answers them, and no one is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from itertools import groupby
+from uuid import UUID, uuid5
+
+from django.db import transaction
+
+from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.integrations.whatsapp.events import (
+    InboundMessage,
+    OldMessages,
+    SavedContacts,
+)
+from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    BSUID_DOMAIN,
+    address_forms,
+)
+from sessions_app.conversations.facade import (
+    activity_recount,
+    chat_for_party,
+    chat_known,
+    message_row,
+    old_messages_add,
+    parse_command,
+    party_of,
+    sessions_record,
+)
+from sessions_app.extraction.facade import extraction_request
+from sessions_app.inbound.message_changes import early_changes_apply, twin_of
+from sessions_app.inbound.message_rows import new_message
+from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.inbox.facade import old_messages_seen
+from sessions_app.limits.facade import access_of
+from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models.deliveries import EventResult
+from sessions_app.models.limits import Standing
+from sessions_app.models.messages import DeliveryStatus, Role
+from sessions_app.models.sessions import SessionStatus
+from sessions_app.models.turn_states import turn_create, turns_move
+from sessions_app.models.turns import TurnState
+
+SESSION_KEYS = UUID("6f1d2a54-5a0e-5c86-9a58-0f6f6b1a3c11")
+# Of which the file is told later, in another body.
+PLACEHOLDER = "media_placeholder"
+STATUSES = {"error": str(DeliveryStatus.FAILED), **{each: each for each in DeliveryStatus.values}}
+
+
+def history_take(*, event: OldMessages, rules: IntakeRules, now: datetime) -> EventResult:
+    """Store a piece of old messages. Call it in the transaction of its delivery."""
+    threads: dict[str, list[InboundMessage]] = {}
+    for message in _new_ones(event):
+        if addresses := message.party.addresses():
+            threads.setdefault(addresses[0], []).append(message)
+    # The order in which all pieces lock.
+    for address in sorted(threads):
+        _thread_take(threads[address], rules, now)
+    return EventResult("old messages stored", is_kept=False)
+
+
+def _new_ones(event: OldMessages) -> Iterable[InboundMessage]:
+    """Return the messages that were never delivered, and those whose file is told only now."""
+    found = {message.delivery_key: message for message in event.read()}
+    known = InboundDelivery.objects.filter(provider=event.provider, delivery_key__in=list(found))
+    delivered = {row.delivery_key: row for row in known.select_related("message__chat")}
+    for key, message in found.items():
+        if key not in delivered:
+            yield message
+            continue
+        earlier = delivered[key].message
+        if message.media and earlier and earlier.metadata.get("provider_type") == PLACEHOLDER:
+            # Of a file Meta tells less than of the message that stands for it.
+            yield replace(
+                message,
+                party=party_of(earlier.chat.whatsapp_chat),
+                timestamp=earlier.timestamp,
+                from_business=earlier.role == Role.ASSISTANT,
+            )
+
+
+def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: datetime) -> None:
+    """Store the messages of one person, where memory is on and the person hasn't stopped us."""
+    first = min(messages, key=lambda message: message.timestamp)
+    known = chat_known(party=first.party, group_id=None)
+    if known is None and not rules.memory_enabled:
+        return
+    chat = known or chat_for_party(
+        provider=first.provider, number_id=first.number_id, party=first.party, at=first.timestamp
+    )
+    chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
+    access = access_of(chat)
+    if access.standing == Standing.BLOCKED or access.opted_out_at or not rules.remember(chat):
+        return
+    addresses = chat.addresses.filter(left_at=None).values_list("address", flat=True)
+    # A person without a BSUID, whose number has one form, has one id.
+    if any(
+        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1
+        for address in addresses
+    ):
+        messages = [message for message in messages if not twin_of(message, chat)]
+    stored: list[Message] = []
+    in_order = sorted(messages, key=lambda message: message.timestamp)
+    for month, some in groupby(in_order, key=lambda message: _month(message.timestamp)):
+        stored += _month_take(chat, month, list(some), rules)
+    if not stored:
+        return
+    activity_recount(chat_ids=[chat.pk])
+    sessions = [each for each in chat.sessions.all() if each.pk == _key(chat, each.created_at)]
+    old_messages_seen(chat_id=chat.pk, sessions=sessions)
+    _changes_apply(stored, messages, rules, now)
+    if rules.learn_history is not None:
+        _learn(stored, rules, now)
+
+
+def _month(at: datetime) -> datetime:
+    return datetime(*at.astimezone(timezone.utc).timetuple()[:2], 1, tzinfo=timezone.utc)
+
+
+def _key(chat: Chat, at: datetime) -> UUID:
+    """Return the key of the session of a chat's old messages of a month."""
+    return uuid5(SESSION_KEYS, f"{chat.pk}:{_month(at):%Y-%m}")
+
+
+def _month_take(
+    chat: Chat, month: datetime, events: Sequence[InboundMessage], rules: IntakeRules
+) -> list[Message]:
+    at = events[0].timestamp
+    session, is_new = ChatSession.objects.select_for_update(no_key=True).get_or_create(
+        session_id=_key(chat, month),
+        defaults={
+            "chat": chat,
+            "status": SessionStatus.EXPIRED,
+            "created_at": at,
+            "last_active": at,
+            "expired_at": at,
+        },
+    )
+    if is_new:
+        sessions_record(action="session.create", sessions=[session], actor=SYSTEM)
+    rows = [
+        _row(session, chat, event, number)
+        for number, event in enumerate(events, session.message_counter + 1)
+    ]
+    _placeholders_replace(rows)
+    limit = rules.chat_memory.limits.tokens_for(rules.chat_memory.role_in(chat))
+    old_messages_add(session=session, rows=rows, token_limit=limit)
+    # As if each had been delivered alone: what is erased doesn't come back with a later piece.
+    deliveries = [
+        InboundDelivery(
+            provider=event.provider,
+            delivery_key=event.delivery_key,
+            event="InboundMessage",
+            subject_id=event.provider_message_id,
+            outcome="old messages stored",
+            chat=chat,
+            message=row,
+        )
+        for event, row in zip(events, rows, strict=True)
+    ]
+    InboundDelivery.objects.bulk_create(
+        deliveries,
+        update_conflicts=True,
+        unique_fields=["provider", "delivery_key"],
+        update_fields=["message"],
+    )
+    return rows
+
+
+def _row(session: ChatSession, chat: Chat, event: InboundMessage, number: int) -> Message:
+    command = None if event.from_business else parse_command(event.text, in_group=False)
+    new = new_message(event, chat, command)
+    row = message_row(session, new, number, event.timestamp)
+    if event.from_business:
+        row.delivery_status = STATUSES.get(event.metadata.get("history", ""), "")
+    return row
+
+
+def _placeholders_replace(rows: Sequence[Message]) -> None:
+    """Let rows with a file take the place of the messages that stand for them."""
+    with_files = {row.provider_message_id: row for row in rows if row.media}
+    standing = Message.objects.filter(
+        provider=rows[0].provider,
+        number_id=rows[0].number_id,
+        provider_message_id__in=list(with_files),
+    )
+    for message in standing:
+        with_files[message.provider_message_id].delivery_status = message.delivery_status
+        message.delete()
+
+
+def _changes_apply(
+    rows: Sequence[Message], events: Sequence[InboundMessage], rules: IntakeRules, now: datetime
+) -> None:
+    """Apply the changes that came before their old messages."""
+    by_id = {row.provider_message_id: row for row in rows}
+    early = InboundDelivery.objects.filter(subject_id__in=list(by_id), change__isnull=False)
+    for subject in set(early.values_list("subject_id", flat=True)):
+        message = Message.objects.get(pk=by_id[subject].pk)
+        party = events[0].party
+        early_changes_apply(message=message, party=party, chat_memory=rules.chat_memory, now=now)
+
+
+def _learn(rows: Sequence[Message], rules: IntakeRules, now: datetime) -> None:
+    """Have facts learned from what the person said; the turns for it are never answered."""
+    chat = rows[0].chat
+    role = rules.chat_memory.role_in(chat)
+    turns = [
+        turn_create(
+            state=TurnState.PENDING,
+            chat=chat,
+            session=row.session,
+            message=row,
+            provider=row.provider,
+            number_id=row.number_id,
+            provider_message_id=row.provider_message_id,
+            user_role=role,
+            asked_at=row.timestamp,
+        )
+        for row in rows
+        if row.role == Role.USER
+    ]
+    keys = [turn.pk for turn in turns]
+    turns_move(Turn.objects.filter(pk__in=keys), TurnState.CANCELLED, finished_at=now)
+    if [turn for turn in turns if extraction_request(turn)] and rules.learn_history:
+        learn = rules.learn_history
+        transaction.on_commit(lambda: learn(chat.pk), robust=True)
+
+
+def contacts_take(*, event: SavedContacts) -> EventResult:
+    """Give chats the names that the owner saved, but for those that staff named.
+
+    The others are kept until the person writes, as long as raw deliveries are.
+    """
+    forms = {form: address for address in event.names for form in address_forms(address)}
+    links = ChatAddress.objects.filter(address__in=list(forms), left_at__isnull=True)
+    known = {forms[link.address]: link.chat for link in links.select_related("chat")}
+    named = [chat for chat in known.values() if not chat.staff_name]
+    for address, chat in known.items():
+        if not chat.staff_name:
+            chat.staff_name = event.names[address][:255]
+    Chat.objects.bulk_update(named, ["staff_name"], batch_size=500)
+    later = {address: name for address, name in event.names.items() if address not in known}
+    rows = [
+        InboundDelivery(
+            provider=event.provider,
+            delivery_key=f"{event.number_id}:contact:{fingerprint({address: name})}",
+            event="SavedContacts",
+            subject_id=address,
+            outcome="names stored",
+            change={"name": name[:255]},
+            # What isn't empty is emptied in time.
+            raw={},
+        )
+        for address, name in later.items()
+    ]
+    InboundDelivery.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+    return EventResult("names stored", is_kept=False)
