@@ -60,6 +60,7 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
         "memories_app_memory": "visibility status",
         "memories_app_memorytelling": "source",
         "cards_app_memorycard": "algorithm_version",
+        "sessions_app_chatpause": "cause",
         "sessions_app_message": "role kind delivery_status provider number_id provider_message_id",
         "sessions_app_turn": (
             "provider number_id provider_message_id user_role state outcome lease_owner"

@@ -57,9 +57,9 @@ class CafeWeek(Story):
         for line in self.script["lines"]:
             with self.at(7 - line["day"], line["time"]):
                 pauses_end(now=timezone.now(), enqueue=lambda _chat: None, max_age=DAY)
-                yield from self._told(line)
+                yield from self._played(line)
 
-    def _told(self, line: dict[str, Any]) -> Iterator[str]:
+    def _played(self, line: dict[str, Any]) -> Iterator[str]:
         """Say one line, and yield it with what the client gets."""
         when, sent = f"{timezone.localtime():%a %H:%M}", len(self.providers["cloud"].sent)
         yield f"{when}  {line['who']}: {line.get('text') or self._shown(line)}"

@@ -5,6 +5,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     Ignored,
     InboundMessage,
+    MarketingChoice,
     MessageEdited,
     MessageRevoked,
     Notice,
@@ -30,6 +31,8 @@ def told(event: Event) -> str:
         return f"own send to {event.whatsapp_chat}: {event.text}"
     if isinstance(event, AddressChanged):
         return f"{_who(event.old)} is now {_who(event.new)}"
+    if isinstance(event, MarketingChoice):
+        return f"{_who(event.party)} {'stops' if event.is_stopped else 'allows'} marketing"
     if isinstance(event, Notice):
         return f"{event.level}: {event.summary}"
     assert isinstance(event, Ignored)
