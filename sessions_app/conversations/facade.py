@@ -11,6 +11,7 @@ from sessions_app.conversations.chat_addresses import (
     chat_of_session,
     party_of,
 )
+from sessions_app.conversations.chat_language import is_common, language_learn, language_of
 from sessions_app.conversations.chat_queries import (
     chat_at,
     chat_name,
@@ -91,8 +92,7 @@ from sessions_app.conversations.message_text import (
 from sessions_app.conversations.phrases import (
     counted,
     document_failure,
-    is_common,
-    language_of,
+    languages,
     received_text,
     text_for,
 )

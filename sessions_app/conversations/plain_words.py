@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,7 +29,8 @@ from sessions_app.conversations.phrases import (
 
 NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 
-COMMAND = re.compile(rf"\s*/({'|'.join(NAMES)})(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
+# Our texts have marks of direction before the slash, where they stand in Hebrew or Arabic.
+COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*", re.DOTALL)
 
 LEADING_MENTION = re.compile(r"\s*@\S+\s+")
 
@@ -38,7 +40,7 @@ class Command:
     """A parsed command.
 
     ``name`` is one of ``NAMES``; ``argument`` is the text after it, without surrounding spaces.
-    ``language``: that of its plain words; "" for one that is written with its slash.
+    ``language``: that of its words; "" for the English one with its slash, or one of several.
     """
 
     name: str
@@ -55,13 +57,34 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     if in_group:
         text = without_mention(text)
     found = COMMAND.fullmatch(text)
-    if found is None:
+    command = _slash_word(found[1]) if found else None
+    if found is None or command is None:
         return plain_command(text)
-    name, argument = found[1].lower(), (found[2] or "").strip()
+    name, argument = command.name, (found[2] or "").strip()
     if name == "reset" and argument:
         # It ends the session, so nothing but exactly this word is taken for it.
         return None
-    return Command(name, argument)
+    return replace(command, argument=argument)
+
+
+def _slash_word(written: str) -> Command | None:
+    """Return the command whose word this is, in English or another language."""
+    bare = re.sub("['’ʼ]", "", written)
+    words = words_of(bare)
+    if len(words) != 1 or words[0].end - words[0].start != len(bare):
+        return None
+    return _slash_words().get(words[0].text)
+
+
+@cache
+def _slash_words() -> dict[str, Command]:
+    found = {name: Command(name) for name in NAMES}
+    for language, data in languages().items():
+        for name, written in data.get("commands", {}).items():
+            for word in (words_of(each)[0].text for each in written):
+                is_shared = word in found and found[word].language != language
+                found[word] = Command(name, language="" if is_shared else language)
+    return found
 
 
 def without_mention(text: str) -> str:

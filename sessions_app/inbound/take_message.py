@@ -21,7 +21,7 @@ from sessions_app.conversations.facade import (
     NewMessage,
     chat_for_group,
     chat_for_party,
-    language_of,
+    language_learn,
     parse_command,
     profile_current,
     session_end,
@@ -275,10 +275,7 @@ def _learn_language(incoming: _Incoming) -> None:
     if incoming.event.from_business:
         return
     text = command.argument if command else incoming.event.text
-    language = (command.language if command else "") or language_of(text, chat.language)
-    if language and language != chat.language:
-        chat.language = language
-        chat.save(update_fields=["language", "updated_at"])
+    language_learn(chat=chat, text=text, spoken=command.language if command else "")
 
 
 def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
