@@ -95,6 +95,7 @@ from sessions_app.conversations.phrases import (
     languages,
     received_text,
     text_for,
+    words_in,
 )
 from sessions_app.conversations.plain_words import (
     Command,

@@ -31,7 +31,7 @@ SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # "somebody". A denial is "denial" anywhere, or "denial_only" where nothing else is said.
 WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
-_MORE = ("closers", "asking", "not_facts")
+_MORE = ("closers", "asking", "not_facts", "stop", "start")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -135,6 +135,11 @@ class Pattern(NamedTuple):
             matched = max(self.ahead.ends(words, {end}), default=0) if self.ahead else end
             if matched:
                 yield matched, end
+
+
+def words_in(name: str) -> list[str]:
+    """Return the words of this list of each language, the English ones first."""
+    return [word for data in languages().values() for word in data[name]]
 
 
 @cache

@@ -294,7 +294,7 @@ def sent_document_name(filename: str, language: str) -> str:
     name = " ".join("".join(char for char in filename if char.isprintable()).split())
     if name:
         return cut_at_word(name, MAX_NAME_LENGTH)
-    return "הקובץ" if language == "he" else "the document"
+    return text_for("document_unnamed", language)
 
 
 def _name(turn: Turn) -> str:
