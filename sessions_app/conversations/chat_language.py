@@ -16,7 +16,14 @@ from typing import NamedTuple
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-from sessions_app.conversations.phrases import MAX_LENGTH, languages, patterns, words_of
+from sessions_app.conversations.phrases import (
+    DENIALS,
+    MAX_LENGTH,
+    WISHES,
+    languages,
+    patterns,
+    words_of,
+)
 from sessions_app.models import Chat, Message
 from sessions_app.models.messages import Role
 
@@ -82,12 +89,15 @@ def _guess(text: str, before: str) -> Guess:
     letters = sum(map(str.isalpha, text))
     if not letters or len(_LETTERS.findall(text)) * 2 < letters:
         return Guess("", 0.0, 0)
-    weights = {each: log(max(share, MIN_PROBABILITY)) for each, share in _library().rank(text)}
     words = words_of(text)
-    for word in words:
-        known = _known_words().get(word.text, ())
-        for language in known:
-            weights[language] += WORDS / len(known) / len(words)
+    known = [_known_words().get(word.text, ()) for word in words]
+    if text.isascii() and len(words) < MIN_WORDS and not any(known):
+        # A name, or "question 5", which may be of several languages.
+        return Guess("", 0.0, len(words))
+    weights = {each: log(max(share, MIN_PROBABILITY)) for each, share in _library().rank(text)}
+    for codes in known:
+        for language in codes:
+            weights[language] += WORDS / len(codes) / len(words)
     likely = before if before in weights else "en"
     weights[likely] += BEFORE if before else ENGLISH
     language = max(weights, key=lambda each: weights[each])
@@ -123,7 +133,8 @@ def _known_words() -> dict[str, set[str]]:
     """Return the languages of each word of our phrases and of the common words."""
     known = defaultdict(set, {word: set(codes) for word, codes in _common_words().items()})
     for found in patterns().values():
-        for pattern in found:
+        # Those of wishes and denials have nouns of several languages: "question".
+        for pattern in (each for each in found if each.kind not in (*WISHES, *DENIALS)):
             for piece in pattern.pieces:
                 for word in {word for choice in piece.choices for word in choice}:
                     known[word].add(pattern.language)

@@ -224,6 +224,7 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
         ("17 kg Toby", "es", "es"),
         ("Toby", "he", "he"),
         ("Toby", "", ""),
+        ("question 5", "", ""),
         ("👍", "", ""),
         ("https://example.com/abierto-ahora", "en", "en"),
         ("你好，请问几点开门", "en", "en"),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.conversations.facade import text_for
-from sessions_app.models import AssistantProfile, Chat, ForgetReceipt, Message, Turn
+from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 GROUP = "120363000000000001@g.us"
@@ -337,9 +340,19 @@ def test_two_short_messages_change_the_language(world: World) -> None:
     assert world.chat(CLIENT).language == "de"
 
 
-def test_the_language_that_staff_have_fixed_stays_and_is_told_to_the_model(world: World) -> None:
+def test_the_language_that_staff_have_fixed_stays_and_is_told_to_the_model(
+    world: World, admin_client: Client
+) -> None:
     world.say(CLIENT, "what time do you open tomorrow?")
-    Chat.objects.update(language="fr", fixed_language="fr")
+    chat = world.chat(CLIENT)
+    page = f"/admin/contacts/{chat.pk}/edit/"
+    shown = admin_client.get(page).content.decode()
+    seen = re.search(r'name="seen" value="([^"]*)"', shown)
+    assert seen is not None
+    form = {"seen": unescape(seen[1]), "staff_name": "", "fixed_language": "fr"}
+    assert admin_client.post(page, {**form, "fixed_language": "xx"}).status_code == 200
+    assert admin_client.post(page, form).status_code == 302
+    assert "chosen by staff" in admin_client.get(f"/admin/contacts/{chat.pk}/").content.decode()
     assert one(world, CLIENT, "/forget nothing of that") == text_for("forget_none", "fr")
     assert one(world, CLIENT, "remember that my locker is 17").startswith("✅ Retenu")
     world.say(CLIENT, "and on Sundays, when do you open?")
