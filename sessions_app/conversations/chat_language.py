@@ -12,9 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
 from math import exp, log
-from typing import NamedTuple
-
-from py3langid.langid import MODEL_FILE, LanguageIdentifier
+from typing import TYPE_CHECKING, NamedTuple
 
 from sessions_app.conversations.phrases import (
     DENIALS,
@@ -26,6 +24,9 @@ from sessions_app.conversations.phrases import (
 )
 from sessions_app.models import Chat, Message
 from sessions_app.models.messages import Role
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
 
 # Weights of the evidence, as logarithms of odds: all words are a language's own by our phrases; the
 # chat's language so far; English where a chat has none yet.
@@ -114,6 +115,9 @@ def _text_before(chat: Chat, text: str) -> str:
 @cache
 def _library() -> LanguageIdentifier:
     """Return the library's model, which takes half a second to load, and 76 MB."""
+    # It loads numpy, which most programs don't need.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
+
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
     identifier.set_languages(languages())
     return identifier

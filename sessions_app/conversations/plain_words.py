@@ -251,15 +251,15 @@ def _clauses(text: str) -> Iterator[tuple[_Message, Collection[int], bool]]:
     if message is None:
         return
     whole = message._replace(end=len(message.words))
-    for said in (whole, message, _without_polite(message)):
+    for part in (whole, message, _without_polite(message)):
         begin = 0
-        while begin < said.end:
-            end = said.broken_at(begin, CLAUSE_SIGNS)
-            clause = _Message(said.text, said.words[begin:end], end - begin)
+        while begin < part.end:
+            end = part.broken_at(begin, CLAUSE_SIGNS)
+            clause = _Message(part.text, part.words[begin:end], end - begin)
             starts = [0]
             while size := _first(clause, starts[-1], (*OPENERS, "greeting", "acks")):
                 starts.append(starts[-1] + size)
-            yield clause, starts, begin == 0 and end == said.end
+            yield clause, starts, begin == 0 and end == part.end
             begin = end
 
 
