@@ -40,7 +40,8 @@ MIN_WORDS = 3
 _LETTERS = re.compile(
     "[A-Za-z\u00c0-\u024f\u1e00-\u1eff\u0400-\u04ff\u05d0-\u05ea\u0620-\u06ff\u0900-\u097f]"
 )
-_ADDRESSES = re.compile(r"\S*(?:://|@)\S*|\bwww\.\S*")
+# Parts of addresses and mentions.
+_NO_WORDS = ("://", "www.", "@")
 
 
 class Guess(NamedTuple):
@@ -86,7 +87,8 @@ def is_common(word: str) -> bool:
 
 
 def _guess(text: str, before: str) -> Guess:
-    text = _ADDRESSES.sub(" ", text[:MAX_LENGTH])
+    written = text[:MAX_LENGTH].split()
+    text = " ".join(each for each in written if not any(part in each for part in _NO_WORDS))
     letters = sum(map(str.isalpha, text))
     if not letters or len(_LETTERS.findall(text)) * 2 < letters:
         return Guess("", 0.0, 0)
