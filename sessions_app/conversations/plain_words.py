@@ -105,6 +105,8 @@ MIN_STEM = 4
 MAX_LEAD = 16
 # Closing words are so many, or fewer.
 MAX_CLOSER = 8
+# A wish is made of so many phrases, or fewer.
+MAX_RUN = 6
 # A phrase has so many words, or fewer.
 MAX_PHRASE = 24
 # Signs that end a clause, where a space follows.
@@ -285,8 +287,8 @@ def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all
     if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
         return False
     kinds, place = set[str](), begin
-    while place < clause.end:
-        found = _phrases_at(clause, place, WISHES[1:])
+    for _ in range(MAX_RUN):
+        found = _phrases_at(clause, place, WISHES[1:]) if place < clause.end else []
         phrase = next((each for each in found if each.language == language), None)
         if phrase is None:
             break
