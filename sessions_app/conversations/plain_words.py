@@ -284,8 +284,6 @@ def _wishes(clause: _Message, starts: Collection[int], is_all: bool) -> bool:
 
 def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
     """Return whether the words from ``begin`` on are a wish that is made of several phrases."""
-    if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
-        return False
     kinds, place = set[str](), begin
     for _ in range(MAX_RUN):
         found = _phrases_at(clause, place, WISHES[1:]) if place < clause.end else []
@@ -295,6 +293,10 @@ def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all
         kinds.add(phrase.kind)
         place += phrase.size
     if "someone" not in kinds:
+        return False
+    if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
+        return False
+    if place < clause.end and clause.words[place].text in languages()[language]["not_after"]:
         return False
     if "contact" in kinds and ("wish" in kinds or is_start):
         return True
