@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 WORDS, BEFORE, ENGLISH = 6.0, 2.0, 1.0
 # The library doesn't rule a language out.
 MIN_PROBABILITY = 0.03
-LIKELY, SURE = 0.35, 0.9
+LIKELY, SURE_OF_BOTH, SURE = 0.35, 0.5, 0.9
 # One or two foreign words are no change of language.
 MIN_WORDS = 3
 # Letters of our languages. Of others the library would choose the least unlikely one.
@@ -78,7 +78,8 @@ def language_of(text: str, before: str = "", previous: Callable[[], str] | None 
     if guess.probability >= SURE and guess.words >= MIN_WORDS:
         return guess.language
     both = _guess(f"{previous()}\n{text}", before) if previous else guess
-    return both.language if both.language == guess.language and both.words >= MIN_WORDS else before
+    is_sure = both.probability >= SURE_OF_BOTH and both.words >= MIN_WORDS
+    return both.language if is_sure and both.language == guess.language else before
 
 
 def is_common(word: str) -> bool:
@@ -144,6 +145,6 @@ def _known_words() -> dict[str, set[str]]:
         # Those of wishes and denials have nouns of several languages: "question".
         for pattern in (each for each in found if each.kind not in (*WISHES, *DENIALS)):
             for piece in pattern.pieces:
-                for word in {word for choice in piece.choices for word in choice}:
+                for word in {word for choice in piece.choices for word in choice if len(word) > 1}:
                     known[word].add(pattern.language)
     return dict(known)

@@ -161,14 +161,12 @@ def _today(parts: PromptParts) -> str:
 
 
 def _languages(codes: Sequence[str], fixed: str) -> str:
-    """Return the rule for the answer's language. The profile's languages are named first."""
+    """Return the rule for the answer's language. To name all languages would cost 25 tokens."""
+    names = [LANGUAGE_NAMES.get(code, code) for code in ([fixed] if fixed else codes)]
     if fixed:
-        name = LANGUAGE_NAMES.get(fixed, fixed)
-        return f"Answer in {name}, whatever language the message you answer is in."
-    known = {**dict.fromkeys(codes), **LANGUAGE_NAMES}
-    *names, last = [LANGUAGE_NAMES.get(code, code) for code in known]
-    spoken = f"{', '.join(names)} and {last}"
-    return f"Answer in the language of the message you answer; you speak {spoken}."
+        return f"Answer in {names[0]}, whatever language the message you answer is in."
+    spoken = ", ".join(names)
+    return f"Answer in the language of the message you answer; you speak {spoken} and others."
 
 
 def _fenced(parts: PromptParts) -> str:

@@ -225,6 +225,7 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
         ("Toby", "he", "he"),
         ("Toby", "", ""),
         ("question 5", "", ""),
+        ("x", "", ""),
         ("👍", "", ""),
         ("https://example.com/abierto-ahora", "en", "en"),
         ("你好，请问几点开门", "en", "en"),
