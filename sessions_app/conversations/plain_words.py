@@ -69,11 +69,16 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
 
 def _slash_word(written: str) -> Command | None:
     """Return the command whose word this is, in English or another language."""
-    bare = re.sub("['’ʼ]", "", written)
-    words = words_of(bare)
-    if len(words) != 1 or words[0].end - words[0].start != len(bare):
-        return None
-    return _slash_words().get(words[0].text)
+    word = _bare(written)
+    return _slash_words().get(word) if word else None
+
+
+def _bare(written: str) -> str:
+    """Return the folded word without apostrophes; "" for what isn't one word alone."""
+    whole = re.sub("['’ʼ]", "", written)
+    words = words_of(whole)
+    is_one = len(words) == 1 and words[0].end - words[0].start == len(whole)
+    return words[0].text if is_one else ""
 
 
 @cache
@@ -81,7 +86,7 @@ def _slash_words() -> dict[str, Command]:
     found = {name: Command(name) for name in NAMES}
     for language, data in languages().items():
         for name, written in data.get("commands", {}).items():
-            for word in (words_of(each)[0].text for each in written):
+            for word in map(_bare, written):
                 is_shared = word in found and found[word].language != language
                 found[word] = Command(name, language="" if is_shared else language)
     return found

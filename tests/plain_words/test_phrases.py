@@ -17,6 +17,7 @@ import pytest
 from sessions_app.conversations.chat_language import language_of
 from sessions_app.conversations.phrases import TEXTS, languages
 from sessions_app.conversations.plain_words import (
+    NAMES,
     asks_in_words,
     denies,
     parse_command,
@@ -262,7 +263,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def slash_words(text: str) -> list[str]:
-    return sorted(re.findall(r"/[a-z]+", text))
+    return sorted(re.findall(rf"/(?:{'|'.join(NAMES)})\b", text))
 
 
 @pytest.mark.parametrize("language", sorted(languages()))
@@ -273,6 +274,9 @@ def test_a_language_has_all_texts_with_the_placeholders_of_the_english_ones(lang
         assert text.strip(), name
         assert placeholders(text) == placeholders(TEXTS[name]["en"]), name
         assert slash_words(text) == slash_words(TEXTS[name]["en"]), name
+    named = re.findall(r"/(\S+?)(?=[ ,،\n]|$)", data["texts"]["help"])
+    assert {found.name for word in named if (found := parse_command(f"/{word}"))} == set(NAMES)
+    assert len(named) == len(NAMES) * (1 if language == "en" else 2)
     assert len(data["texts"]["choose"]) <= 20
     for thing in english["counted"]:
         assert all(text.strip() for text in data["counted"][thing]), thing
