@@ -203,10 +203,11 @@ LIMITS: Settings = {
     ),
     "ALLOW_LIST_ONLY": Boolean(_("Answers only the owner and the chats that staff allow.")),
     "STOP_WORDS": Words(
-        _("Words by which a person stops the assistant in their chat."),
-        ["stop", "unsubscribe", "הסר", "עצור"],
+        _("Words by which a person stops the assistant. Unset: those of 13 languages."), []
     ),
-    "START_WORDS": Words(_("Words by which they start it again."), ["start", "התחל"]),
+    "START_WORDS": Words(
+        _("Words by which they start it again. Unset: those of 13 languages."), []
+    ),
 }
 
 MODELS: Settings = {

@@ -96,7 +96,8 @@ class ProfileForm(StampedForm):
         gettext_lazy("Privacy notice in English"),
         gettext_lazy(
             "Stands before the first answer to each person, except the owner. Empty: nothing is "
-            "added. Tell people here how they stop the assistant: by writing “stop”."
+            "added. Tell people here how they stop the assistant: by writing “stop”. Notices in "
+            "other languages follow, each after a line with its code, such as [es]."
         ),
         rows=3,
     )

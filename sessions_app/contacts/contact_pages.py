@@ -42,7 +42,7 @@ from sessions_app.contacts.contact_list import (
     contacts_found,
 )
 from sessions_app.contacts.readable_export import addresses_of, readable_export
-from sessions_app.conversations.facade import chats_of_other_forms
+from sessions_app.conversations.facade import chats_of_other_forms, languages
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
@@ -129,8 +129,10 @@ def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     sees_events = request.user.has_perm("audit.view_auditevent")
     if any(name in blocks for name in TEXTS):
         staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
+    language = translation.get_language_info(chat.language) if chat.language in languages() else {}
     context = {
         **blocks,
+        "language": language.get("name_translated", chat.language),
         **access_context(request, chat),
         **_links(request, chat),
         "chat": chat,
@@ -251,10 +253,22 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
 EDIT = "admin/contacts/edit.html"
 
 
+def _languages() -> list[tuple[str, str]]:
+    names = [(code, translation.get_language_info(code)["name_translated"]) for code in languages()]
+    return [("", _("As the person writes")), *sorted(names, key=lambda each: each[1])]
+
+
 class ContactForm(ConflictCheckedForm):
+    fixed_language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
+        choices=_languages,
+        required=False,
+        help_text=gettext_lazy("The assistant answers in it, and all texts to them are in it."),
+    )
+
     class Meta:
         model = Chat
-        fields = ("staff_name",)
+        fields = ("staff_name", "fixed_language")
         labels: ClassVar = {"staff_name": gettext_lazy("Name")}
         help_texts: ClassVar = {
             "staff_name": gettext_lazy(
@@ -283,7 +297,8 @@ def _saved(request: HttpRequest, form: ContactForm) -> bool:
         if not form.is_valid():
             return False
         chat = form.save(commit=False)
-        chat.save(update_fields=["staff_name", "updated_at"])
+        chat.language = chat.fixed_language or chat.language
+        chat.save(update_fields=["staff_name", "fixed_language", "language", "updated_at"])
         staff_edit_record(
             request,
             action="chat.update",

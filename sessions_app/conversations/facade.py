@@ -13,6 +13,7 @@ from sessions_app.conversations.chat_addresses import (
     chats_of_other_forms,
     party_of,
 )
+from sessions_app.conversations.chat_language import is_common, language_learn, language_of
 from sessions_app.conversations.chat_queries import (
     chat_at,
     chat_name,
@@ -98,10 +99,10 @@ from sessions_app.conversations.message_text import (
 from sessions_app.conversations.phrases import (
     counted,
     document_failure,
-    is_common,
-    language_of,
+    languages,
     received_text,
     text_for,
+    words_in,
 )
 from sessions_app.conversations.plain_words import (
     Command,

@@ -1,4 +1,4 @@
-"""The phrases and texts of the languages that people write in, and the language of a message.
+"""The phrases and texts of the languages that people write in.
 
 Each file of ``languages`` has those of one language: see ``docs/whatsapp.md``.
 """
@@ -13,29 +13,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memoryproject.foundation.text.characters import detect_language, fold
+from memoryproject.foundation.text.characters import fold
 
 FOLDER = Path(__file__).parent / "languages"
 MAX_LENGTH = 1_000
-# A language is recognised by so many of a message's words, or more.
-MIN_SHARE = 0.25
-# English first: it is taken for Latin words that tell nothing.
-LATIN = ("en", "es", "pt", "fr", "de", "it")
 # What is to be forgotten must be the speaker's own. With the second it may be asked for. The third
 # are of other verbs ("can you remove my wisdom tooth?"): it must be a detail. So must it before the
 # verb of the fourth.
 FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
-WORD_LISTS = ("fact_words", "not_memories", "attached_not", "mine", "details", "negations")
-WORD_LISTS += ("forget_last_words",)
+_OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
+WORD_LISTS = ("fact_words", "not_memories", "attached_not", *_OWN_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
 # "somebody". A denial is "denial" anywhere, or "denial_only" where nothing else is said.
 WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
-_MORE = ("closers", "asking", "not_facts")
+_MORE = ("closers", "asking", "not_facts", "stop", "start")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -47,10 +43,6 @@ _ALIKE = str.maketrans({"ı": "i", "\u0901": "\u0902", "\u093c": None})
 # No apostrophe is a part of a word, not even the one that counts as a letter.
 _WORD = re.compile(rf"(?:[^\W\u02b9\u02bc]|[{_MARKS}])+")
 _PIECE = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]|([^\s()\[\]]+)")
-_ARABIC = re.compile("[\u0620-\u064a]")
-_CYRILLIC = re.compile("[\u0400-\u04ff]")
-_UKRAINIAN = re.compile("[іїєґІЇЄҐ]")
-_RUSSIAN = re.compile("[ыэъёЫЭЪЁ]")
 
 
 class Word(NamedTuple):
@@ -71,48 +63,6 @@ class Phrase(NamedTuple):
     kind: str
     size: int
     prefix: str
-
-
-def language_of(text: str, before: str = "") -> str:
-    """Return the code of the message's language; "" where it has no letters.
-
-    ``before``: the chat's language, which stays where the words could be of it.
-    """
-    if detect_language(text) == "he":
-        return "he"
-    letters = sum(map(str.isalpha, text))
-    if len(_ARABIC.findall(text)) * 3 > letters:
-        return "ar"
-    if len(_CYRILLIC.findall(text)) * 3 > letters:
-        if _UKRAINIAN.search(text):
-            return "uk"
-        return "ru" if _RUSSIAN.search(text) else _by_words(text, ("ru", "uk"), before)
-    if not detect_language(text):
-        return ""
-    return _by_words(text, LATIN, before)
-
-
-def _by_words(text: str, candidates: Sequence[str], before: str) -> str:
-    """Return the language that has most of the words, the first one where none has any.
-
-    A word of several languages counts little. ``before`` is preferred where it may be the one.
-    """
-    common = _common_words()
-    scores = dict.fromkeys(candidates, 0.0)
-    words = words_of(text[:MAX_LENGTH])
-    for word in words:
-        for language in common.get(word.text, ()):
-            if language in scores:
-                scores[language] += 1 / len(common[word.text])
-    best = max(candidates, key=lambda each: (scores[each], each == before))
-    usual = before if before in candidates else candidates[0]
-    # One short word may be a part of a name.
-    return best if scores[best] >= MIN_SHARE * len(words) else usual
-
-
-def is_common(word: str) -> bool:
-    """Return whether the folded word is one of those that occur in every text of a language."""
-    return word in _common_words()
 
 
 @cache
@@ -187,6 +137,11 @@ class Pattern(NamedTuple):
                 yield matched, end
 
 
+def words_in(name: str) -> list[str]:
+    """Return the words of this list of each language, the English ones first."""
+    return [word for data in languages().values() for word in data[name]]
+
+
 @cache
 def patterns() -> dict[str, list[Pattern]]:
     """Return the patterns of all languages, by each word with which they may begin."""
@@ -241,15 +196,6 @@ def _first_words(pattern: Pattern) -> set[str]:
         if not piece.is_optional:
             break
     return words
-
-
-@cache
-def _common_words() -> dict[str, list[str]]:
-    common: dict[str, list[str]] = defaultdict(list)
-    for language, data in languages().items():
-        for word in {word.text for each in data["common"] for word in words_of(each)}:
-            common[word].append(language)
-    return dict(common)
 
 
 # Texts that the system itself sends to people.

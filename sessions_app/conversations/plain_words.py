@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -28,7 +29,8 @@ from sessions_app.conversations.phrases import (
 
 NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 
-COMMAND = re.compile(rf"\s*/({'|'.join(NAMES)})(?:\s+(.*))?\s*", re.DOTALL | re.IGNORECASE)
+# Our texts have marks of direction before the slash, where they stand in Hebrew or Arabic.
+COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*", re.DOTALL)
 
 LEADING_MENTION = re.compile(r"\s*@\S+\s+")
 
@@ -38,7 +40,7 @@ class Command:
     """A parsed command.
 
     ``name`` is one of ``NAMES``; ``argument`` is the text after it, without surrounding spaces.
-    ``language``: that of its plain words; "" for one that is written with its slash.
+    ``language``: that of its words; "" for the English one with its slash, or one of several.
     """
 
     name: str
@@ -55,13 +57,39 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     if in_group:
         text = without_mention(text)
     found = COMMAND.fullmatch(text)
-    if found is None:
+    command = _slash_word(found[1]) if found else None
+    if found is None or command is None:
         return plain_command(text)
-    name, argument = found[1].lower(), (found[2] or "").strip()
+    name, argument = command.name, (found[2] or "").strip()
     if name == "reset" and argument:
         # It ends the session, so nothing but exactly this word is taken for it.
         return None
-    return Command(name, argument)
+    return replace(command, argument=argument)
+
+
+def _slash_word(written: str) -> Command | None:
+    """Return the command whose word this is, in English or another language."""
+    word = _bare(written)
+    return _slash_words().get(word) if word else None
+
+
+def _bare(written: str) -> str:
+    """Return the folded word without apostrophes; "" for what isn't one word alone."""
+    whole = re.sub("['’ʼ]", "", written)
+    words = words_of(whole)
+    is_one = len(words) == 1 and words[0].end - words[0].start == len(whole)
+    return words[0].text if is_one else ""
+
+
+@cache
+def _slash_words() -> dict[str, Command]:
+    found = {name: Command(name) for name in NAMES}
+    for language, data in languages().items():
+        for name, written in data.get("commands", {}).items():
+            for word in map(_bare, written):
+                is_shared = word in found and found[word].language != language
+                found[word] = Command(name, language="" if is_shared else language)
+    return found
 
 
 def without_mention(text: str) -> str:
@@ -82,6 +110,8 @@ MIN_STEM = 4
 MAX_LEAD = 16
 # Closing words are so many, or fewer.
 MAX_CLOSER = 8
+# A wish is made of so many phrases, or fewer.
+MAX_RUN = 6
 # A phrase has so many words, or fewer.
 MAX_PHRASE = 24
 # Signs that end a clause, where a space follows.
@@ -228,15 +258,15 @@ def _clauses(text: str) -> Iterator[tuple[_Message, Collection[int], bool]]:
     if message is None:
         return
     whole = message._replace(end=len(message.words))
-    for said in (whole, message, _without_polite(message)):
+    for part in (whole, message, _without_polite(message)):
         begin = 0
-        while begin < said.end:
-            end = said.broken_at(begin, CLAUSE_SIGNS)
-            clause = _Message(said.text, said.words[begin:end], end - begin)
+        while begin < part.end:
+            end = part.broken_at(begin, CLAUSE_SIGNS)
+            clause = _Message(part.text, part.words[begin:end], end - begin)
             starts = [0]
             while size := _first(clause, starts[-1], (*OPENERS, "greeting", "acks")):
                 starts.append(starts[-1] + size)
-            yield clause, starts, begin == 0 and end == said.end
+            yield clause, starts, begin == 0 and end == part.end
             begin = end
 
 
@@ -259,17 +289,19 @@ def _wishes(clause: _Message, starts: Collection[int], is_all: bool) -> bool:
 
 def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
     """Return whether the words from ``begin`` on are a wish that is made of several phrases."""
-    if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
-        return False
     kinds, place = set[str](), begin
-    while place < clause.end:
-        found = _phrases_at(clause, place, WISHES[1:])
+    for _ in range(MAX_RUN):
+        found = _phrases_at(clause, place, WISHES[1:]) if place < clause.end else []
         phrase = next((each for each in found if each.language == language), None)
         if phrase is None:
             break
         kinds.add(phrase.kind)
         place += phrase.size
     if "someone" not in kinds:
+        return False
+    if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
+        return False
+    if place < clause.end and clause.words[place].text in languages()[language]["not_after"]:
         return False
     if "contact" in kinds and ("wish" in kinds or is_start):
         return True

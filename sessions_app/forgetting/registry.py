@@ -67,7 +67,7 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
         ),
         "sessions_app_inbounddelivery": "provider delivery_key event subject_id outcome",
         "sessions_app_extractionwork": "lease_owner outcome",
-        "sessions_app_chat": "provider number_id language",
+        "sessions_app_chat": "provider number_id language fixed_language",
         "sessions_app_chataccess": "standing reason",
         "sessions_app_usageday": "reached",
         "sessions_app_chataddress": "provider",

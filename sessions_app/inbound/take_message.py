@@ -30,7 +30,7 @@ from sessions_app.conversations.facade import (
     chat_for_group,
     chat_for_party,
     command_in,
-    language_of,
+    language_learn,
     profile_current,
     session_end,
     session_open,
@@ -346,10 +346,7 @@ def _learn_language(incoming: _Incoming) -> None:
     if event.from_business or event.kind == CALL or "vote" in event.metadata:
         return
     text = command.argument if command else event.text
-    language = (command.language if command else "") or language_of(text, chat.language)
-    if language and language != chat.language:
-        chat.language = language
-        chat.save(update_fields=["language", "updated_at"])
+    language_learn(chat=chat, text=text, spoken=command.language if command else "")
 
 
 def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:

@@ -8,6 +8,7 @@ reached are finished.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -203,8 +204,13 @@ def notice_for(*, turn: Turn) -> str:
     unless this one ends without an answer.
     """
     profile = profile_current()
-    hebrew = turn.chat.language == "he" and profile.privacy_notice_he
-    notice = (hebrew or profile.privacy_notice_en).strip()
+    # The English one, and after lines such as [es] those in further languages.
+    english, *further = re.split(r"^\[(\w\w)\]\s*$", profile.privacy_notice_en, flags=re.MULTILINE)
+    notices = {
+        "he": profile.privacy_notice_he,
+        **dict(zip(further[::2], further[1::2], strict=True)),
+    }
+    notice = notices.get(turn.chat.language, "").strip() or english.strip()
     if not notice or turn.user_role == GODFATHER:
         return ""
     access, _made = ChatAccess.objects.get_or_create(chat_id=turn.chat_id)

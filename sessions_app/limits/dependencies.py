@@ -6,6 +6,7 @@ from decimal import Decimal
 
 from django.conf import settings
 
+from sessions_app.conversations.facade import words_in
 from sessions_app.limits.intake import UsageLimits, folded
 from sessions_app.models import Chat
 from sessions_app.models.chats import GODFATHER, chat_role
@@ -22,8 +23,8 @@ def build_usage_limits() -> UsageLimits:
         prices=settings.MODEL_PRICES,
         model=settings.OPENAI_MODEL,
         time_zone=settings.BUSINESS_TIME_ZONE,
-        stop_words=[folded(word) for word in settings.STOP_WORDS],
-        start_words=[folded(word) for word in settings.START_WORDS],
+        stop_words=[folded(word) for word in settings.STOP_WORDS or words_in("stop")],
+        start_words=[folded(word) for word in settings.START_WORDS or words_in("start")],
     )
 
 

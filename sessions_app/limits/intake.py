@@ -7,7 +7,6 @@ two messages at once, in several processes, count as two, and a repeated deliver
 from __future__ import annotations
 
 import logging
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -20,7 +19,8 @@ from django.db.models import QuerySet
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
-from sessions_app.conversations.facade import Command, chats_of_other_forms
+from memoryproject.foundation.text.characters import fold
+from sessions_app.conversations.facade import Command, chats_of_other_forms, languages
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
 
@@ -270,13 +270,13 @@ class UsageLimits:
 
 
 def folded(text: str) -> str:
-    """Return the text in lower case, without the marks and spaces around it.
+    """Return the text in lower case and without accents, marks and spaces around it.
 
     Returns "" for a text that is too long to be a stop word.
     """
     if len(text) > MAX_LENGTH:
         return ""
-    normal = unicodedata.normalize("NFKC", text).casefold()
+    normal = fold(text)
     inside = [place for place, character in enumerate(normal) if character.isalnum()]
     if not inside:
         return ""
@@ -284,7 +284,11 @@ def folded(text: str) -> str:
 
 
 def word_for(language: str, words: Iterable[str]) -> str:
-    """Return the first word in the language's script, or else the first of all."""
+    """Return the first word that is of the language, or else the first of all."""
     found = list(words)
+    data = languages().get(language, {})
+    for own in (*data.get("stop", ()), *data.get("start", ())):
+        if folded(own) in found:
+            return str(own)
     fitting = [word for word in found if word.isascii() == (language != "he")]
     return (fitting or found or [""])[0]

@@ -102,6 +102,8 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
         old.memory_enabled = False
     old.client_name = old.client_name or young.client_name
     old.staff_name = old.staff_name or young.staff_name
+    old.fixed_language = old.fixed_language or young.fixed_language
+    old.language = old.fixed_language or old.language
     young.delete()
     for name, value in main.items():
         setattr(old, name, value)

@@ -45,6 +45,7 @@ CHAT = (
     "staff_name",
     "client_phone",
     "language",
+    "fixed_language",
     "memory_enabled",
     "owner_pause_minutes",
     "created_at",
@@ -243,7 +244,7 @@ def columns_set(row: Model, columns: Mapping[str, str | None]) -> None:
 
 PHONE = "@c.us"
 # What people change of a merged contact stays with the one that remains.
-RESTORED = ("client_name", "staff_name", "memory_enabled", "owner_pause_minutes")
+RESTORED = ("client_name", "staff_name", "fixed_language", "memory_enabled", "owner_pause_minutes")
 SPENT = ("model_calls", "prompt_tokens", "completion_tokens", "cost")
 
 
@@ -256,6 +257,7 @@ def chat_bring_back(
     gone = Chat(pk=key)
     if record is None:
         gone.language, gone.memory_enabled = kept.language, kept.memory_enabled
+        gone.fixed_language = kept.fixed_language
         gone.provider, gone.number_id = main.provider, _number_id(main)
     else:
         columns_set(gone, record.gone)

@@ -70,7 +70,15 @@ class Chat(models.Model):
         _("language"),
         max_length=2,
         blank=True,
-        help_text=_("Of the chat's last message, such as en."),
+        help_text=_("The one that the person writes in, such as en."),
+    )
+    fixed_language = models.CharField(
+        _("fixed language"),
+        max_length=2,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Chosen by staff. Empty: it is told by what the person writes."),
     )
     memory_enabled = models.BooleanField(
         _("memory"),

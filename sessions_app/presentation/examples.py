@@ -97,6 +97,7 @@ CHAT_ROW: dict[str, Any] = {
     "client_name": "Test Client",
     "client_phone": "15550100123",
     "language": "en",
+    "fixed_language": "",
     "memory_enabled": None,
     "created_at": "2026-01-03T08:55:00Z",
 }

@@ -302,7 +302,8 @@ class ChatSerializer(serializers.Serializer[Any]):
     is_group = fields.truth("true: a group. false: one person.")
     client_name = fields.text("The name on WhatsApp; empty where it isn't known.")
     client_phone = fields.text("Empty where it isn't known.")
-    language = fields.text("Of the chat's last message, such as en; empty where it isn't known.")
+    language = fields.text("The one that texts are sent in, such as en; empty: not known yet.")
+    fixed_language = fields.text("Chosen by staff; empty: language is told by what people write.")
     memory_enabled = fields.truth("Null: as ENABLE_MEMORY_SYSTEM says.", allow_null=True)
     created_at = fields.moment("When the chat was first stored.")
 

@@ -297,6 +297,7 @@ def _instructions(
             fence=turn.turn_id.hex[:12],
             user_role=role_now(turn, dependencies),
             is_group=turn.chat.is_group,
+            language=turn.chat.fixed_language,
         )
     )
     return with_day_of(now, stored)

@@ -196,6 +196,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
         fence=turn.turn_id.hex[:12],
         user_role=turn.user_role,
         is_group=turn.chat.is_group,
+        language=turn.chat.fixed_language,
         recalled=[recalled_of(hit) for hit in material.recalled.hits],
         cards=material.cards,
         summary=history.summary_text if history else "",

@@ -32,13 +32,13 @@ from sessions_app.conversations.facade import (
     chats_keep,
     counted,
     document_failure,
-    language_of,
+    language_learn,
     parse_command,
     received_text,
     text_for,
 )
 from sessions_app.media.facade import HEAD, media_name, type_of
-from sessions_app.models import Chat, ChatSession, MediaFile, Message, Turn
+from sessions_app.models import ChatSession, MediaFile, Message, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role
 from sessions_app.models.stored_media import MediaState
@@ -294,7 +294,7 @@ def sent_document_name(filename: str, language: str) -> str:
     name = " ".join("".join(char for char in filename if char.isprintable()).split())
     if name:
         return cut_at_word(name, MAX_NAME_LENGTH)
-    return "הקובץ" if language == "he" else "the document"
+    return text_for("document_unnamed", language)
 
 
 def _name(turn: Turn) -> str:
@@ -375,7 +375,4 @@ def _transcript_store(work: TurnWork, text: str, model: str) -> None:
             message.save(update_fields=["metadata"])
             turn.message = message
     # Not in the transaction: chats are locked before sessions.
-    language = language_of(text, turn.chat.language)
-    if language and language != turn.chat.language:
-        Chat.objects.filter(pk=turn.chat_id).update(language=language)
-        turn.chat.language = language
+    language_learn(chat=turn.chat, text=text)

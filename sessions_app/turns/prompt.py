@@ -18,7 +18,11 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.facade import CardHit
 from sessions_app.recall.facade import CLIENTS_MEMORY, MEMORY, FactTimes
 
-LANGUAGE_NAMES = {"en": "English", "he": "Hebrew"}
+LANGUAGE_NAMES = {
+    **{"en": "English", "he": "Hebrew", "ar": "Arabic", "es": "Spanish", "pt": "Portuguese"},
+    **{"fr": "French", "de": "German", "it": "Italian", "ru": "Russian", "uk": "Ukrainian"},
+    **{"tr": "Turkish", "hi": "Hindi", "id": "Indonesian"},
+}
 # How a recalled message is introduced: by who wrote it.
 SPEAKERS = {"user": "they wrote", "assistant": "you answered"}
 RECALLED_LABELS = (MEMORY, *SPEAKERS.values())
@@ -78,6 +82,8 @@ class PromptParts:
     end the fence. ``passage``: a shortened form of the messages between the summary and the
     history. ``cards``: those of earlier conversations, the newest first.
 
+    ``language``: the code of the one that staff have fixed for the chat; "" if they have not.
+
     ``query``: the message that is answered; of a long recalled text the passage that fits it is
     taken. ``role_tokens`` and ``max_context_tokens`` limit the prompt, see ``prompt_budget``.
     """
@@ -88,6 +94,7 @@ class PromptParts:
     fence: str
     user_role: str = "client"
     is_group: bool = False
+    language: str = ""
     recalled: Sequence[Recalled] = ()
     cards: Sequence[CardHit] = ()
     summary: str = ""
@@ -135,7 +142,7 @@ def system_text(parts: PromptParts) -> str:
         _titled("About the business", profile.business_facts),
         _titled("Opening hours", profile.opening_hours),
         _today(parts),
-        _languages(profile.languages),
+        _languages(profile.languages, parts.language),
         "Answer briefly, as one does on WhatsApp. If you don't know something, say so; "
         "never invent facts.",
         CLIENTS_MEMORIES if parts.user_role == "godfather" else "",
@@ -153,9 +160,13 @@ def _today(parts: PromptParts) -> str:
     return f"It is {local:%A}, {local:%Y-%m-%d %H:%M} ({parts.time_zone})."
 
 
-def _languages(codes: Sequence[str]) -> str:
-    names = " or ".join(LANGUAGE_NAMES.get(code, code) for code in codes)
-    return f"Answer in the language of the message you answer; you speak {names}."
+def _languages(codes: Sequence[str], fixed: str) -> str:
+    """Return the rule for the answer's language. To name all languages would cost 25 tokens."""
+    names = [LANGUAGE_NAMES.get(code, code) for code in ([fixed] if fixed else codes)]
+    if fixed:
+        return f"Answer in {names[0]}, whatever language the message you answer is in."
+    spoken = ", ".join(names)
+    return f"Answer in the language of the message you answer; you speak {spoken} and others."
 
 
 def _fenced(parts: PromptParts) -> str:

@@ -266,6 +266,7 @@ def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft
     if talk is None:
         return None
     kind, language = talk
+    language = turn.chat.fixed_language or language
     name = profile.name
     if profile.business_name:
         name = f"{name} ({profile.business_name})" if name else profile.business_name

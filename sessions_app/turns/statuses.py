@@ -32,11 +32,11 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.shared_times import SharedTimes
-from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.facade import (
     chat_find,
     chat_for_party,
+    language_of,
     row_by_token,
     row_of,
     text_for,
@@ -336,7 +336,7 @@ class StorageNotices:
             return
         if event.group_id and not (event.mentions_us or event.replies_to_us):
             return
-        language = detect_language(event.text) or ""
+        language = language_of(event.text)
         self.notify(provider=event.provider, to=_sender(event), language=language)
 
     def notify(self, *, provider: str, to: Recipient, language: str) -> None:

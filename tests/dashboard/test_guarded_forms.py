@@ -107,7 +107,7 @@ KINDS = {
         make=lambda: Chat.objects.create(whatsapp_chat=CLIENT, provider="cloud"),
         page=lambda chat: f"/admin/contacts/{chat.pk}/edit/",
         mine=("staff_name", "Dana of the bakery", "Name"),
-        theirs=("staff_name", "Dana C.", "Name"),
+        theirs=("fixed_language", "he", "Language"),
     ),
     "profile": Kind(
         make=lambda: AssistantProfile.objects.get_or_create(pk=1)[0],

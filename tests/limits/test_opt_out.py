@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessions_app.conversations.facade import languages, text_for
 from sessions_app.extraction.extract import Extractor, chat_learn
+from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.intake import MAX_LENGTH, UsageLimits, folded, word_for
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import ChatAccess, ExtractionWork, InboundDelivery, Message
+from sessions_app.models import Chat, ChatAccess, ExtractionWork, InboundDelivery, Message
 from tests.limits.conftest import Limiting, audited, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -128,6 +130,37 @@ def test_words_of_the_settings(limited: Limiting) -> None:
     assert confirmation.endswith("write: come back")
 
 
+@pytest.mark.parametrize(
+    ("language", "stop", "start"),
+    [
+        ("es", "¡Darme de baja!", "EMPEZAR"),
+        ("pt", "parar", "comecar"),
+        ("fr", "Arrêter", "démarrer"),
+        ("de", "Abmelden.", "starten"),
+        ("it", "fermati", "inizia"),
+        ("ru", "Стоп!", "начать"),
+        ("uk", "відписатися", "почати"),
+        ("ar", "توقّف", "ابدأ"),
+        ("tr", "DUR", "basla"),
+        ("hi", "बंद करो", "शुरू"),
+        ("id", "berhenti", "mulai"),
+    ],
+)
+def test_each_language_has_its_words(
+    limited: Limiting, language: str, stop: str, start: str
+) -> None:
+    words = build_usage_limits()
+    world = limited(stop_words=words.stop_words, start_words=words.start_words)
+    world.say(CLIENT, "4471")
+    Chat.objects.update(language=language)
+    (confirmation,) = world.say(CLIENT, stop)
+    own = languages()[language]
+    assert confirmation == text_for("opted_out", language, word=own["start"][0])
+    assert world.say(CLIENT, "4471") == []
+    (confirmation,) = world.say(CLIENT, start)
+    assert confirmation == text_for("opted_in", language, word=own["stop"][0])
+
+
 def test_stop_and_start_again_and_again_are_bounded(limited: Limiting) -> None:
     world = limited(messages_per_hour=2)
     for _ in range(4):
@@ -154,7 +187,7 @@ def test_marks_around_the_word_dont_matter(before: str, word: str, after: str) -
         assert folded(f"{before}{text}{after}") == word
 
 
-@given(st.text(min_size=1).filter(lambda text: any(map(str.isalnum, text))))
+@given(st.text(min_size=1).filter(folded))
 def test_any_other_word_beside_it_makes_it_a_sentence(text: str) -> None:
     assert folded(f"stop {text}") not in DEFAULT.stop_words
     assert folded(f"{text} stop") not in DEFAULT.stop_words

@@ -35,6 +35,15 @@ def test_it_is_in_the_chats_language(noticed: World) -> None:
     assert noticed.say(OTHER_CLIENT, "שלום") == [f"{ENGLISH}\n\nanswer to: שלום"]
 
 
+def test_further_languages_follow_the_english_one(noticed: World) -> None:
+    notices = f"{ENGLISH}\n\n[es]\nHola.\n\nAdiós.\n[ru]  \nПривет."
+    AssistantProfile.objects.update(privacy_notice_en=notices)
+    spanish, russian, french = "¿Cuándo abren mañana?", "Когда вы открываетесь?", "Bonjour !"
+    assert noticed.say(CLIENT, spanish) == [f"Hola.\n\nAdiós.\n\nanswer to: {spanish}"]
+    assert noticed.say(OTHER_CLIENT, russian) == [f"Привет.\n\nanswer to: {russian}"]
+    assert noticed.say("15550100777@c.us", french) == [f"{ENGLISH}\n\nanswer to: {french}"]
+
+
 def test_the_owner_gets_none(noticed: World) -> None:
     assert noticed.say(GODFATHER, "Hi") == ["answer to: Hi"]
 

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sessions_app.conversations.phrases import TEXTS, language_of, languages
+from sessions_app.conversations.chat_language import language_of
+from sessions_app.conversations.phrases import TEXTS, languages
 from sessions_app.conversations.plain_words import (
+    NAMES,
     asks_in_words,
     denies,
     parse_command,
@@ -216,11 +218,44 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
     assert asks_in_words(text)
 
 
-def test_words_that_tell_no_language_change_none() -> None:
-    assert language_of("17", "es") == ""
-    assert language_of("17 kg Toby", "es") == "es"
-    assert language_of("Toby", "he") == "en"
-    assert language_of("Dana Di Marco likes tea", "en") == "en"
+@pytest.mark.parametrize(
+    ("text", "before", "language"),
+    [
+        ("17", "es", "es"),
+        ("17 kg Toby", "es", "es"),
+        ("Toby", "he", "he"),
+        ("Toby", "", ""),
+        ("question 5", "", ""),
+        ("x", "", ""),
+        ("👍", "", ""),
+        ("https://example.com/abierto-ahora", "en", "en"),
+        ("你好，请问几点开门", "en", "en"),
+        ("Καλημέρα, τι ώρα ανοίγετε;", "", ""),
+        ("Dana Di Marco likes tea", "en", "en"),
+        ("what is that?", "xx", "en"),
+    ],
+)
+def test_words_that_tell_no_language_change_none(text: str, before: str, language: str) -> None:
+    assert language_of(text, before) == language
+
+
+def test_the_language_of_dialogues() -> None:
+    """Each line of a dialogue has the chat's language after it."""
+    lines = (Path(__file__).parent / "dialogues.txt").read_text(encoding="utf-8").splitlines()
+    right: Counter[str] = Counter()
+    all_lines: Counter[str] = Counter()
+    before, earlier = "", ""
+    for line in lines:
+        if not line or line.startswith("#"):
+            before, earlier = "", ""
+            continue
+        language, text = line.split("\t")
+        before = language_of(text, before, earlier.__str__)
+        earlier = text
+        all_lines[language] += 1
+        right[language] += before == language.strip("-")
+    assert right.total() >= 0.95 * all_lines.total()
+    assert all(right[each] >= 0.85 * all_lines[each] for each in languages())
 
 
 def placeholders(text: str) -> set[str]:
@@ -228,7 +263,7 @@ def placeholders(text: str) -> set[str]:
 
 
 def slash_words(text: str) -> list[str]:
-    return sorted(re.findall(r"/[a-z]+", text))
+    return sorted(re.findall(rf"/(?:{'|'.join(NAMES)})\b", text))
 
 
 @pytest.mark.parametrize("language", sorted(languages()))
@@ -239,6 +274,9 @@ def test_a_language_has_all_texts_with_the_placeholders_of_the_english_ones(lang
         assert text.strip(), name
         assert placeholders(text) == placeholders(TEXTS[name]["en"]), name
         assert slash_words(text) == slash_words(TEXTS[name]["en"]), name
+    named = re.findall(r"/(\S+?)(?=[ ,،\n]|$)", data["texts"]["help"])
+    assert {found.name for word in named if (found := parse_command(f"/{word}"))} == set(NAMES)
+    assert len(named) == len(NAMES) * (1 if language == "en" else 2)
     assert len(data["texts"]["choose"]) <= 20
     for thing in english["counted"]:
         assert all(text.strip() for text in data["counted"][thing]), thing

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
@@ -45,6 +48,15 @@ TOLD = [
     ),
     ("it", "ricorda che ", "la mia scarpa è 44", "dimentica la mia scarpa", "cosa sai di me?"),
     ("uk", "запам'ятай, що ", "мій розмір 44", "забудь мій розмір", "що ти про мене знаєш?"),
+    ("tr", "unutma ki ", "benim numaram 44", "unut ki benim numaram 44", "hakkımda ne biliyorsun?"),
+    ("hi", "याद रखना कि ", "मेरा साइज़ 44 है", "भूल जाओ कि मेरा साइज़ 44 है", "मेरे बारे में क्या जानते हो?"),
+    (
+        "id",
+        "ingat bahwa ",
+        "ukuran saya 44",
+        "lupakan ukuran saya",
+        "apa yang kamu tahu tentang saya?",
+    ),
 ]
 
 
@@ -175,6 +187,9 @@ def test_what_is_no_command_goes_to_the_model(world: World) -> None:
         ("de", "guten Tag", "danke!", "was kannst du?"),
         ("it", "ciao", "grazie mille", "cosa puoi fare?"),
         ("uk", "привіт", "дякую", "що ти вмієш?"),
+        ("tr", "merhaba", "çok teşekkürler", "ne yapabilirsin?"),
+        ("hi", "नमस्ते", "धन्यवाद", "आप क्या कर सकते हो?"),
+        ("id", "selamat pagi", "terima kasih", "kamu bisa apa?"),
     ],
 )
 def test_small_talk_is_answered_without_a_model(
@@ -201,6 +216,9 @@ NEAR = [
     ("de", "Der Spind vom großen Kurier ist die 17", "welcher ist der vom Kurier?"),
     ("it", "L'armadietto del corriere alto è il 17", "qual è quello del corriere?"),
     ("uk", "Шафка високого кур'єра номер 17", "яка у кур'єра?"),
+    ("tr", "Uzun boylu kuryenin dolabı 17 numara", "kuryenin dolabı hangisi?"),
+    ("hi", "लंबे कूरियर का लॉकर नंबर 17 है", "कूरियर का लॉकर कौनसा है?"),
+    ("id", "Loker kurir yang tinggi nomor 17", "yang mana loker kurir?"),
 ]
 
 
@@ -261,3 +279,83 @@ def test_in_the_persons_words(offline: World, language: str, remember: str, ques
     assert heading == text_for("recital", language)
     assert "42" in line
     assert one(offline, OTHER_CLIENT, question) == text_for("recital_none", language)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "language"),
+    [
+        ("/recordar mi talla es 44", "remembered", "es"),
+        ("/HATIRLA numaram 44", "remembered", "tr"),
+        ("/lembrar o meu sapato é 44", "remembered", "pt"),
+        ("/זכור המידה 44", "remembered", "he"),
+        ("/запам'ятай розмір 44", "remembered", "uk"),
+        ("/सहायता", "help", "hi"),
+        ("/AYUDA", "help", "es"),
+        ("/yardim", "help", "tr"),
+        ("/مساعدة", "help", "ar"),
+        ("/Hilfe", "help", "de"),
+        ("/bantuan", "help", "id"),
+        ("/aide", "help", "fr"),
+        ("/aiuto", "help", "it"),
+        ("/souvenirs", "memories_none", "fr"),
+        ("/очистить", "", ""),
+    ],
+)
+def test_commands_have_words_in_each_language(
+    world: World, text: str, name: str, language: str
+) -> None:
+    reply = one(world, CLIENT, text)
+    if not name:
+        assert len(world.dependencies.chat_model.requests) == 1  # type: ignore[attr-defined]
+        return
+    fact = text.partition(" ")[2]
+    assert reply == text_for(name, language, **({"content": fact} if fact else {}))
+    assert world.chat(CLIENT).language == language
+
+
+def test_a_copied_command_works_with_its_marks_of_direction(world: World) -> None:
+    assert one(world, CLIENT, "\u200f\u200e/remember הלוקר שלי 17").startswith("✅")
+    assert facts() == ["הלוקר שלי 17"]
+
+
+def test_the_language_follows_the_person_and_not_single_words(world: World) -> None:
+    said = [
+        ("what time do you open tomorrow?", "en"),
+        ("hola", "en"),
+        ("ok 👍", "en"),
+        ("cuánto cuesta el envío?", "es"),
+        ("thanks", "es"),
+        ("4471", "es"),
+    ]
+    for text, language in said:
+        world.say(CLIENT, text)
+        assert world.chat(CLIENT).language == language, text
+
+
+def test_two_short_messages_change_the_language(world: World) -> None:
+    world.say(CLIENT, "hello, how are you today?")
+    world.say(CLIENT, "Termin bitte")
+    assert world.chat(CLIENT).language == "en"
+    world.say(CLIENT, "am Dienstag um 3")
+    assert world.chat(CLIENT).language == "de"
+
+
+def test_the_language_that_staff_have_fixed_stays_and_is_told_to_the_model(
+    world: World, admin_client: Client
+) -> None:
+    world.say(CLIENT, "what time do you open tomorrow?")
+    chat = world.chat(CLIENT)
+    page = f"/admin/contacts/{chat.pk}/edit/"
+    shown = admin_client.get(page).content.decode()
+    seen = re.search(r'name="seen" value="([^"]*)"', shown)
+    assert seen is not None
+    form = {"seen": unescape(seen[1]), "staff_name": "", "fixed_language": "fr"}
+    assert admin_client.post(page, {**form, "fixed_language": "xx"}).status_code == 200
+    assert admin_client.post(page, form).status_code == 302
+    assert "chosen by staff" in admin_client.get(f"/admin/contacts/{chat.pk}/").content.decode()
+    assert one(world, CLIENT, "/forget nothing of that") == text_for("forget_none", "fr")
+    assert one(world, CLIENT, "remember that my locker is 17").startswith("✅ Retenu")
+    world.say(CLIENT, "and on Sundays, when do you open?")
+    assert world.chat(CLIENT).language == "fr"
+    *_, request = world.dependencies.chat_model.requests  # type: ignore[attr-defined]
+    assert "Answer in French, whatever" in request.messages[0].content

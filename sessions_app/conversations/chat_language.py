@@ -1,0 +1,150 @@
+"""The language that a person writes in: one of those that have a file in ``languages``.
+
+The library py3langid knows them all. Greetings, names and Hindi in Latin letters it takes for
+anything: the words of our phrases, and the chat's language so far, are weighed with what it says.
+docs/whatsapp.md has the measurement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+from math import exp, log
+from typing import TYPE_CHECKING, NamedTuple
+
+from sessions_app.conversations.phrases import (
+    DENIALS,
+    MAX_LENGTH,
+    WISHES,
+    languages,
+    patterns,
+    words_of,
+)
+from sessions_app.models import Chat, Message
+from sessions_app.models.messages import Role
+
+if TYPE_CHECKING:
+    from py3langid.langid import LanguageIdentifier
+
+# Weights of the evidence, as logarithms of odds: all words are a language's own by our phrases; the
+# chat's language so far; English where a chat has none yet.
+WORDS, BEFORE, ENGLISH = 6.0, 2.0, 1.0
+# The library doesn't rule a language out.
+MIN_PROBABILITY = 0.03
+LIKELY, SURE_OF_BOTH, SURE = 0.35, 0.5, 0.9
+# One or two foreign words are no change of language.
+MIN_WORDS = 3
+# Letters of our languages. Of others the library would choose the least unlikely one.
+_LETTERS = re.compile(
+    "[A-Za-z\u00c0-\u024f\u1e00-\u1eff\u0400-\u04ff\u05d0-\u05ea\u0620-\u06ff\u0900-\u097f]"
+)
+# Parts of addresses and mentions.
+_NO_WORDS = ("://", "www.", "@")
+
+
+class Guess(NamedTuple):
+    """The likeliest language, "" for none; its probability, and of how many words it was told."""
+
+    language: str
+    probability: float
+    words: int
+
+
+def language_learn(*, chat: Chat, text: str, spoken: str = "") -> None:
+    """Store the language in which the person writes now, unless staff have fixed it.
+
+    ``spoken``: the language of the command that the text is, if it is one in plain words.
+    """
+    if chat.fixed_language:
+        return
+    language = spoken or language_of(text, chat.language, lambda: _text_before(chat, text))
+    if language and language != chat.language:
+        chat.language = language
+        chat.save(update_fields=["language", "updated_at"])
+
+
+def language_of(text: str, before: str = "", previous: Callable[[], str] | None = None) -> str:
+    """Return the code of the person's language; "" where it isn't known.
+
+    ``before``: the chat's language, which stays where the words tell no other, or few words do.
+    ``previous``: returns the person's message before this one, if it is needed: two short messages
+    in another language are enough.
+    """
+    guess = _guess(text, before)
+    if not before or guess.language in ("", before):
+        return guess.language or before
+    if guess.probability >= SURE and guess.words >= MIN_WORDS:
+        return guess.language
+    both = _guess(f"{previous()}\n{text}", before) if previous else guess
+    is_sure = both.probability >= SURE_OF_BOTH and both.words >= MIN_WORDS
+    return both.language if is_sure and both.language == guess.language else before
+
+
+def is_common(word: str) -> bool:
+    """Return whether the folded word is one of those that occur in every text of a language."""
+    return word in _common_words()
+
+
+def _guess(text: str, before: str) -> Guess:
+    written = text[:MAX_LENGTH].split()
+    text = " ".join(each for each in written if not any(part in each for part in _NO_WORDS))
+    letters = sum(map(str.isalpha, text))
+    if not letters or len(_LETTERS.findall(text)) * 2 < letters:
+        return Guess("", 0.0, 0)
+    words = words_of(text)
+    known = [_known_words().get(word.text, ()) for word in words]
+    if text.isascii() and len(words) < MIN_WORDS and not any(known):
+        # A name, or "question 5", which may be of several languages.
+        return Guess("", 0.0, len(words))
+    weights = {each: log(max(share, MIN_PROBABILITY)) for each, share in _library().rank(text)}
+    for codes in known:
+        for language in codes:
+            weights[language] += WORDS / len(codes) / len(words)
+    likely = before if before in weights else "en"
+    weights[likely] += BEFORE if before else ENGLISH
+    language = max(weights, key=lambda each: weights[each])
+    probability = 1 / sum(exp(weight - weights[language]) for weight in weights.values())
+    return Guess(language if probability >= LIKELY else "", probability, len(words))
+
+
+def _text_before(chat: Chat, text: str) -> str:
+    """Return what the person wrote before; a text that is sent again tells nothing new."""
+    written = Message.objects.filter(chat=chat, role=Role.USER).exclude(content__in=("", text))
+    return written.order_by("-received_at").values_list("content", flat=True).first() or ""
+
+
+@cache
+def _library() -> LanguageIdentifier:
+    """Return the library's model, which takes half a second to load, and 52 MB."""
+    # It loads numpy, which most programs don't need.
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(languages())
+    # Of all other languages; nothing needs them again.
+    identifier._full_model = ()
+    return identifier
+
+
+@cache
+def _common_words() -> dict[str, set[str]]:
+    common: dict[str, set[str]] = defaultdict(set)
+    for language, data in languages().items():
+        for word in {word.text for each in data["common"] for word in words_of(each)}:
+            common[word].add(language)
+    return dict(common)
+
+
+@cache
+def _known_words() -> dict[str, set[str]]:
+    """Return the languages of each word of our phrases and of the common words."""
+    known = defaultdict(set, {word: set(codes) for word, codes in _common_words().items()})
+    for found in patterns().values():
+        # Those of wishes and denials have nouns of several languages: "question".
+        for pattern in (each for each in found if each.kind not in (*WISHES, *DENIALS)):
+            for piece in pattern.pieces:
+                for word in {word for choice in piece.choices for word in choice if len(word) > 1}:
+                    known[word].add(pattern.language)
+    return dict(known)
