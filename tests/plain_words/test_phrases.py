@@ -227,6 +227,8 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
         ("Toby", "", ""),
         ("question 5", "", ""),
         ("x", "", ""),
+        ("¡muchas gracias!", "en", "en"),
+        ("merci beaucoup", "de", "de"),
         ("👍", "", ""),
         ("https://example.com/abierto-ahora", "en", "en"),
         ("你好，请问几点开门", "en", "en"),
