@@ -24,7 +24,7 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
-WORD_LISTS = ("fact_words", "not_memories", "attached_not", *_OWN_WORDS)
+WORD_LISTS = ("fact_words", "not_memories", "attached_not", "anybody", *_OWN_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",

@@ -305,6 +305,8 @@ def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all
         return False
     if "contact" in kinds and ("wish" in kinds or is_start):
         return True
+    # "Anyone?" alone asks whether somebody is there.
+    is_all = is_all and not {word.text for word in clause.words} <= languages()[language]["anybody"]
     return place == clause.end and ("wish" in kinds or is_all)
 
 

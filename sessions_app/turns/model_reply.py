@@ -203,8 +203,7 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     is_offered = rules.model_tools and rules.longterm_enabled and history is not None
     tools = ToolCalls(turn, dependencies, text, is_offered, history)
     answered = _timed(draft, "model_ms", lambda: _ask(material, work.lease, dependencies, tools))
-    composed = answered.composed
-    _record(draft, material, composed, refused=answered.refused)
+    _record(draft, material, answered.composed, refused=answered.refused)
     draft.prompt += [message.as_dict() for message in tools.exchange]
     draft.recalled += tools.recalled
     if is_nearest:
