@@ -115,6 +115,7 @@ def stage(
             "ENABLE_MEMORY_SYSTEM": "true",
             # Tests count an answer for each message.
             "TURN_DEBOUNCE_SECONDS": "0",
+            "OWNER_PAUSE_MINUTES": "0",
             "GODFATHER_PHONE": f"{GODFATHER}@c.us",
             "CHAT_MODEL": "openai",
             "EMBEDDER": "openai",
