@@ -30,7 +30,6 @@ from sessions_app.conversations.facade import (
     chat_for_group,
     chat_for_party,
     command_in,
-    language_learn,
     profile_current,
     session_end,
     session_open,
@@ -154,7 +153,6 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
-    _learn_language(incoming)
     _let_owner_step_in(incoming)
     entry = _decide(incoming)
     texts = rules.missed_call_text and not entry.reason
@@ -337,16 +335,6 @@ def _chat_of(event: InboundMessage) -> Chat:
     return chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
-
-
-def _learn_language(incoming: _Incoming) -> None:
-    chat, command = incoming.chat, incoming.command
-    event = incoming.event
-    # The words of calls and votes are ours.
-    if event.from_business or event.kind == CALL or "vote" in event.metadata:
-        return
-    text = command.argument if command else event.text
-    language_learn(chat=chat, text=text, spoken=command.language if command else "")
 
 
 def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:

@@ -27,6 +27,7 @@ from sessions_app.conversations.facade import (
     ForgottenMeanwhileError,
     Reader,
     epoch_read,
+    language_learn,
     parse_command,
     received_text,
     unstored_forget,
@@ -189,12 +190,24 @@ def _answer(work: TurnWork) -> Turn | None:
         if not question_missed(turn):
             _end(work, TurnState.MISSED)
         return None
+    _learn_language(turn)
     try:
         answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
         _show_as_read(turn, dependencies)
         return _draft_until_stored(work)
     except LimitReachedError as limit:
         return _refuse(work, limit.code)
+
+
+def _learn_language(turn: Turn) -> None:
+    """Learn the person's language from the message, here, so that no webhook waits for it."""
+    text = turn.message.content if turn.message else turn.unstored_text
+    # The words of calls and votes are ours.
+    is_vote = turn.message is not None and "vote" in turn.message.metadata
+    if text.strip() and not is_vote and turn.context.get("kind") != "call":
+        command = parse_command(text, in_group=turn.chat.is_group)
+        words = command.argument if command else text
+        language_learn(chat=turn.chat, text=words, spoken=command.language if command else "")
 
 
 def _refuse(work: TurnWork, code: str) -> Turn | None:
