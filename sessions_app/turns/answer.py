@@ -49,6 +49,7 @@ from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
 from sessions_app.turns.handing_over import (
     LIMIT,
     can_be_handed_over,
+    handover_is_offered,
     handover_reason,
     handover_text,
 )
@@ -66,6 +67,7 @@ from sessions_app.turns.reply_store import (
     handover_draft,
     is_offline,
     notice_draft,
+    offer_person,
     reply_store,
     say,
     small_talk_reply,
@@ -342,7 +344,10 @@ def _reply(work: TurnWork, text: str) -> Draft:
         talk = small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
-    return model_reply(work, text, pictures)
+    draft = model_reply(work, text, pictures)
+    if not draft.is_apology and handover_is_offered(turn, text):
+        offer_person(draft, turn)
+    return draft
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:

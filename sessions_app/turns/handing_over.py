@@ -22,6 +22,8 @@ from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import HANDOVER
 from sessions_app.turns.turn_claims import chat_pause, pause_in_force
 
+# What the question asks that offers a person.
+PERSON = "person"
 # The reasons.
 ASKED, FAILED, LIMIT, MODEL = "asked", "failed", "limit", "model"
 _TEXTS = {
@@ -49,13 +51,18 @@ def handover_reason(turn: Turn, text: str) -> str:
         return ""
     if wants_person(text):
         return ASKED
-    return FAILED if denies(text) and _was_denied_before(turn) else ""
+    return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
 
 
-def _was_denied_before(turn: Turn) -> bool:
-    """Return whether the last messages said twice already that the answer was none."""
-    if turn.message is None:
-        return False
+def handover_is_offered(turn: Turn, text: str) -> bool:
+    """Return whether the answer asks if a person is wanted: before the last denial."""
+    return can_be_handed_over(turn) and _denials(turn, text) == MAX_DENIALS - 1
+
+
+def _denials(turn: Turn, text: str) -> int:
+    """Return how many of the last messages said that the answer was none; 0 if this one doesn't."""
+    if turn.message is None or not denies(text):
+        return 0
     session = turn.message.session_id
     handed_over = Turn.objects.filter(session=session, context__has_key=HANDOVER).order_by("-id")
     since = handed_over.values_list("message__order_num", flat=True).first() or 0
@@ -67,7 +74,7 @@ def _was_denied_before(turn: Turn) -> bool:
         revoked_at=None,
     )
     texts = earlier.order_by("-order_num").values_list("content", flat=True)[:LOOKED_AT]
-    return sum(map(denies, texts)) >= MAX_DENIALS - 1
+    return 1 + sum(map(denies, texts))
 
 
 def handover_text(turn: Turn, reason: str) -> str:

@@ -33,7 +33,7 @@ from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnRe
 from sessions_app.models.messages import APOLOGY, OFFERED, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
-from sessions_app.turns.handing_over import hand_over, handover_text
+from sessions_app.turns.handing_over import PERSON, hand_over, handover_text
 from sessions_app.turns.questions import CHOSEN, Question, has_buttons
 from sessions_app.turns.turn_claims import chat_locked
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
@@ -297,6 +297,14 @@ def handover_draft(turn: Turn, reason: str) -> Draft:
     """Return the answer with which a conversation goes to a person."""
     text = handover_text(turn, reason)
     return Draft(text=text, is_system_text=True, uses_memory=False, handover=reason)
+
+
+def offer_person(draft: Draft, turn: Turn) -> None:
+    """Let the answer ask whether a person is wanted."""
+    language = turn.chat.language
+    draft.text = f"{draft.text}\n\n{text_for('handover_offer', language)}"
+    choices = {key: text_for(key, language) for key in ("yes", "no")}
+    draft.question = Question(PERSON, choices)
 
 
 def say(

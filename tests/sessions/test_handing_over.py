@@ -73,9 +73,10 @@ def test_the_opening_hours_are_told(world: World) -> None:
 
 def test_three_denials(world: World) -> None:
     world.say(CLIENT, "How much is the rye?")
-    assert len(world.say(CLIENT, "No, that's not it")) == 1
+    assert world.say(CLIENT, "No, that's not it") == ["answer to: No, that's not it"]
     world.say(CLIENT, "What does the rye bread cost?")
-    world.say(CLIENT, "That's not what I asked")
+    (offered,) = world.say(CLIENT, "That's not what I asked")
+    assert offered.endswith("Would you like a person to answer you?\n\n1. Yes\n2. No")
     assert world.say(CLIENT, "The dark one, with seeds")[0].startswith("answer to:")
     (told,) = world.say(CLIENT, "no, that's wrong")
     assert told.startswith("I don't seem to find what you need.")
@@ -83,6 +84,17 @@ def test_three_denials(world: World) -> None:
     # Afterwards they are counted anew.
     ChatPause.objects.all().delete()
     assert world.say(CLIENT, "no, that's wrong")[0].startswith("answer to:")
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_wanted"), [("Yes", True), ("1", True), ("no", False), ("2", False)]
+)
+def test_a_person_is_offered_before(world: World, choice: str, is_wanted: bool) -> None:
+    world.say(CLIENT, "No, that's not it")
+    world.say(CLIENT, "That's not what I asked")
+    (told,) = world.say(CLIENT, choice)
+    assert told == (TOLD if is_wanted else "All right. How can I help?")
+    assert ChatPause.objects.exists() == is_wanted
 
 
 def test_the_owner_and_groups_talk_to_people_anyway(world: World) -> None:

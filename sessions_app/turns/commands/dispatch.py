@@ -39,7 +39,8 @@ from sessions_app.turns.commands.replies import (
     short_ids,
     system_text,
 )
-from sessions_app.turns.reply_store import Draft, help_text
+from sessions_app.turns.handing_over import ASKED, PERSON
+from sessions_app.turns.reply_store import Draft, handover_draft, help_text
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
 # /remember <fact>: store a memory.
@@ -199,8 +200,15 @@ def _forget_chosen(chosen: Chosen) -> Draft:
     return _with_memory(turn, FORGET, chosen.dependencies, reply)
 
 
+def _person_chosen(chosen: Chosen) -> Draft:
+    """Hand over to a person, or go on."""
+    if chosen.key == "yes":
+        return handover_draft(chosen.turn, ASKED)
+    return say("handover_declined", chosen.turn.chat.language)
+
+
 # The functions that handle choices, by what the questions ask.
-CHOICES: Mapping[str, Callable[[Chosen], Draft]] = {FORGET: _forget_chosen}
+CHOICES: Mapping[str, Callable[[Chosen], Draft]] = {FORGET: _forget_chosen, PERSON: _person_chosen}
 
 
 # /search <words>: search memories and messages.
