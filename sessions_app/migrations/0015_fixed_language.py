@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 db_default="",
                 default="",
-                help_text="Chosen by staff. Empty: it is told by what the person writes.",
+                help_text="Chosen by staff. Empty: it is learned from what the person writes.",
                 max_length=2,
                 verbose_name="fixed language",
             ),

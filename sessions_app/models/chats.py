@@ -78,7 +78,7 @@ class Chat(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text=_("Chosen by staff. Empty: it is told by what the person writes."),
+        help_text=_("Chosen by staff. Empty: it is learned from what the person writes."),
     )
     memory_enabled = models.BooleanField(
         _("memory"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from django.core.checks import CheckMessage, Warning, register
@@ -15,7 +16,12 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
 @register("accounts")
 def accounts_are_accepted(**_: Any) -> list[CheckMessage]:
-    """Warn of each provider that refuses our account. No provider is asked, no server started."""
+    """Warn of each provider that refuses our account. No provider is asked, no server started.
+
+    Only `manage.py check` looks into the database: other commands may have nothing to do with it.
+    """
+    if sys.argv[1:2] != ["check"]:
+        return []
     options = connection.settings_dict.get("OPTIONS", {})
     if DATA_DIR_OPTION in options and not server_of(connection.settings_dict).is_running():
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -229,6 +230,7 @@ def test_an_answer_over_http_comes_after_one_refusal(
     limit = SharedContextLimit(base_url=server.base_url, model="gpt-4o-mini")
     world.use(chat_model=chat_model, context_limit=limit)
     world.with_answer_rules(max_reply_tokens=200)
+    world.with_rules(pause_after_reply=timedelta(0))
     for number in range(40):
         text = f"Line {number}: " + "nothing else happened on that day. " * 20
         world.receive(message_from(GODFATHER, text, from_business=True))
