@@ -142,6 +142,9 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
             fault = ErrorText("answer_fault", why=named_error_text(error))
         work.lease.renew()
         work.turn = _turn_read(work.lease)
+        if work.turn.state != TurnState.RUNNING:
+            # It was stored after all: only the database's word that it was got lost.
+            return work.turn
         if not tries_left or time_left() == 0:
             break
     return _store(work, apology_draft(work.turn, fault))

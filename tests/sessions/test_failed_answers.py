@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from django.db import OperationalError, transaction
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import (
@@ -15,6 +17,7 @@ from memoryproject.foundation.integrations.llm.base import (
     OfflineChatModel,
 )
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from sessions_app.history.strategies import NoStrategy
 from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import Turn
 from sessions_app.models.turns import APOLOGY_FOR
@@ -142,3 +145,29 @@ def test_an_apology_stands_in_no_later_prompt_and_no_summary(world: World) -> No
     world.summarizing(every=4)
     world.sum_up(CLIENT)
     assert not any(APOLOGY in each.content for each in seen.requests[-1].messages)
+
+
+class LosesTheWord(NoStrategy):
+    """The first commit of an answer succeeds, and the database's word of it gets lost."""
+
+    lost = 0
+
+    @property
+    def post_add_messages_hook(self) -> Any:
+        def lose() -> None:
+            raise OperationalError("server closed the connection unexpectedly")
+
+        LosesTheWord.lost += 1
+        if LosesTheWord.lost == 1:
+            transaction.on_commit(lose)
+        return lambda **_: None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_answer_that_was_stored_after_all_is_sent(world: World) -> None:
+    LosesTheWord.lost = 0
+    chat_memory = replace(world.dependencies.chat_memory, strategy=LosesTheWord())
+    world.use(chat_memory=chat_memory)
+    assert world.say(CLIENT, "Are you open?") == ["answer to: Are you open?"]
+    turn = Turn.objects.get()
+    assert (turn.state, turn.error, LosesTheWord.lost) == ("sent", "", 1)
