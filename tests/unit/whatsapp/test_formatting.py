@@ -32,6 +32,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
         ("<https://example.com?a=1&amp;b>", "https://example.com?a=1&b"),
         ("https://example.com/__a__/*b", "https://example.com/__a__/*b"),
         ("- one\n* **two**\n+ three\n1. *four*", "- one\n- *two*\n- three\n1. _four_"),
+        ("+ 5 °C\n- 3 °C\n+ ₪4", "+ 5 °C\n- 3 °C\n+ ₪4"),
         ("> **quoted**", "> *quoted*"),
         ("`**code**` and ``a`b``", "`**code**` and ``a`b``"),
         ("```python\n**x** = '# y'\n```\n**after**", "```\n**x** = '# y'\n```\n*after*"),
@@ -62,6 +63,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
             "_Day_\n*Mon*: Open: 9, Close: 17\n*Tue*: Close: 18 19",
         ),
         ("|only|\n|-|\n|`a\\|b`|", "_only_\n`a|b`"),
+        ("|a|b|\n|-|-|\n|`x || y`|`z`|", "_a: b_\n*`x || y`*: `z`"),
         # Lists and quotations.
         ("3. a\n\n   more\n4. b\n   - c\n     - d", "3. a\n\n   more\n4. b\n   - c\n     - d"),
         ("1. a\n1. b\n1. c", "1. a\n2. b\n3. c"),
@@ -77,6 +79,8 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
         ("<b>B</b> <I>i</I> a<br>b<br/>\nc <your name> 1 < 2", "*B* _i_ a\nb\nc <your name> 1 < 2"),
         ("&amp; &lt;x&gt; &#1488; &#x5d1; &quot; A&B", '& <x> א ב " A&B'),
         ('<a href="https://x.y">shop</a><!-- no -->', "shop (https://x.y)"),
+        ('<a href="https://x.y?a&amp;b">shop</a>', "shop (https://x.y?a&b)"),
+        ("if a<b and c>d", "if a<b and c>d"),
         ("<ul>\n<li>One</li>\n<li>Two</li>\n</ul>", "- One\n- Two"),
         # Formulas and prices.
         ("$$x^2$$ \\(\\frac{a}{b+1}\\) \\[z \\times 2\\] $y$", "x² a/(b+1) z × 2 y"),

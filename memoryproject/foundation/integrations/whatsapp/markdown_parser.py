@@ -71,6 +71,9 @@ def _tag(state: StateInline, silent: bool) -> bool:
     found = _TAG.match(state.src, state.pos)
     if found is None or found.group(2).lower() not in KNOWN_TAGS:
         return False
+    if len(found.group(2)) == 1 and found.group(3).strip() and "=" not in found.group(3):
+        # "a <b and c> d" compares.
+        return False
     if not silent:
         token = state.push("tag", found.group(2).lower(), 0)
         token.nesting = -1 if found.group(1) else 0
