@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,7 @@ QUESTION = "question"
 CHOSEN = "chosen"
 # Meta's codes for a message that it doesn't take in this form.
 _NOT_TAKEN = (100, 131008, 131009, 131051)
+_AROUND = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ class Question:
 
 
 def _plain(text: str) -> str:
-    return text.strip(" \t\n.,!?؟。").casefold()
+    """Return a text without what stands around its words: signs, emoji, marks of direction."""
+    return _AROUND.sub("", unicodedata.normalize("NFKC", text)).casefold()
 
 
 def question_of(turn: Turn) -> Question | None:
