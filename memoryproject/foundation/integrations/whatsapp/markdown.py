@@ -31,6 +31,8 @@ _DEEP = re.compile(r"^((?:[ \t]*[>*+-]){20})[ \t>*+-]+", re.MULTILINE)
 
 _MARKDOWN_NAMES = ("markdown", "md")
 _RULE = "———"
+# Of a block of code, with what some sites take behind it.
+_LANGUAGE = re.compile(r"[\w+#./-]*(?:\s*[{\[].*|\s+\w+=.*)?", re.ASCII)
 _AMOUNT = re.compile(r"[\d$€£¥₪]")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
@@ -167,6 +169,9 @@ class _Lines:
 
     def _fence(self, token: Token) -> None:
         code = token.content.removesuffix("\n")
+        if not _LANGUAGE.fullmatch(token.info.strip()):
+            # The text begins beside the fence.
+            code = "\n".join(filter(None, [token.info.strip(), code]))
         if token.info.strip().lower() in _MARKDOWN_NAMES:
             self._write(token, _Lines(code).render())
         elif "```" in code:
@@ -243,7 +248,8 @@ def _table(tokens: Sequence[Token], source: Sequence[str]) -> list[str]:
                 values.append(f"{name}: {_cell(cell)}" if name else _cell(cell))
         title = _cell([Run(run.text, run.styles | {BOLD: BOLD}) for run in first])
         joined = ", ".join(values)
-        if title and len(names) > 1:
+        # A row may have more cells than the heading.
+        if title and (joined or len(names) > 1):
             joined = f"{title}: {joined}" if joined else title
         lines.append(joined or _cell(first))
     return [line for line in lines if line]
