@@ -48,8 +48,14 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     if not emphasis.tokenize(state, silent):
         return False
     added = state.delimiters[count:]
-    if state.src[start] == "*" and len(added) > 1:
-        before, after = state.src[max(start - 1, 0) : start], state.src[state.pos : state.pos + 1]
+    before, after = state.src[max(start - 1, 0) : start], state.src[state.pos : state.pos + 1]
+    inside = before + after
+    is_sum = len(inside) == 2 and inside.isascii() and inside.isalnum()
+    if state.src[start] == "*" and is_sum and (len(added) == 1 or inside.isdigit()):
+        # "5*3", also where another one follows in the next line.
+        for delimiter in added:
+            delimiter.open = delimiter.close = False
+    elif state.src[start] == "*" and len(added) > 1:
         for delimiter in added:
             delimiter.open = bool(after.strip())
             delimiter.close = bool(before.strip())
