@@ -41,6 +41,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
         ("```\nnever closed **x**", "```\nnever closed **x**\n```"),
         ("2 * 3 * 4, 5*6*7 and a_b_c", "2 * 3 * 4, 5*6*7 and a_b_c"),
         ("5*3 = 15\n2**4 = 16\na*b = c\n2*4 = 8", "5*3 = 15\n2**4 = 16\na*b = c\n2*4 = 8"),
+        ("/a/*/b/*.txt, ^.*$ .*?, (*) x (*)", "/a/*/b/*.txt, ^.*$ .*?, (*) x (*)"),
         (r"\*not italic\* and 1\. no list", "*not italic* and 1. no list"),
         ("**never closed", "**never closed"),
         ("***\n---", "———\n———"),

@@ -39,6 +39,9 @@ def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return not is_footnote and reference(state, start, end, silent)
 
 
+_NOT_FIRST, _NOT_LAST = (*")]}.,;:!?/\\|",), (*"([{/\\|^",)
+
+
 def _emphasis(state: StateInline, silent: bool) -> bool:
     """Read marks as CommonMark does, but ** may also stand between punctuation and a letter.
 
@@ -59,6 +62,11 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
         for delimiter in added:
             delimiter.open = bool(after.strip())
             delimiter.close = bool(before.strip())
+    elif state.src[start] == "*":
+        # The stars of patterns and notes: "*.txt", "/*/", "^.*$", "(*)".
+        (delimiter,) = added
+        delimiter.open &= after not in _NOT_FIRST and before not in (".", "^")
+        delimiter.close &= before not in _NOT_LAST
     return True
 
 
