@@ -86,6 +86,7 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_t
         ('<a href="https://x.y">shop</a><!-- no -->', "shop (https://x.y)"),
         ('<a href="https://x.y?a&amp;b">shop</a>', "shop (https://x.y?a&b)"),
         ("if a<b and c>d", "if a<b and c>d"),
+        ("10<sup>-6</sup> m<SUP>2</SUP> H<sub>2</sub>O", "10⁻⁶ m² H2O"),
         ("<ul>\n<li>One</li>\n<li>Two</li>\n</ul>", "- One\n- Two"),
         # Formulas and prices.
         ("$$x^2$$ \\(\\frac{a}{b+1}\\) \\[z \\times 2\\] $y$", "x² a/(b+1) z × 2 y"),

@@ -71,6 +71,7 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
 
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,2000})?)/?>")
+_RAISED_TAG = re.compile(r"<sup>([0-9+-]{1,9})</sup>", re.IGNORECASE)
 # A longer comment is shown: looking further each time would cost much.
 _MAX_COMMENT = 10_000
 
@@ -82,6 +83,12 @@ def _tag(state: StateInline, silent: bool) -> bool:
         if end > 0:
             state.pos = end + 3
         return end > 0
+    if raised := _RAISED_TAG.match(state.src, state.pos):
+        # 10<sup>6</sup> is not 106.
+        if not silent:
+            state.push("text", "", 0).content = raised[1].translate(_RAISED)
+        state.pos = raised.end()
+        return True
     found = _TAG.match(state.src, state.pos)
     if found is None or found.group(2).lower() not in KNOWN_TAGS:
         return False
@@ -165,7 +172,7 @@ _SIGNS = {
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{0,200})\}\{([^{}]{0,200})\}")
 _ROOT = re.compile(r"\\sqrt\{([^{}]{0,200})\}")
 _POWER = re.compile(r"\^(?:\{(\d{1,9})\}|(\d))")
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 
 
 def _shown_formula(content: str) -> str:
