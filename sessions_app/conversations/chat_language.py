@@ -40,6 +40,8 @@ MIN_WORDS = 3
 _LETTERS = re.compile(
     "[A-Za-z\u00c0-\u024f\u1e00-\u1eff\u0400-\u04ff\u05d0-\u05ea\u0620-\u06ff\u0900-\u097f]"
 )
+# Letters of Persian, Urdu and Kurdish that Arabic hasn't.
+_NOT_ARABIC = re.compile("[\u06a9\u06ba\u06cc\u06d2]")
 # Parts of addresses and mentions.
 _NO_WORDS = ("://", "www.", "@")
 
@@ -91,7 +93,8 @@ def _guess(text: str, before: str) -> Guess:
     written = text[:MAX_LENGTH].split()
     text = " ".join(each for each in written if not any(part in each for part in _NO_WORDS))
     letters = sum(map(str.isalpha, text))
-    if not letters or len(_LETTERS.findall(text)) * 2 < letters:
+    is_foreign = len(_NOT_ARABIC.findall(text)) > 1 or len(_LETTERS.findall(text)) * 2 < letters
+    if not letters or is_foreign:
         return Guess("", 0.0, 0)
     words = words_of(text)
     known = [_known_words().get(word.text, ()) for word in words]

@@ -31,6 +31,7 @@ NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 
 # Our texts have marks of direction before the slash, where they stand in Hebrew or Arabic.
 COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*", re.DOTALL)
+_AFTER_WORD = ".:,;!?؟،"
 
 LEADING_MENTION = re.compile(r"\s*@\S+\s+")
 
@@ -61,7 +62,7 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
     if found is None or command is None:
         return plain_command(text)
     name, argument = command.name, (found[2] or "").strip()
-    if name == "reset" and argument:
+    if name == "reset" and (argument or found[1][-1] in _AFTER_WORD):
         # It ends the session, so nothing but exactly this word is taken for it.
         return None
     return replace(command, argument=argument)
@@ -69,7 +70,7 @@ def parse_command(text: str, *, in_group: bool = False) -> Command | None:
 
 def _slash_word(written: str) -> Command | None:
     """Return the command whose word this is, in English or another language."""
-    word = _bare(written)
+    word = _bare(written) or _bare(written.rstrip(_AFTER_WORD))
     return _slash_words().get(word) if word else None
 
 

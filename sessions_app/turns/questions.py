@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,8 @@ QUESTION = "question"
 CHOSEN = "chosen"
 # Meta's codes for a message that it doesn't take in this form.
 _NOT_TAKEN = (100, 131008, 131009, 131051)
+_AROUND = re.compile(r"^\W+|\W+$")
+_ACCENTS = re.compile("[\u0300-\u036f]")
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,12 @@ class Question:
 
 
 def _plain(text: str) -> str:
-    return text.strip(" \t\n.,!?؟。").casefold()
+    """Return a text without what stands around its words: signs, emoji, marks of direction.
+
+    "si" is "Sí": accents are left out, too.
+    """
+    letters = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return _AROUND.sub("", letters).casefold()
 
 
 def question_of(turn: Turn) -> Question | None:

@@ -54,6 +54,7 @@ BODY_ONLY: dict[str, Any] = {
 OTHERS: list[dict[str, Any]] = [
     {"name": "waits", "language": "en", "status": "PENDING", "components": []},
     {"name": "pin", "language": "en", "components": [{"type": "HEADER", "format": "LOCATION"}]},
+    {"name": "spin", "language": "en", "components": [{"type": "HEADER", "format": "GIF"}]},
     {"name": "plain", "language": "en", "category": "UTILITY", "components": []},
 ]
 VALUES = ["https://x.y/a%20bill.pdf", "Emma", "17", "o17", "", "SAVE10"]
@@ -93,7 +94,13 @@ def test_the_list_has_the_approved_ones_of_all_pages_and_is_asked_for_once(
         shown = listed(admin_client, world)
     names = re.findall(r'href="\?name=(\w+)&amp;language=(\w+)"', shown)
 
-    assert names == [("order_ready", "en_US"), ("pin", "en"), ("plain", "en"), ("sale", "he")]
+    assert names == [
+        ("order_ready", "en_US"),
+        ("pin", "en"),
+        ("plain", "en"),
+        ("sale", "he"),
+        ("spin", "en"),
+    ]
     assert "UTILITY" in shown
     assert len(graph.template_queries) == 3
     assert "templates/" in conversation(admin_client, world)
@@ -181,6 +188,7 @@ def test_an_upload_is_named_by_its_id(
         (WHOLE, [*VALUES[:5], ""], "Copy: write a value"),
         (OTHERS[0], [], "show this template now"),
         (OTHERS[1], [], "a part (location)"),
+        (OTHERS[2], [], "a part (gif)"),
     ],
 )
 def test_what_meta_would_refuse_is_refused(
@@ -287,8 +295,11 @@ def test_it_is_one_person_by_number_and_by_user_id(world: World) -> None:
     at = int(timezone.now().timestamp())
     hear(world, preference("stop", at - 9, user_id="US.1"))
     hear(world, preference("resume", at, wa_id=None, user_id="US.1"))
-    hear(world, preference("stop", at, category="other"), preference("stop", at, wa_id=""))
+    hear(world, preference("stop", at, category="other"))
 
     assert ChatAccess.objects.get().marketing_stopped is False
     actions = AuditEvent.objects.values_list("action", flat=True).order_by("id")
     assert list(actions)[-2:] == ["chat.marketing_stop", "chat.marketing_resume"]
+    # Where the choice names nobody, its contact is the person.
+    hear(world, preference("stop", at + 1, wa_id=None))
+    assert ChatAccess.objects.get().marketing_stopped is True

@@ -233,6 +233,7 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
         ("https://example.com/abierto-ahora", "en", "en"),
         ("你好，请问几点开门", "en", "en"),
         ("Καλημέρα, τι ώρα ανοίγετε;", "", ""),
+        ("سلام، نان بدون گلوتن دارید؟ فردا کی باز می‌کنید؟", "", ""),
         ("Dana Di Marco likes tea", "en", "en"),
         ("what is that?", "xx", "en"),
     ],

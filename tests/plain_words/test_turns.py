@@ -289,7 +289,9 @@ def test_in_the_persons_words(offline: World, language: str, remember: str, ques
         ("/lembrar o meu sapato é 44", "remembered", "pt"),
         ("/זכור המידה 44", "remembered", "he"),
         ("/запам'ятай розмір 44", "remembered", "uk"),
+        ("/запамʼятай: розмір 44", "remembered", "uk"),
         ("/सहायता", "help", "hi"),
+        ("/Hilfe?", "help", "de"),
         ("/AYUDA", "help", "es"),
         ("/yardim", "help", "tr"),
         ("/مساعدة", "help", "ar"),
@@ -299,6 +301,7 @@ def test_in_the_persons_words(offline: World, language: str, remember: str, ques
         ("/aiuto", "help", "it"),
         ("/souvenirs", "memories_none", "fr"),
         ("/очистить", "", ""),
+        ("/reset?", "", ""),
     ],
 )
 def test_commands_have_words_in_each_language(

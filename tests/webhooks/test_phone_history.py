@@ -213,6 +213,9 @@ def test_nothing_is_stored_where_nothing_is_kept(
         {"history": [{"threads": [None, {"messages": [old("nobody's", MARCH, by=OURS)]}]}]},
         {"history": [{"threads": [{"id": "", "messages": [{"id": "wamid.X"}]}]}]},
         {"messages": [{"id": "wamid.X", "type": "image"}]},
+        # Groups aren't what a person wrote to us.
+        {"history": [{"threads": [{"id": "1203@g.us", "messages": [old("g", MARCH)]}]}]},
+        {"messages": [old("g", MARCH, changes={"group_id": "1203"})]},
     ],
 )
 def test_what_can_not_be_read_stops_nothing(client: Client, value: dict[str, Any]) -> None:
@@ -221,10 +224,11 @@ def test_what_can_not_be_read_stops_nothing(client: Client, value: dict[str, Any
     assert InboundDelivery.objects.exists()
 
 
-def test_staff_see_that_the_owner_shares_no_history(client: Client) -> None:
+@pytest.mark.parametrize("in_value", [False, True])
+def test_staff_see_that_the_owner_shares_no_history(client: Client, in_value: bool) -> None:
     title = "History sync is turned off"
     declined = {"errors": [{"code": 2593109, "title": title}]}
-    post_cloud(client, body("history", history=[declined]))
+    post_cloud(client, body("history", **(declined if in_value else {"history": [declined]})))
     notice = InboundDelivery.objects.get()
     assert (notice.event, title in notice.outcome) == ("Notice", True)
 

@@ -31,6 +31,9 @@ _DEEP = re.compile(r"^((?:[ \t]*[>*+-]){20})[ \t>*+-]+", re.MULTILINE)
 
 _MARKDOWN_NAMES = ("markdown", "md")
 _RULE = "———"
+# Of a block of code, with what some sites take behind it.
+_LANGUAGE = re.compile(r"[\w+#./-]*(?:\s*[{\[].*|\s+\w+=.*)?", re.ASCII)
+_AMOUNT = re.compile(r"[\d$€£¥₪]")
 _BOXES = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 
 
@@ -96,8 +99,10 @@ class _Lines:
     def render(self) -> list[str]:
         """Return all lines of the text."""
         env: dict[str, dict[str, dict[str, str]]] = {}
-        tokens = markdown_parser().parse(self.source, env)
         source_lines = self.source.split("\n")
+        tokens = markdown_parser().parse(self.source, env)
+        if _escape_pipes(tokens, source_lines):
+            tokens = markdown_parser().parse("\n".join(source_lines), env)
         place = 0
         while place < len(tokens):
             token = tokens[place]
@@ -116,7 +121,7 @@ class _Lines:
         kind = token.type
         if kind == "inline":
             is_heading = previous is not None and previous.type == "heading_open"
-            self._task(token)
+            self._bullet(token)
             runs = runs_of(token.children or [], {BOLD: BOLD} if is_heading else {})
             self._write(token, lines_of(runs))
         elif kind == "fence":
@@ -133,7 +138,8 @@ class _Lines:
         elif kind in ("bullet_list_close", "ordered_list_close"):
             self.numbers.pop()
         elif kind == "list_item_open":
-            marker = f"{self._number(token.info)}{token.markup} " if token.info else "- "
+            bullet = "+ " if token.markup == "+" else "- "
+            marker = f"{self._number(token.info)}{token.markup} " if token.info else bullet
             self.inside.append(_Container(marker, " " * len(marker), _first_line(token)))
         elif kind in ("list_item_close", "blockquote_close"):
             if not self.inside[-1].is_begun and self.inside[-1].first:
@@ -149,10 +155,13 @@ class _Lines:
         self.numbers[-1] = (written, int(shown))
         return shown
 
-    def _task(self, token: Token) -> None:
-        """Show the box of a task in the place of its bullet."""
+    def _bullet(self, token: Token) -> None:
+        """Set an item's bullet; the box of a task stands in its place."""
         children = token.children or []
         box = _BOXES.get(children[0].content[:4]) if children else None
+        # "+ 5 °C" is no item: with another bullet it would be five degrees below zero.
+        if self.inside and self.inside[-1].first == "+ " and not _AMOUNT.match(token.content):
+            self.inside[-1].first = "- "
         if box and self.inside and not self.inside[-1].is_begun:
             children[0].content = children[0].content[4:]
             item = self.inside[-1]
@@ -160,6 +169,9 @@ class _Lines:
 
     def _fence(self, token: Token) -> None:
         code = token.content.removesuffix("\n")
+        if not _LANGUAGE.fullmatch(token.info.strip()):
+            # The text begins beside the fence.
+            code = "\n".join(filter(None, [token.info.strip(), code]))
         if token.info.strip().lower() in _MARKDOWN_NAMES:
             self._write(token, _Lines(code).render())
         elif "```" in code:
@@ -201,6 +213,19 @@ def _first_line(token: Token) -> int:
     return token.map[0] if token.map else 0
 
 
+_CODE = re.compile(r"`[^`]*`")
+_PIPE = re.compile(r"(?<!\\)\|")
+
+
+def _escape_pipes(tokens: Sequence[Token], source: list[str]) -> bool:
+    """Keep a pipe in code from ending a table's cell, as models mean it; return whether any did."""
+    before = list(source)
+    rows = (token.map for token in tokens if token.type == "tr_open" and token.map)
+    for place, _ in rows:
+        source[place] = _CODE.sub(lambda code: _PIPE.sub(r"\|", code[0]), source[place])
+    return source != before
+
+
 def _table(tokens: Sequence[Token], source: Sequence[str]) -> list[str]:
     """Return a table's rows as lines: *first cell*: the others, with the headings where needed."""
     rows = [list(_row(part, source)) for part in _split_rows(tokens)]
@@ -223,7 +248,8 @@ def _table(tokens: Sequence[Token], source: Sequence[str]) -> list[str]:
                 values.append(f"{name}: {_cell(cell)}" if name else _cell(cell))
         title = _cell([Run(run.text, run.styles | {BOLD: BOLD}) for run in first])
         joined = ", ".join(values)
-        if title and len(names) > 1:
+        # A row may have more cells than the heading.
+        if title and (joined or len(names) > 1):
             joined = f"{title}: {joined}" if joined else title
         lines.append(joined or _cell(first))
     return [line for line in lines if line]

@@ -227,7 +227,7 @@ _ATTRIBUTE = re.compile(r"""\s(href|src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"
 
 def _attribute(tag: str, name: str) -> str:
     found = {each[1].lower(): each[2] or each[3] or each[4] for each in _ATTRIBUTE.finditer(tag)}
-    return found.get(name) or ""
+    return (found.get(name) or "").replace("&amp;", "&")
 
 
 def _with_address(label: str, address: str) -> str:

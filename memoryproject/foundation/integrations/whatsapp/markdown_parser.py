@@ -39,6 +39,9 @@ def _reference(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return not is_footnote and reference(state, start, end, silent)
 
 
+_NOT_FIRST, _NOT_LAST = (*")]}.,;:!?/\\|",), (*"([{/\\|^",)
+
+
 def _emphasis(state: StateInline, silent: bool) -> bool:
     """Read marks as CommonMark does, but ** may also stand between punctuation and a letter.
 
@@ -48,15 +51,27 @@ def _emphasis(state: StateInline, silent: bool) -> bool:
     if not emphasis.tokenize(state, silent):
         return False
     added = state.delimiters[count:]
-    if state.src[start] == "*" and len(added) > 1:
-        before, after = state.src[max(start - 1, 0) : start], state.src[state.pos : state.pos + 1]
+    before, after = state.src[max(start - 1, 0) : start], state.src[state.pos : state.pos + 1]
+    inside = before + after
+    is_sum = len(inside) == 2 and inside.isascii() and inside.isalnum()
+    if state.src[start] == "*" and is_sum and (len(added) == 1 or inside.isdigit()):
+        # "5*3", also where another one follows in the next line.
+        for delimiter in added:
+            delimiter.open = delimiter.close = False
+    elif state.src[start] == "*" and len(added) > 1:
         for delimiter in added:
             delimiter.open = bool(after.strip())
             delimiter.close = bool(before.strip())
+    elif state.src[start] == "*":
+        # The stars of patterns and notes: "*.txt", "/*/", "^.*$", "(*)".
+        (delimiter,) = added
+        delimiter.open &= after not in _NOT_FIRST and before not in (".", "^")
+        delimiter.close &= before not in _NOT_LAST
     return True
 
 
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]{0,15})((?:\s[^<>]{0,2000})?)/?>")
+_RAISED_TAG = re.compile(r"<sup>([0-9+-]{1,9})</sup>", re.IGNORECASE)
 # A longer comment is shown: looking further each time would cost much.
 _MAX_COMMENT = 10_000
 
@@ -68,8 +83,17 @@ def _tag(state: StateInline, silent: bool) -> bool:
         if end > 0:
             state.pos = end + 3
         return end > 0
+    if raised := _RAISED_TAG.match(state.src, state.pos):
+        # 10<sup>6</sup> is not 106.
+        if not silent:
+            state.push("text", "", 0).content = raised[1].translate(_RAISED)
+        state.pos = raised.end()
+        return True
     found = _TAG.match(state.src, state.pos)
     if found is None or found.group(2).lower() not in KNOWN_TAGS:
+        return False
+    if len(found.group(2)) == 1 and found.group(3).strip() and "=" not in found.group(3):
+        # "a <b and c> d" compares.
         return False
     if not silent:
         token = state.push("tag", found.group(2).lower(), 0)
@@ -148,7 +172,7 @@ _SIGNS = {
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{0,200})\}\{([^{}]{0,200})\}")
 _ROOT = re.compile(r"\\sqrt\{([^{}]{0,200})\}")
 _POWER = re.compile(r"\^(?:\{(\d{1,9})\}|(\d))")
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_RAISED = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 
 
 def _shown_formula(content: str) -> str:

@@ -84,10 +84,10 @@ def read_template(about: Fields) -> ApprovedTemplate:
     for component in about.objects("components"):
         kind = component.text("type").upper()
         wanted = component.text("format").upper()
-        if kind in _UNKNOWN_PARTS or (kind == "HEADER" and wanted == "LOCATION"):
-            lacks = lacks or (wanted or kind).lower()
-        elif kind == "HEADER" and wanted.lower() in MEDIA:
+        if kind == "HEADER" and wanted.lower() in MEDIA:
             slots.append(Slot(HEADER, wanted.lower()))
+        elif kind in _UNKNOWN_PARTS or (kind == "HEADER" and wanted not in ("", "TEXT")):
+            lacks = lacks or (wanted or kind).lower()
         elif kind == "BUTTONS":
             buttons = component.objects("buttons")
         elif kind in texts:

@@ -328,7 +328,9 @@ def error_of(response: httpx.Response) -> SendError:
     """Convert an error response to a SendError."""
     error = answer_object(response).at("error")
     code = error.whole("code")
-    policy = policy_for(code, response.status_code, transient=error.flag("is_transient"))
+    # An object that the token may not use, or that is gone, is told by a subcode.
+    found = 33 if (code, error.whole("error_subcode")) == (100, 33) else code
+    policy = policy_for(found, response.status_code, transient=error.flag("is_transient"))
     words = (error.text("message"), error.at("error_data").text("details"))
     text = ": ".join(filter(None, words))
     return SendError(

@@ -243,7 +243,8 @@ def _interactive(message: Fields) -> Content | None:
         return _flow(reply)
     if subtype == "call_permission_reply" and reply.text("response"):
         return Content("interactive", text=f"Call permission: {reply['response']}")
-    return unsupported(f"interactive {subtype}".strip())
+    # A question with buttons, or a list, that the business's phone has sent.
+    return unsupported(f"interactive {subtype}".strip(), found.at("body").text("text"))
 
 
 def _flow(reply: Fields) -> Content:

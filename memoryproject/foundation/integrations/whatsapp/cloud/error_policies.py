@@ -49,6 +49,7 @@ _BY_CODE: dict[int, Policy] = {
     131026: _GIVE_UP,  # undeliverable
     131030: _GIVE_UP,  # a test number may only write to listed recipients
     131031: _STAFF,  # account locked
+    131037: _STAFF,  # the number's display name isn't approved
     131042: _STAFF,  # billing
     131045: _STAFF,  # the number's registration
     131047: _GIVE_UP,  # the 24-hour window is closed

@@ -252,9 +252,11 @@ def _change_events(change: Change) -> list[Event]:
 def read_preference(change: Change, preference: Any) -> Event:
     """Return one member of ``user_preferences``: whether a person wants marketing messages."""
     found = Fields.of(preference)
+    is_named = found.text("wa_id", "user_id", "parent_user_id") or len(change.contacts) != 1
+    person = found if is_named else change.contacts[0]
     party, details = party_of(
-        address=found.get("wa_id"),
-        user_ids=[found.get("user_id"), found.get("parent_user_id")],
+        address=person.get("wa_id"),
+        user_ids=[person.get("user_id"), person.get("parent_user_id")],
         contacts=change.contacts,
     )
     raw = change.part(**details, user_preferences=[preference])

@@ -50,7 +50,7 @@ def read_history(change: Change, inbound: Inbound) -> list[Event]:
         )
         if piece
     ]
-    errors = [error for chunk in chunks for error in listed(chunk.get("errors"))]
+    errors = [error for each in (change.value, *chunks) for error in listed(each.get("errors"))]
     return [*pieces, *(read_error(change, error) for error in errors)]
 
 
@@ -81,6 +81,9 @@ def _old_message(
     if not wamid or message.text("type") in _NOT_SAID:
         return None
     sender, person = message.text("from"), thread.text("id")
+    if person.endswith("@g.us") or message.text("group_id"):
+        # Meta shares no groups; one is never stored as what a person wrote to us.
+        return None
     is_ours = same_number(sender, own)
     if not own and person and sender:
         is_ours = not same_number(sender, person)

@@ -202,6 +202,9 @@ def read_vote(data: Fields, sender: str) -> Content:
         for name, voters in chosen.items()
         if name and voters and (sender in voters or len(everybody) == 1)
     ]
+    if not chosen:
+        # Nobody took a vote back: the options can't be read.
+        return unsupported("pollUpdateMessage")
     content = vote_content(poll.text("stanzaId"), real_text(poll.get("name")), options)
     return content or unsupported("pollUpdateMessage")
 
