@@ -155,6 +155,16 @@ def test_a_late_echo_pauses_nothing_and_cancels_what_came_before_it(world: World
     assert states() == ["cancelled", "sent"]
 
 
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_message_that_comes_after_its_answer_by_phone(world: World, memory: bool) -> None:
+    world.with_rules(memory_enabled=memory)
+    now = timezone.now()
+    phone(world, "Yes, until nine", timestamp=now)
+    world.say(CLIENT, "Are you open?", timestamp=now - timedelta(seconds=5))
+    assert states() == ["cancelled"]
+    assert goes_on(world) == []
+
+
 def test_a_pause_by_staff_stays_as_they_set_it(world: World, desk: Desk) -> None:
     world.say(CLIENT, "Hi")
     desk.pause()
