@@ -33,6 +33,8 @@ NAMES = ("remember", "memories", "search", "forget", "reset", "export", "help")
 COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*", re.DOTALL)
 
 LEADING_MENTION = re.compile(r"\s*@\S+\s+")
+# What others have said; the quotation mark inside a Hebrew abbreviation is none.
+QUOTATION = re.compile(r'(?<!\w)["“„«][^"“”„«»]*["“”»](?!\w)|^>.*$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,9 @@ def asks_in_words(text: str) -> bool:
 
 def wants_person(text: str) -> bool:
     """Return whether the message is a wish to talk to a human, and not to the assistant."""
-    return any(_wishes(*clause) for clause in _clauses(text))
+    # Who quotes a wish doesn't have it, unless nothing else is said.
+    own = QUOTATION.sub(" ; ", text)
+    return any(_wishes(*clause) for clause in _clauses(own if words_of(own) else text))
 
 
 def denies(text: str) -> bool:
