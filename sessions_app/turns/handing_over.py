@@ -7,6 +7,7 @@ chat needs attention, and the operator and integrators are told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from django.utils import timezone
@@ -19,7 +20,7 @@ from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turns import HANDOVER
+from sessions_app.models.turns import HANDOVER, TurnState
 from sessions_app.turns.turn_claims import chat_pause, pause_in_force
 
 # What the question asks that offers a person.
@@ -49,9 +50,24 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    if wants_person(text):
+    if any(map(wants_person, (text, *_said_before(turn)))):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
+
+
+def _said_before(turn: Turn) -> Iterator[str]:
+    """Yield the texts of the burst's earlier messages: "A person please", and then "it's urgent".
+
+    A turn that was merged may have been merged into before.
+    """
+    if turn.session_id is None:
+        return
+    merged = Turn.objects.filter(
+        session=turn.session_id, state=TurnState.MERGED, context__merged_into=str(turn.turn_id)
+    )
+    for earlier in merged.filter(message__revoked_at=None).select_related("message"):
+        yield earlier.message.content if earlier.message else ""
+        yield from _said_before(earlier)
 
 
 def handover_is_offered(turn: Turn, text: str) -> bool:

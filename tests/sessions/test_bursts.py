@@ -111,6 +111,14 @@ def test_what_comes_while_the_answer_is_made_joins_it_once(world: World) -> None
     assert "answer to: A cake please" not in asked[2]
 
 
+def test_a_wish_for_a_person_in_a_burst_is_heard(world: World) -> None:
+    texts = ("I want to talk to a person", "it's urgent", "my order is late")
+    world.receive(*(message_from(CLIENT, text) for text in texts))
+    (told,) = answer(world)
+    assert told.startswith("I'm handing this over to a person")
+    assert states() == ["merged", "merged", "sent"]
+
+
 def test_a_command_meanwhile_is_no_newer_text(world: World) -> None:
     writes_on(world, "/remember Tea is at five")
     world.receive(message_from(CLIENT, "A cake please"))
