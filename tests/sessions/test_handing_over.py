@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
@@ -117,12 +118,11 @@ def test_a_limit_of_the_day(world: World) -> None:
     assert states() == ["sent", "sent", "refused", "sent"]
 
 
-def hands_over(request: ChatRequest) -> Completion:
+def hands_over(request: ChatRequest, arguments: str = '{"reason": "wants a refund"}') -> Completion:
     """A model that calls the function, whether it is offered or not."""
     if request.messages[-1].role == "tool":
         return Completion("I have called Rosa.", model="m")
-    call = ToolCall("c1", "hand_over", '{"reason": "wants a refund"}')
-    return Completion("", model="m", tool_calls=[call])
+    return Completion("", model="m", tool_calls=[ToolCall("c1", "hand_over", arguments)])
 
 
 def test_the_model_calls_for_a_person(world: World) -> None:
@@ -132,6 +132,14 @@ def test_the_model_calls_for_a_person(world: World) -> None:
     ]
     assert ChatPause.objects.get().cause == "person"
     assert "wants a refund" in str(Turn.objects.get().replay.prompt)
+
+
+@pytest.mark.parametrize("arguments", ["", "{}", "null", "{bad", '{"why": 5}', '{"reason": null}'])
+def test_the_reason_may_be_missing(world: World, arguments: str) -> None:
+    model = ScriptedChatModel(partial(hands_over, arguments=arguments))
+    world.use(chat_model=model)
+    world.say(CLIENT, "I want my money back!!")
+    assert ChatPause.objects.get().cause == "person"
 
 
 def test_the_owners_model_has_nobody_to_hand_over_to(world: World) -> None:
