@@ -50,9 +50,16 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    if any(map(wants_person, (text, *_said_before(turn)))):
+    if (_is_own(turn) and wants_person(text)) or any(map(wants_person, _said_before(turn))):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
+
+
+def _is_own(turn: Turn) -> bool:
+    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
+    metadata = turn.message.metadata if turn.message else {}
+    is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
+    return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
 
 
 def _said_before(turn: Turn) -> Iterator[str]:
@@ -66,7 +73,7 @@ def _said_before(turn: Turn) -> Iterator[str]:
         session=turn.session_id, state=TurnState.MERGED, context__merged_into=str(turn.turn_id)
     )
     for earlier in merged.filter(message__revoked_at=None).select_related("message"):
-        yield earlier.message.content if earlier.message else ""
+        yield earlier.message.content if earlier.message and _is_own(earlier) else ""
         yield from _said_before(earlier)
 
 
