@@ -157,6 +157,13 @@ class _Message(NamedTuple):
         return self.end
 
 
+def bare_words(text: str) -> str:
+    """Return the words of a short message without those of politeness: "yes please" is a yes."""
+    message = _message(text)
+    bare = _without_polite(message) if message else None
+    return " ".join(word.text for word in bare.words[: bare.end]) if bare else ""
+
+
 def plain_command(text: str) -> Command | None:
     """Return the command that the message surely gives in plain words, or None."""
     message = _message(text)
@@ -243,7 +250,10 @@ def wants_person(text: str) -> bool:
     """Return whether the message is a wish to talk to a human, and not to the assistant."""
     # Who quotes a wish doesn't have it, unless nothing else is said.
     own = QUOTATION.sub(" ; ", text)
-    return any(_wishes(*clause) for clause in _clauses(own if words_of(own) else text))
+    said = own if words_of(own) else text
+    # Who tells a long story wishes it at the beginning or at the end.
+    _, _, end = said[MAX_LENGTH:][-MAX_LENGTH // 2 :].partition(". ")
+    return any(_wishes(*clause) for part in (said, end) for clause in _clauses(part))
 
 
 def denies(text: str) -> bool:

@@ -96,6 +96,7 @@ def test_a_wish_for_a_person_and_a_denial_are_told_from_all_else(
         "musteri temsilcisi",
         "lütfen beni temsilciye bağlayın",
         '"I want a person"',
+        f"Hello. {'My cake came late, and it was the wrong one. ' * 30}I want to talk to a person",
     ],
 )
 def test_a_wish_is_recognised_as_people_write(text: str) -> None:

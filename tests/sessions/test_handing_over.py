@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -66,6 +67,15 @@ def test_what_is_no_such_wish(world: World, text: str) -> None:
     assert not ChatPause.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"metadata": {"frequently_forwarded": True}}, {"kind": "contacts"}, {"kind": "location"}],
+)
+def test_what_others_wrote_is_no_wish(world: World, changes: dict[str, Any]) -> None:
+    world.say(CLIENT, "Customer service", **changes)
+    assert not ChatPause.objects.exists()
+
+
 def test_the_opening_hours_are_told(world: World) -> None:
     AssistantProfile.objects.update_or_create(pk=1, defaults={"opening_hours": "Sun-Thu 9-18"})
     (told,) = world.say(CLIENT, "human please")
@@ -88,7 +98,9 @@ def test_three_denials(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "is_wanted"), [("Yes", True), ("1", True), ("no", False), ("2", False)]
+    ("choice", "is_wanted"),
+    [("Yes", True), ("1", True), ("Yes, please!", True)]
+    + [("no", False), ("2", False), ("no thanks", False)],
 )
 def test_a_person_is_offered_before(world: World, choice: str, is_wanted: bool) -> None:
     world.say(CLIENT, "No, that's not it")
