@@ -65,16 +65,20 @@ def _is_own(turn: Turn) -> bool:
 def _said_before(turn: Turn) -> Iterator[str]:
     """Yield the texts of the burst's earlier messages: "A person please", and then "it's urgent".
 
-    A turn that was merged may have been merged into before.
+    A turn that was merged may have been merged into before. During a pause each waits by itself.
     """
     if turn.session_id is None:
         return
     merged = Turn.objects.filter(
         session=turn.session_id, state=TurnState.MERGED, context__merged_into=str(turn.turn_id)
     )
-    for earlier in merged.filter(message__revoked_at=None).select_related("message"):
+    before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk)
+    answered = before.exclude(state=TurnState.HELD).order_by("-id").values_list("id", flat=True)
+    held = before.filter(id__gt=answered.first() or 0)
+    for earlier in (merged | held).filter(message__revoked_at=None).select_related("message"):
         yield earlier.message.content if earlier.message and _is_own(earlier) else ""
-        yield from _said_before(earlier)
+        if earlier.state == TurnState.MERGED:
+            yield from _said_before(earlier)
 
 
 def handover_is_offered(turn: Turn, text: str) -> bool:

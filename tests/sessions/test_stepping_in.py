@@ -107,6 +107,23 @@ def test_the_pause_slides_and_then_it_goes_on(world: World) -> None:
     assert world.say(CLIENT, "Thanks") == ["answer to: Thanks"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "then", "answer"),
+    [
+        ("Two loaves?", {"text": "", "kind": "sticker"}, "answer to: Two loaves?"),
+        ("I want to talk to a person", {"text": "please"}, "I'm handing this over"),
+    ],
+)
+def test_all_that_waits_is_heard(
+    world: World, asked: str, then: dict[str, str], answer: str
+) -> None:
+    phone(world, "Hello")
+    world.say(CLIENT, asked)
+    world.say(CLIENT, **then)
+    (said,) = goes_on(world)
+    assert said.startswith(answer)
+
+
 def test_what_was_settled_is_not_answered(world: World) -> None:
     phone(world, "Hello")
     world.say(CLIENT, "Two loaves, please")
