@@ -159,9 +159,8 @@ class _Message(NamedTuple):
 
 def bare_words(text: str) -> str:
     """Return the words of a short message without those of politeness: "yes please" is a yes."""
-    message = _message(text)
-    bare = _without_polite(message) if message else None
-    return " ".join(word.text for word in bare.words[: bare.end]) if bare else ""
+    bare = _without_polite(_message(text) or _Message("", (), 0))
+    return " ".join(word.text for word in bare.words[: bare.end])
 
 
 def plain_command(text: str) -> Command | None:
@@ -249,11 +248,10 @@ def asks_in_words(text: str) -> bool:
 def wants_person(text: str) -> bool:
     """Return whether the message is a wish to talk to a human, and not to the assistant."""
     # Who quotes a wish doesn't have it, unless nothing else is said.
-    own = QUOTATION.sub(" ; ", text)
-    said = own if words_of(own) else text
+    text = own if words_of(own := QUOTATION.sub(" ; ", text)) else text
     # Who tells a long story wishes it at the beginning or at the end.
-    _, _, end = said[MAX_LENGTH:][-MAX_LENGTH // 2 :].partition(". ")
-    return any(_wishes(*clause) for part in (said, end) for clause in _clauses(part))
+    end = text[MAX_LENGTH:][-MAX_LENGTH // 2 :].partition(". ")[2]
+    return any(_wishes(*clause) for part in (text, end) for clause in _clauses(part))
 
 
 def denies(text: str) -> bool:
