@@ -107,6 +107,7 @@ from sessions_app.conversations.phrases import (
 from sessions_app.conversations.plain_words import (
     Command,
     asks_in_words,
+    bare_words,
     denies,
     parse_command,
     small_talk,

@@ -14,21 +14,26 @@ from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.messages import Role
 
 MAX_CITED = 300
-# In a stored message's metadata: the line that it answers, as {"role", "text", "sender"}. What a
-# provider sends with the message has no role.
+# In a stored message's metadata: the line that it answers, as {"role", "text", "sender", "name"}. A
+# name has who wrote it in a group. What a provider sends has a role only if it quotes us.
 QUOTED = "quoted"
 
 
 def cited(text: object) -> str:
     """Return a text on one line, cut at MAX_CITED, that can't end the brackets around it."""
+    return f"“{_on_one_line(text)}”"
+
+
+def _on_one_line(text: object) -> str:
     line = " ".join(str(text).split()).translate(str.maketrans("[]“”", "()''"))
-    return f"“{cut_at_word(line, MAX_CITED)}”"
+    return cut_at_word(line, MAX_CITED)
 
 
-def quote_of(*, role: str, kind: str, content: str, sender: str) -> dict[str, str]:
+def quote_of(*, role: str, kind: str, content: str, sender: str, name: str) -> dict[str, str]:
     """Return what a message that answers this one keeps of it in its metadata."""
     text = content if kind in ("text", "interactive", "button") else f"({kind}) {content}"
-    return {"role": role, "text": cut_at_word(text.strip(), MAX_CITED), "sender": sender}
+    named = {"name": name} if name else {}
+    return {"role": role, "text": cut_at_word(text.strip(), MAX_CITED), "sender": sender, **named}
 
 
 def context_lines(metadata: Mapping[str, Any], edited_at: datetime | None) -> list[str]:
@@ -42,11 +47,13 @@ def _lines(metadata: Mapping[str, Any], edited_at: datetime | None) -> Iterator[
     if product := _shown(metadata.get("referred_product"), "product_retailer_id"):
         yield f"about the product {product}"
     quoted = _mapping(metadata.get(QUOTED))
+    whose = {"assistant": "the assistant’s", "user": "their own"}.get(str(quoted.get("role")))
+    if whose == "their own" and (name := _on_one_line(quoted.get("name") or "")):
+        whose = f"{name}’s"
     if str(quoted.get("text") or "").strip():
-        whose = {"assistant": "the assistant’s", "user": "an earlier"}.get(str(quoted.get("role")))
         yield f"in reply to {whose or 'the'} message {cited(quoted['text'])}"
     elif metadata.get("reply_to_id"):
-        yield "in reply to an earlier message"
+        yield f"in reply to {whose or 'an'} earlier message"
     if metadata.get("frequently_forwarded"):
         yield "forwarded many times: others wrote it"
     elif metadata.get("forwarded"):

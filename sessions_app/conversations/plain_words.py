@@ -34,6 +34,8 @@ COMMAND = re.compile(r"[\s\u200e\u200f\u2066-\u2069]*/([^\s/]+)(?:\s+(.*))?\s*",
 _AFTER_WORD = ".:,;!?؟،"
 
 LEADING_MENTION = re.compile(r"\s*@\S+\s+")
+# What others have said; the quotation mark inside a Hebrew abbreviation is none.
+QUOTATION = re.compile(r'(?<!\w)["“„«][^"“”„«»]*["“”»](?!\w)|^>.*$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,12 @@ class _Message(NamedTuple):
         return self.end
 
 
+def bare_words(text: str) -> str:
+    """Return the words of a short message without those of politeness: "yes please" is a yes."""
+    bare = _without_polite(_message(text) or _Message("", (), 0))
+    return " ".join(word.text for word in bare.words[: bare.end])
+
+
 def plain_command(text: str) -> Command | None:
     """Return the command that the message surely gives in plain words, or None."""
     message = _message(text)
@@ -240,7 +248,11 @@ def asks_in_words(text: str) -> bool:
 
 def wants_person(text: str) -> bool:
     """Return whether the message is a wish to talk to a human, and not to the assistant."""
-    return any(_wishes(*clause) for clause in _clauses(text))
+    # Who quotes a wish doesn't have it, unless nothing else is said.
+    text = own if words_of(own := QUOTATION.sub(" ; ", text)) else text
+    # Who tells a long story wishes it at the beginning or at the end.
+    end = text[MAX_LENGTH:][-MAX_LENGTH // 2 :].partition(". ")[2]
+    return any(_wishes(*clause) for part in (text, end) for clause in _clauses(part))
 
 
 def denies(text: str) -> bool:

@@ -376,14 +376,16 @@ def quote_metadata(event: InboundMessage, chat: Chat) -> dict[str, Any]:
     if not event.reply_to_id:
         return {}
     message = _quoted_by(event, chat)
-    if message is None:
-        return {"reply_to_id": event.reply_to_id}
     given = event.metadata.get(QUOTED, {})
+    if message is None:
+        given = {**given, "role": str(Role.ASSISTANT)} if event.replies_to_us else given
+        return {"reply_to_id": event.reply_to_id, **({QUOTED: given} if given else {})}
     quote = quote_of(
         role=message.role,
         kind=message.kind,
         content=str(given.get("text") or message.content),
         sender=str(given.get("sender") or message.sender),
+        name=str(message.metadata.get("sender_name") or ""),
     )
     about = {"reply_to_id": message.provider_message_id or event.reply_to_id}
     return {**about, QUOTED: {} if message.revoked_at else quote}

@@ -68,7 +68,7 @@ from sessions_app.models.deliveries import EventResult
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.facade import QUICK, is_own_echo, step_in
+from sessions_app.turns.facade import ANSWERED_BY_PERSON, QUICK, is_own_echo, step_in
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -283,6 +283,8 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
         )
         if entry.reason and not entry.notice:
             state = str(TurnState.REFUSED)
+    errors = {TurnState.REFUSED: entry.reason, TurnState.CANCELLED: ANSWERED_BY_PERSON}
+    error = errors.get(TurnState(state), "")
     context: dict[str, Any] = {"kind": event.kind, **incoming.speaker}
     if entry.notice:
         context |= {"notice": entry.notice, "reason": entry.reason}
@@ -295,8 +297,8 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
         context["media"] = event.media.as_dict()
     return turn_create(
         state=state,
-        finished_at=incoming.now if state in (TurnState.MISSED, TurnState.REFUSED) else None,
-        error=ErrorText(entry.reason) if state == TurnState.REFUSED else "",
+        finished_at=None if state in (TurnState.PENDING, TurnState.HELD) else incoming.now,
+        error=ErrorText(error) if error else "",
         context=context,
         chat=incoming.chat,
         provider=event.provider,
@@ -320,8 +322,16 @@ def _state(incoming: _Incoming, entry: Entry) -> str:
     if entry.reason:
         return str(TurnState.REFUSED)
     pause = getattr(incoming.chat, "pause", None)
-    paused = pause is not None and pause.holds(incoming.now)
-    return str(TurnState.HELD if paused else TurnState.PENDING)
+    if pause is None or not pause.holds(incoming.now):
+        return str(TurnState.PENDING)
+    # Deliveries overtake one another: the owner may have answered it on the phone already.
+    lasts = incoming.rules.owner_pause(incoming.chat)
+    is_settled = (
+        pause.cause == PauseCause.OWNER
+        and pause.until is not None
+        and pause.until - lasts > incoming.event.timestamp
+    )
+    return str(TurnState.CANCELLED if is_settled else TurnState.HELD)
 
 
 def _chat_of(event: InboundMessage) -> Chat:

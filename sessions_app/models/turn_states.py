@@ -15,7 +15,9 @@ from sessions_app.models.turns import Outcome, TurnState
 
 # Short, for the tables below.
 S = TurnState
-INITIAL_STATES: frozenset[str] = frozenset({S.PENDING, S.REPLIED, S.HELD, S.MISSED, S.REFUSED})
+INITIAL_STATES: frozenset[str] = frozenset(
+    {S.PENDING, S.REPLIED, S.HELD, S.MISSED, S.REFUSED, S.CANCELLED}
+)
 
 # docs/reference.md describes when each transition happens.
 TRANSITIONS: Mapping[str, frozenset[str]] = {

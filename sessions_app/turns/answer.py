@@ -40,7 +40,7 @@ from sessions_app.limits.facade import (
     day_notice_due,
     notice_for,
 )
-from sessions_app.models import ChatAddress, Turn
+from sessions_app.models import ChatAddress, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
@@ -252,7 +252,7 @@ def _draft_and_store(work: TurnWork) -> Turn | None:
     epoch = epoch_read(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
     started, begun_at = time.monotonic(), timezone.now()
     draft = _draft(work)
-    _join_newer(work, begun_at=begun_at, took=time.monotonic() - started)
+    _join_newer(work, draft, begun_at=begun_at, took=time.monotonic() - started)
     waited = (begun_at - turn.created_at).total_seconds()
     draft.timings["waited_ms"] = max(round(waited * 1000), 0)
     draft.timings["total_ms"] = round((time.monotonic() - started) * 1000)
@@ -263,17 +263,20 @@ class _NewerTextError(Exception):
     """The person has written on meanwhile: the answer is made anew, for the newest message."""
 
 
-def _join_newer(work: TurnWork, *, begun_at: datetime, took: float) -> None:
+def _join_newer(work: TurnWork, draft: Draft, *, begun_at: datetime, took: float) -> None:
     """Take up what the person has written while the answer was made, once, if there is time.
+
+    So is the answer to a text that was edited. What a choice has done is said as it is.
 
     Raises _NewerTextError, and then ``work`` is about the newest turn.
     """
     left, gap = time_left(), work.dependencies.rules.burst_gap
     is_in_time = left is None or left > took
-    if not gap or not is_in_time or work.turn.context.keys() & {REMADE, "notice"}:
+    if not gap or not is_in_time or draft.chosen or work.turn.context.keys() & {REMADE, "notice"}:
         return
     lease = burst_join(work.lease, gap=gap, begun_at=begun_at)
-    if lease is work.lease:
+    edited = Message.objects.filter(pk=work.turn.message_id, edited_at__gte=begun_at)
+    if lease is work.lease and not (draft.prompt and edited.exists()):
         return
     Turn.objects.filter(pk=lease.turn_id).update(context={**lease.row.context, REMADE: True})
     work.lease, work.turn = lease, _turn_read(lease)

@@ -7,6 +7,7 @@ chat needs attention, and the operator and integrators are told.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from django.utils import timezone
@@ -19,7 +20,7 @@ from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turns import HANDOVER
+from sessions_app.models.turns import HANDOVER, TurnState
 from sessions_app.turns.turn_claims import chat_pause, pause_in_force
 
 # What the question asks that offers a person.
@@ -49,9 +50,35 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    if wants_person(text):
+    if (_is_own(turn) and wants_person(text)) or any(map(wants_person, _said_before(turn))):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
+
+
+def _is_own(turn: Turn) -> bool:
+    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
+    metadata = turn.message.metadata if turn.message else {}
+    is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
+    return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
+
+
+def _said_before(turn: Turn) -> Iterator[str]:
+    """Yield the texts of the burst's earlier messages: "A person please", and then "it's urgent".
+
+    A turn that was merged may have been merged into before. During a pause each waits by itself.
+    """
+    if turn.session_id is None:
+        return
+    merged = Turn.objects.filter(
+        session=turn.session_id, state=TurnState.MERGED, context__merged_into=str(turn.turn_id)
+    )
+    before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk)
+    answered = before.exclude(state=TurnState.HELD).order_by("-id").values_list("id", flat=True)
+    held = before.filter(id__gt=answered.first() or 0)
+    for earlier in (merged | held).filter(message__revoked_at=None).select_related("message"):
+        yield earlier.message.content if earlier.message and _is_own(earlier) else ""
+        if earlier.state == TurnState.MERGED:
+            yield from _said_before(earlier)
 
 
 def handover_is_offered(turn: Turn, text: str) -> bool:

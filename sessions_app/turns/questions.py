@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     WhatsAppProvider,
 )
-from sessions_app.conversations.facade import button_id, text_for
+from sessions_app.conversations.facade import bare_words, button_id, text_for
 from sessions_app.models import OutboundPart, Turn
 
 # The key of the context of a turn whose answer asks, and of the one that takes the choice.
@@ -58,9 +58,10 @@ class Question:
 
     def key_typed(self, text: str, numbers: Sequence[int] | None) -> str | None:
         """Return the key of the choice that a text names by its title or its number."""
-        plain = _plain(text)
+        plain, bare = _plain(text), bare_words(text)
         for key, title in self.options.items():
-            if plain and plain == _plain(title):
+            # "Yes please" and "no, thanks" are answers, too.
+            if plain and (plain == _plain(title) or (bare and bare == bare_words(title))):
                 return key
         if numbers is None or len(numbers) != 1:
             return None

@@ -386,8 +386,15 @@ def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
         return None
     later = turns.filter(id__gt=turn.pk, state__in=[*WAITING_STATES, TurnState.SENT])
     # What was answered since has taken it up; an apology is no answer.
-    is_open = not later.exclude(context__has_key=APOLOGY_FOR).exists()
-    return turn if is_open and has_words(turn) else None
+    if later.exclude(context__has_key=APOLOGY_FOR).exists():
+        return None
+    # A sticker after a question asks nothing.
+    while turn.context.get("kind") == "sticker":
+        before = turns.filter(id__lt=turn.pk).order_by("-id").first()
+        if before is None or before.state != TurnState.HELD or before.asked_at < since:
+            break
+        turn = before
+    return turn if has_words(turn) else None
 
 
 def has_words(turn: Turn) -> bool:

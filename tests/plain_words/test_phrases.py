@@ -94,6 +94,9 @@ def test_a_wish_for_a_person_and_a_denial_are_told_from_all_else(
         "je voudrais parler à quelqu’un",
         "YETKİLİ BİRİYLE GÖRÜŞMEK İSTİYORUM",
         "musteri temsilcisi",
+        "lütfen beni temsilciye bağlayın",
+        '"I want a person"',
+        f"Hello. {'My cake came late, and it was the wrong one. ' * 30}I want to talk to a person",
     ],
 )
 def test_a_wish_is_recognised_as_people_write(text: str) -> None:
@@ -173,6 +176,11 @@ def test_what_is_doubtful_is_no_command(text: str) -> None:
         ("thanks!", "thanks", "en"),
         ("merci", "thanks", "fr"),
         ("danke!", "thanks", "de"),
+        ("gut", "acks", "de"),
+        ("हां", "acks", "hi"),
+        ("assalamualaikum", "greeting", "id"),
+        ("terimakasih", "thanks", "id"),
+        ("здрастуйте", "greeting", "uk"),
         ("תודה רבה 🙏", "thanks", "he"),
         ("ok, gracias", "thanks", "es"),
         ("👍", "acks", "en"),

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import Turn
 from sessions_app.turns.queue import chat_answer, next_chat
-from tests.events import revocation
+from tests.events import edit, revocation
 from tests.world import CLIENT, World, message_from
 
 GROUP = {"group_id": "120363000000000001@g.us", "mentions_us": True}
@@ -109,6 +109,26 @@ def test_what_comes_while_the_answer_is_made_joins_it_once(world: World) -> None
     assert asked[:2] == [["A cake please"], ["A cake please", "for Friday"]]
     # The dropped answer was never said.
     assert "answer to: A cake please" not in asked[2]
+
+
+def test_a_text_that_is_edited_while_the_answer_is_made(world: World) -> None:
+    asked = message_from(CLIENT, "Two lovaes")
+
+    def answered(request: ChatRequest) -> str:
+        world.receive(edit(asked.provider_message_id, "Three loaves"))
+        return f"answer to: {request.messages[-1].content}"
+
+    world.use(chat_model=ScriptedChatModel(answered))
+    world.receive(asked)
+    assert answer(world) == ["answer to: Three loaves"]
+
+
+def test_a_wish_for_a_person_in_a_burst_is_heard(world: World) -> None:
+    texts = ("I want to talk to a person", "it's urgent", "my order is late")
+    world.receive(*(message_from(CLIENT, text) for text in texts))
+    (told,) = answer(world)
+    assert told.startswith("I'm handing this over to a person")
+    assert states() == ["merged", "merged", "sent"]
 
 
 def test_a_command_meanwhile_is_no_newer_text(world: World) -> None:

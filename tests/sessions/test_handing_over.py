@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -65,6 +67,15 @@ def test_what_is_no_such_wish(world: World, text: str) -> None:
     assert not ChatPause.objects.exists()
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{"metadata": {"frequently_forwarded": True}}, {"kind": "contacts"}, {"kind": "location"}],
+)
+def test_what_others_wrote_is_no_wish(world: World, changes: dict[str, Any]) -> None:
+    world.say(CLIENT, "Customer service", **changes)
+    assert not ChatPause.objects.exists()
+
+
 def test_the_opening_hours_are_told(world: World) -> None:
     AssistantProfile.objects.update_or_create(pk=1, defaults={"opening_hours": "Sun-Thu 9-18"})
     (told,) = world.say(CLIENT, "human please")
@@ -87,7 +98,9 @@ def test_three_denials(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("choice", "is_wanted"), [("Yes", True), ("1", True), ("no", False), ("2", False)]
+    ("choice", "is_wanted"),
+    [("Yes", True), ("1", True), ("Yes, please!", True)]
+    + [("no", False), ("2", False), ("no thanks", False)],
 )
 def test_a_person_is_offered_before(world: World, choice: str, is_wanted: bool) -> None:
     world.say(CLIENT, "No, that's not it")
@@ -117,12 +130,11 @@ def test_a_limit_of_the_day(world: World) -> None:
     assert states() == ["sent", "sent", "refused", "sent"]
 
 
-def hands_over(request: ChatRequest) -> Completion:
+def hands_over(request: ChatRequest, arguments: str = '{"reason": "wants a refund"}') -> Completion:
     """A model that calls the function, whether it is offered or not."""
     if request.messages[-1].role == "tool":
         return Completion("I have called Rosa.", model="m")
-    call = ToolCall("c1", "hand_over", '{"reason": "wants a refund"}')
-    return Completion("", model="m", tool_calls=[call])
+    return Completion("", model="m", tool_calls=[ToolCall("c1", "hand_over", arguments)])
 
 
 def test_the_model_calls_for_a_person(world: World) -> None:
@@ -132,6 +144,14 @@ def test_the_model_calls_for_a_person(world: World) -> None:
     ]
     assert ChatPause.objects.get().cause == "person"
     assert "wants a refund" in str(Turn.objects.get().replay.prompt)
+
+
+@pytest.mark.parametrize("arguments", ["", "{}", "null", "{bad", '{"why": 5}', '{"reason": null}'])
+def test_the_reason_may_be_missing(world: World, arguments: str) -> None:
+    model = ScriptedChatModel(partial(hands_over, arguments=arguments))
+    world.use(chat_model=model)
+    world.say(CLIENT, "I want my money back!!")
+    assert ChatPause.objects.get().cause == "person"
 
 
 def test_the_owners_model_has_nobody_to_hand_over_to(world: World) -> None:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked
+from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from sessions_app.conversations.facade import text_with_reactions
 from sessions_app.conversations.message_context import cited
@@ -73,7 +73,7 @@ def test_the_line_that_is_answered(world: World) -> None:
     world.work()
     shown = tell(world, quoting(cake.provider_message_id))
     assert shown == (
-        "[in reply to an earlier message “The (chocolate) cake for 25”]\nHow much for two of this?"
+        "[in reply to their own message “The (chocolate) cake for 25”]\nHow much for two of this?"
     )
     answer = Message.objects.filter(role="assistant").earliest("order_num")
     world.say(CLIENT, "And today?", reply_to_id=answer.provider_message_id)
@@ -152,7 +152,7 @@ def test_where_a_message_comes_from(world: World, message: dict[str, Any], line:
 
 
 def test_a_quote_of_green_api(world: World) -> None:
-    data = {
+    data: dict[str, Any] = {
         "typeMessage": "quotedMessage",
         "extendedTextMessageData": {"text": "This one", "stanzaId": "3EB0OLD"},
         "quotedMessage": {
@@ -162,7 +162,19 @@ def test_a_quote_of_green_api(world: World) -> None:
             "textMessage": "Red or white?",
         },
     }
-    assert tell(world, green(data)) == "[in reply to the message “Red or white?”]\nThis one"
+    line = "[in reply to the assistant’s message “{}”]\nThis one"
+    assert tell(world, green(data)) == line.format("Red or white?")
+    data["quotedMessage"] |= {"typeMessage": "imageMessage", "textMessage": ""}
+    picture = replace(green(data), provider_message_id="3EB0BBBB", delivery_key="picture")
+    assert tell(world, picture) == line.format("(image)")
+
+
+def test_in_a_group_a_quote_names_who_wrote_it(world: World) -> None:
+    group = {"group_id": "120363000000000001@g.us", "mentions_us": True}
+    rye = message_from(CLIENT, "Rye for ten?", party=Party(phone=PHONE, name="Ana [x]"), **group)
+    world.receive(rye)
+    world.say(OTHER_CLIENT, "Twenty!", reply_to_id=rye.provider_message_id, **group)
+    assert "[in reply to Ana (x)’s message “Rye for ten?”]\nTwenty!" in heard(world)
 
 
 CARD = {
@@ -173,8 +185,8 @@ CARD = {
 }
 VCARD = (
     "BEGIN:VCARD\nVERSION:3.0\nN:Levi;Lea;;;\nFN:Lea Levi\nORG:Levi Flour;Sales dept\n"
-    "TITLE:Sales\nitem1.TEL;waid=15550100777:+1 555-010-0777\nEMAIL;type=WORK:lea@flour.example\n"
-    "END:VCARD"
+    "TITLE:Sales\nitem1.TEL;waid=15550100777:tel:+1 555-010-0777\n"
+    "EMAIL;type=WORK:lea@flour.example\nEND:VCARD"
 )
 SHOWN = "[contacts] Lea Levi (Sales at Levi Flour), +1 555-010-0777, lea@flour.example"
 

@@ -11,6 +11,7 @@ import pytest
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
+from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.conversations.facade import chat_at, chat_at_or_new
 from sessions_app.models import Chat, ChatAccess
@@ -215,6 +216,38 @@ def test_hidden_ids_and_both_forms_are_one_person(world: World, parties: list[Pa
     for party in parties:
         assert say(world, LONG, "hello", party=party)
     assert Chat.objects.get().client_phone in (LONG, SHORT)
+
+
+@pytest.mark.parametrize("hidden", [0, "0", "000000", None, ""])
+def test_who_hides_the_number_stays_themselves(world: World, hidden: object) -> None:
+    for lid in (LID, "99887766554434@lid"):
+        body = {
+            "typeWebhook": "incomingMessageReceived",
+            "instanceData": {"idInstance": 1101000001, "wid": "15550109999@c.us"},
+            "idMessage": f"3EB0{lid[:14]}",
+            "senderData": {"chatId": lid, "sender": lid, "senderPhoneNumber": hidden},
+            "messageData": {"typeMessage": "textMessage", "textMessageData": {"textMessage": "Hi"}},
+        }
+        world.receive(*parse_green(body))
+    assert [current(chat) for chat in Chat.objects.order_by("created_at")] == [
+        {LID},
+        {"99887766554434@lid"},
+    ]
+
+
+@pytest.mark.parametrize("chat", ["status@broadcast", "120363000000000001@newsletter"])
+def test_who_posts_to_many_at_once_stays_themselves(world: World, chat: str) -> None:
+    content = {"typeMessage": "textMessage", "textMessageData": {"textMessage": "My day"}}
+    for number, kind in ((LONG, "incoming"), (LANDLINE, "incoming"), (SHORT, "outgoing")):
+        body = {
+            "typeWebhook": f"{kind}MessageReceived",
+            "instanceData": {"idInstance": 1101000001, "wid": "15550109999@c.us"},
+            "idMessage": f"3EB0{number}",
+            "senderData": {"chatId": chat, "sender": f"{number}@c.us"},
+            "messageData": content,
+        }
+        world.receive(*parse_green(body))
+    assert not Chat.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -107,6 +107,23 @@ def test_the_pause_slides_and_then_it_goes_on(world: World) -> None:
     assert world.say(CLIENT, "Thanks") == ["answer to: Thanks"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "then", "answer"),
+    [
+        ("Two loaves?", {"text": "", "kind": "sticker"}, "answer to: Two loaves?"),
+        ("I want to talk to a person", {"text": "please"}, "I'm handing this over"),
+    ],
+)
+def test_all_that_waits_is_heard(
+    world: World, asked: str, then: dict[str, str], answer: str
+) -> None:
+    phone(world, "Hello")
+    world.say(CLIENT, asked)
+    world.say(CLIENT, **then)
+    (said,) = goes_on(world)
+    assert said.startswith(answer)
+
+
 def test_what_was_settled_is_not_answered(world: World) -> None:
     phone(world, "Hello")
     world.say(CLIENT, "Two loaves, please")
@@ -153,6 +170,16 @@ def test_a_late_echo_pauses_nothing_and_cancels_what_came_before_it(world: World
     world.receive(message_from(CLIENT, "And on Friday?"))
     assert phone(world, "Yes", timestamp=written) == ["answer to: And on Friday?"]
     assert states() == ["cancelled", "sent"]
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_message_that_comes_after_its_answer_by_phone(world: World, memory: bool) -> None:
+    world.with_rules(memory_enabled=memory)
+    now = timezone.now()
+    phone(world, "Yes, until nine", timestamp=now)
+    world.say(CLIENT, "Are you open?", timestamp=now - timedelta(seconds=5))
+    assert states() == ["cancelled"]
+    assert goes_on(world) == []
 
 
 def test_a_pause_by_staff_stays_as_they_set_it(world: World, desk: Desk) -> None:

@@ -406,6 +406,8 @@ def vcard_card(vcard: str, name: str = "") -> Card:
         if key in _VCARD and value.strip("; \t"):
             # A company's departments follow it.
             parts = value.replace("\\;", "\0").split(";") if key == "ORG" else [value]
+            # A vCard 4.0 writes a number as an address: "tel:+972…".
+            parts[0] = parts[0].removeprefix("tel:")
             found[_VCARD[key]].append(_ESCAPED.sub(r"\1", parts[0].replace("\0", ";")).strip())
     first = {field: next(iter(values), "") for field, values in found.items()}
     return Card(

@@ -61,9 +61,12 @@ def number_shown(value: Any) -> str:
 
 
 def phone_digits(value: Any) -> str:
-    """Return a phone number's digits, or an empty text if it isn't a phone number."""
+    """Return a phone number's digits, or an empty text if it isn't a phone number.
+
+    0 stands for a number that is hidden: it would make one person of all who hide theirs.
+    """
     bare = _PHONE_PUNCTUATION.sub("", text_of(value))
-    return bare if re.fullmatch(r"[0-9]{1,20}", bare) else ""
+    return bare if re.fullmatch(r"[1-9][0-9]{0,19}", bare) else ""
 
 
 class Fields(dict[str, Any]):

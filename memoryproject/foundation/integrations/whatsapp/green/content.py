@@ -42,6 +42,8 @@ _DATA_KEYS = (
     "listMessage",
     "buttonsMessage",
 )
+# Of a quoted message of these kinds without words its kind is shown.
+_SHOWN_KINDS = ("image", "video", "audio", "document", "sticker", "location", "contact", "poll")
 _OFFERED_KEYS = (
     "titleText",
     "header",
@@ -90,6 +92,9 @@ def shared_metadata(data: Fields) -> dict[str, Any]:
         or real_text(quoted.at("extendedTextMessageData").get("text"))
         or real_text(quoted.at("fileMessageData").get("caption"))
     )
+    kind = quoted.text("typeMessage").removesuffix("Message")
+    if not quoted_text and kind in _SHOWN_KINDS:
+        quoted_text = f"({kind})"
     return compact(
         forwarded=forwarded,
         frequently_forwarded=(

@@ -50,6 +50,7 @@ TYPED_ON_PHONE = "outgoingMessageReceived"
 CALLED_BY_US = "outgoingCall"
 SENT_BY_API = "outgoingAPIMessageReceived"
 VOTE = "pollUpdateMessage"
+_TO_MANY = ("broadcast", "newsletter")
 _ABOUT_ANOTHER = ("reactionMessage", "editedMessage", "deletedMessage")
 
 
@@ -156,6 +157,9 @@ def _read_message(body: Body) -> Event:
     if not body.message_id:
         return body.ignored("a message without an id")
     key = body.message_key
+    if body.sender.text("chatId").partition("@")[2].lower() in _TO_MANY:
+        # Nobody's address: as one, it would make one person of all who write there.
+        return body.ignored("a status update, or a message of a channel", key)
     data = body.raw.at("messageData")
     provider_type = data.text("typeMessage")
     if body.type == SENT_BY_API:
