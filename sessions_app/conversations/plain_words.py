@@ -231,10 +231,8 @@ def small_talk(text: str, *, name: str = "", language: str = "") -> tuple[str, s
 def asks_in_words(text: str) -> bool:
     """Return whether the message asks something: by its mark, or by its first words."""
     message = _message(text[:MAX_LENGTH])
-    if message is None:
-        return False
-    if message.holds_question() or "¿" in text:
-        return True
+    if message is None or message.holds_question() or "¿" in text:
+        return message is not None
     place = 0
     for _ in range(MAX_OPENERS + 1):
         if _phrases_at(message, place, kinds=("asking",)):
