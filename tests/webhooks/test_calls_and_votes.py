@@ -65,6 +65,7 @@ BY_US = {"direction": "BUSINESS_INITIATED", "from": OURS, "to": PHONE}
         (cloud_call(), "user", "Missed call"),
         (cloud_call(status=["COMPLETED"], duration=125), "user", "Call (2:05)"),
         (cloud_call(status="COMPLETED", duration="9"), "user", "Call (0:09)"),
+        (cloud_call(status="COMPLETED", duration=12.7), "user", "Call (0:13)"),
         (cloud_call(start_time="1700000000", end_time="1700003605"), "user", "Call (60:05)"),
         (cloud_call(status="REJECTED"), "user", "Rejected call"),
         (cloud_call(status="FAILED", **BY_US), "assistant", "Our call, not answered"),

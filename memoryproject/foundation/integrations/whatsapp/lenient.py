@@ -97,6 +97,11 @@ class Fields(dict[str, Any]):
         """Return a whole number, even if it is given as a string."""
         return _whole(self.get(key))
 
+    def seconds(self, key: str) -> int | None:
+        """Return a duration in whole seconds, even if it is given with a fraction."""
+        value = self.get(key)
+        return round(value) if isinstance(value, float) and 0 <= value < 10**9 else self.whole(key)
+
     def phone(self, *keys: str) -> str:
         """Return the digits of the first phone number of these keys."""
         return next((found for key in keys if (found := phone_digits(self.get(key)))), "")

@@ -168,7 +168,7 @@ def read_call(change: Change, call: Any) -> Event:
 def _call_end(call: Fields) -> tuple[str, int | None]:
     """Return how a call ended, and its length in seconds; one that was missed has none."""
     began, ended = call.whole("start_time"), call.whole("end_time")
-    seconds = call.whole("duration")
+    seconds = call.seconds("duration")
     if seconds is None and began is not None and ended is not None:
         seconds = ended - began
     if seconds and seconds > 0:

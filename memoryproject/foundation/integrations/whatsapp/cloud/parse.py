@@ -289,7 +289,12 @@ _FROM_TO = re.compile(r"from (\S+) to (\S+)")
 def read_system(change: Change, message: Fields, head: dict[str, Any]) -> Event:
     """Convert a message of type ``system`` to an AddressChanged, or to Ignored with the reason."""
     system = message.at("system")
-    kind = system.text("type")
+    kind, choice = system.text("type"), system.text("marketing").lower()
+    bsuid = bsuid_of(message.get("from_user_id"), message.get("from"))
+    person = Party(phone=message.phone("from") or None, bsuid=bsuid or None)
+    if kind == "user_preference_changed" and choice in ("stop", "resume") and person.addresses():
+        at = message.moment("timestamp", change.received_at)
+        return MarketingChoice(**head, party=person, is_stopped=choice == "stop", timestamp=at)
     if kind not in _CHANGES:
         return Ignored(**head, reason=f"system message {kind or 'without a type'}")
     old, new = _old(message, system), _new(system)

@@ -231,7 +231,7 @@ def read_call_end(call: Fields, *, is_ours: bool) -> Content | None:
         return None
     if is_ours and outcome == REJECTED:
         outcome = MISSED  # "all participants did not answer"
-    return call_content(outcome, call.whole("duration"), is_ours=is_ours)
+    return call_content(outcome, call.seconds("duration"), is_ours=is_ours)
 
 
 def _pressed(*keys: str) -> Reader:
