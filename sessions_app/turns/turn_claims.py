@@ -317,8 +317,8 @@ def chat_resume(
 def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: timedelta) -> int:
     """Delete the pauses that have expired; return how many.
 
-    Where a person of the business had taken part, what the client wrote after them is answered now:
-    the last message, unless it is older than ``max_age``.
+    Where a person of the business had taken part, or was to, what the client wrote after them is
+    answered now: the last message, unless it is older than ``max_age``.
     """
     ended = 0
     over = ChatPause.objects.filter(until__lte=now)
@@ -329,8 +329,7 @@ def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: tim
                 continue
             if not over.filter(chat=chat_id).delete()[0]:
                 continue
-            is_open = pause.cause in (PauseCause.REPLY, PauseCause.OWNER)
-            turn = _last_unhold(chat_id, since=now - max_age) if is_open else None
+            turn = _last_unhold(chat_id, since=now - max_age) if pause.is_sliding else None
             if turn is not None:
                 transaction.on_commit(partial(enqueue, chat_id), robust=True)
             _end_held(chat_id, now)

@@ -20,6 +20,7 @@ from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.conversations.facade import handovers_open
 from sessions_app.inbox.move_markers import attention_count
 from sessions_app.models import AssistantProfile, Chat, ChatPause, Turn
+from sessions_app.turns.turn_claims import pauses_end
 from tests.hooks.receiver import endpoint_at
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
@@ -176,6 +177,17 @@ def test_a_person_who_answers_has_the_chat_for_an_hour(
     assert ChatPause.objects.get().cause == "reply"
     assert not [each for each in current_conditions(now) if each.key.startswith("handover")]
     assert 'id="handover"' not in conversation(client, admin_user)
+
+
+def test_where_nobody_comes_the_assistant_goes_on(world: World) -> None:
+    world.say(CLIENT, "a human please")
+    assert world.say(CLIENT, "It is about my order") == []
+    later = timezone.now() + timedelta(hours=12, minutes=1)
+    assert pauses_end(now=later, enqueue=lambda _: None, max_age=timedelta(days=1)) == 1
+    world.work()
+    assert world.provider.sent[-1].text == "answer to: It is about my order"
+    # The chat still needs a person.
+    assert attention_count() == 1
 
 
 def test_the_owner_who_answers_by_phone_ends_the_waiting(world: World) -> None:
