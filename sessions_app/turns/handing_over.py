@@ -63,22 +63,18 @@ def _is_own(turn: Turn) -> bool:
 
 
 def _said_before(turn: Turn) -> Iterator[str]:
-    """Yield the texts of the burst's earlier messages: "A person please", and then "it's urgent".
+    """Yield what was said just before and has no answer: "A person please", then "it's urgent".
 
-    A turn that was merged may have been merged into before. During a pause each waits by itself.
+    That is the rest of a burst, and what waited while the assistant was paused.
     """
     if turn.session_id is None:
         return
-    merged = Turn.objects.filter(
-        session=turn.session_id, state=TurnState.MERGED, context__merged_into=str(turn.turn_id)
-    )
-    before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk)
-    answered = before.exclude(state=TurnState.HELD).order_by("-id").values_list("id", flat=True)
-    held = before.filter(id__gt=answered.first() or 0)
-    for earlier in (merged | held).filter(message__revoked_at=None).select_related("message"):
-        yield earlier.message.content if earlier.message and _is_own(earlier) else ""
-        if earlier.state == TurnState.MERGED:
-            yield from _said_before(earlier)
+    before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk).order_by("-id")
+    for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
+        if earlier.state not in (TurnState.MERGED, TurnState.HELD):
+            return
+        if earlier.message and not earlier.message.revoked_at and _is_own(earlier):
+            yield earlier.message.content
 
 
 def handover_is_offered(turn: Turn, text: str) -> bool:

@@ -21,6 +21,7 @@ from sessions_app.models import (
     ChatAccess,
     ChatAddress,
     ChatLabel,
+    ChatPause,
     Label,
     Message,
     Note,
@@ -291,6 +292,7 @@ def test_it_is_in_their_language(admin_client: Client, world: World, dana: Chat)
     assert "somebody of the staff" in article
     assert "admin" not in article
     ChatAccess.objects.all().delete()
+    ChatPause.objects.all().delete()
     world.say(CLIENT, "מתי אתם פותחים?")
     shown = page(admin_client, address(dana, "export/"))
     assert '<html lang="he" dir="rtl">' in shown
