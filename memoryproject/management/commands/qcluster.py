@@ -20,6 +20,8 @@ from memoryproject.programs import end_with_parent
 
 # Jobs that are taken meanwhile wait for the sweep.
 LOOK_SECONDS = 0.25
+# While they start: one that is killed before it was seen isn't missed.
+FIRST_LOOK_SECONDS = 0.02
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
@@ -51,8 +53,9 @@ class Command(qcluster.Command):  # type: ignore[misc]
         (sentinel,) = multiprocessing.active_children()
         started: list[psutil.Process] = []
         while sentinel.is_alive():
-            if len(started) < Conf.WORKERS + 2:
-                # Workers, monitor and pusher.
+            # Workers, monitor and pusher.
+            is_whole = len(started) >= Conf.WORKERS + 2
+            if not is_whole:
                 started = psutil.Process(sentinel.pid).children()
             elif not all(each.is_running() for each in started):
                 self.stderr.write("A process of the cluster was killed: all of it is ended.")
@@ -61,6 +64,6 @@ class Command(qcluster.Command):  # type: ignore[misc]
                     if each.is_running():
                         each.kill()
                 sys.exit(1)
-            time.sleep(LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS if is_whole else FIRST_LOOK_SECONDS)
         if sentinel.exitcode:
             sys.exit(1)
