@@ -5,7 +5,7 @@ from __future__ import annotations
 from io import StringIO
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 
@@ -17,6 +17,11 @@ def told() -> list[str]:
     printed = StringIO()
     call_command("demo_data", "--week", stdout=printed)
     return printed.getvalue().splitlines()
+
+
+def test_it_is_told_once(told: list[str]) -> None:
+    with pytest.raises(CommandError, match="use an empty database"):
+        call_command("demo_data", "--week", "--force")
 
 
 def answers_after(told: list[str], text: str) -> list[str]:

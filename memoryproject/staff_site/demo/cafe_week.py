@@ -46,6 +46,11 @@ class CafeWeek(Story):
         for provider in self.providers.values():
             provider.files = {"voice.wav": demo_file("voice.wav")}
 
+    def has_begun(self) -> bool:
+        """Return whether one of its people has a chat."""
+        numbers = [each["numbers"][0] for each in self.script["people"].values()]
+        return any(chat_find(f"{number}@c.us") for number in numbers)
+
     def lines(self) -> Iterator[str]:
         """Play the week and yield it, a line for each thing that is said."""
         AssistantProfile.objects.update_or_create(

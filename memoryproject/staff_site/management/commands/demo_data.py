@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
@@ -58,8 +59,12 @@ class Command(BaseCommand):
                 "(DATA_DIR), or --force."
             )
         if options["week"]:
-            with without_jobs():
-                for line in CafeWeek(timezone.now(), WordLlamaEmbedder()).lines():
+            week = CafeWeek(timezone.now(), WordLlamaEmbedder())
+            if week.has_begun():
+                raise CommandError("Its people are here already: use an empty database (DATA_DIR).")
+            # Programs that run would answer beside it: they see the week when it is over.
+            with without_jobs(), transaction.atomic():
+                for line in week.lines():
                     self.stdout.write(line)
             return
         story = Story(now=timezone.now(), embedder=WordLlamaEmbedder(), days=options["days"])
