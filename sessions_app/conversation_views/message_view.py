@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
@@ -17,6 +17,7 @@ from django.utils.translation import gettext, gettext_lazy
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields, listed
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from sessions_app.media.presentation import ShownMedia, shown_media_of
 from sessions_app.models import (
@@ -83,11 +84,11 @@ class Bubble:
 
     ``side``: in (the person's), out (ours) or middle (neither's). ``day`` and ``begins`` are set on
     the first message of a day and of a session. ``why``: the address of the replay of the answer.
-    ``trouble``: the problem of the message's turn. ``is_news``: the first message that the user
-    hasn't seen yet. ``bookmarked``: by the user who looks at the page; ``notes``: their number.
-    ``media``: its file. ``cards``: what the person saw beside the text.
-    ``steps_before`` and ``steps_after``: that the assistant was paused, or went on.
-    ``follows_marketing``: the first message after the person's word on marketing messages.
+    ``trouble``: the problem of the message's turn, which is none any more if it ``is_settled``.
+    ``is_news``: the first message that the user hasn't seen yet. ``bookmarked``: by the user who
+    looks at the page; ``notes``: their number. ``media``: its file. ``cards``: what the person saw
+    beside the text. ``steps_before`` and ``steps_after``: that the assistant was paused, or went
+    on. ``follows_marketing``: the first message after the person's word on marketing messages.
     """
 
     message: Message
@@ -101,6 +102,7 @@ class Bubble:
     reactions: Sequence[str]
     why: str
     trouble: Any
+    is_settled: bool
     is_news: bool
     bookmarked: bool
     notes: int
@@ -234,6 +236,7 @@ def _bubble(
         reactions=[str(emoji) for emoji in message.metadata.get("reactions", {}).values()],
         why=reverse("admin:sessions_app_turn_change", args=[turn.pk]) if turn else "",
         trouble="" if turn is None or answered else _trouble(turn),
+        is_settled=turn is not None and turn.state == TurnState.CANCELLED,
         is_news=message.pk == news,
         bookmarked=message.pk in around.bookmarked,
         notes=around.notes[message.pk],
@@ -244,38 +247,30 @@ def _bubble(
 
 def _cards(message: Message) -> Iterator[Card]:
     """Yield what the person saw beside the text: an ad, a product, contacts, an order's lines."""
-    metadata = message.metadata
-    if ad := _mapping(metadata.get("referral")):
-        lines = [str(ad[key]) for key in ("headline", "body") if ad.get(key)]
+    metadata = Fields.of(message.metadata)
+    if ad := metadata.at("referral"):
+        lines = [text for key in ("headline", "body") if (text := ad.text(key))]
         yield Card("campaign", gettext("Came from an ad"), lines, _web_address(ad))
-    if product := _mapping(metadata.get("referred_product")):
-        name = str(product.get("product_retailer_id", ""))
+    if product := metadata.at("referred_product"):
+        name = product.text("product_retailer_id")
         yield Card("shopping_bag", gettext("About a product"), [name] if name else [])
     if metadata.get("frequently_forwarded"):
         yield Card("forward", gettext("Forwarded many times"))
     elif metadata.get("forwarded"):
         yield Card("forward", gettext("Forwarded"))
-    for contact in map(_mapping, _listed(metadata.get("contacts"))):
-        work = " · ".join(str(contact[key]) for key in ("role", "company") if contact.get(key))
-        ways = [str(way) for key in ("phones", "emails") for way in _listed(contact.get(key))]
-        name = str(contact.get("name") or work)
+    for contact in metadata.objects("contacts"):
+        work = " · ".join(text for key in ("role", "company") if (text := contact.text(key)))
+        ways = [str(way) for key in ("phones", "emails") for way in listed(contact.get(key))]
+        name = contact.text("name") or work
         yield Card("person", name, [work, *ways] if work and work != name else ways)
     if message.kind == "order":
         lines = [line for text in message.content.split("\n") for line in text.split("; ")]
         yield Card("receipt_long", gettext("Ordered"), lines)
 
 
-def _web_address(ad: Mapping[str, Any]) -> str:
-    address = str(ad.get("source_url") or "")
+def _web_address(ad: Fields) -> str:
+    address = ad.text("source_url")
     return address if address.startswith(("https://", "http://")) else ""
-
-
-def _mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
-
-
-def _listed(found: Any) -> Sequence[Any]:
-    return found if isinstance(found, list) else []
 
 
 def _who(chat: Chat, message: Message, authors: dict[int, str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.messages import Role
 
@@ -46,7 +47,7 @@ def _lines(metadata: Mapping[str, Any], edited_at: datetime | None) -> Iterator[
         yield f"came from the ad {ad}"
     if product := _shown(metadata.get("referred_product"), "product_retailer_id"):
         yield f"about the product {product}"
-    quoted = _mapping(metadata.get(QUOTED))
+    quoted = Fields.of(metadata.get(QUOTED))
     whose = {"assistant": "the assistant’s", "user": "their own"}.get(str(quoted.get("role")))
     if whose == "their own" and (name := _on_one_line(quoted.get("name") or "")):
         whose = f"{name}’s"
@@ -63,12 +64,8 @@ def _lines(metadata: Mapping[str, Any], edited_at: datetime | None) -> Iterator[
 
 
 def _shown(found: Any, *keys: str) -> str:
-    values = [str(value).strip() for key in keys if (value := _mapping(found).get(key))]
+    values = [str(value).strip() for key in keys if (value := Fields.of(found).get(key))]
     return cited(" – ".join(values)) if values else ""
-
-
-def _mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
 
 
 def reaction_line(*, role: str, kind: str, content: str, metadata: Mapping[str, Any]) -> str:
@@ -76,7 +73,7 @@ def reaction_line(*, role: str, kind: str, content: str, metadata: Mapping[str, 
 
     A reaction is an answer: "Confirm Tuesday?" 👍
     """
-    signs = [str(sign) for sign in _mapping(metadata.get("reactions")).values() if sign]
+    signs = [str(sign) for sign in Fields.of(metadata.get("reactions")).values() if sign]
     if not signs:
         return ""
     whose = "the assistant’s" if role == Role.ASSISTANT else "their own"
