@@ -63,6 +63,8 @@ from sessions_app.conversations.message_context import QUOTED, quote_of
 from sessions_app.conversations.message_store import (
     FORM,
     MAX_MESSAGES,
+    OTHER_PARTS,
+    THOUGHT_PARTS,
     ChatForm,
     ConversationNotFoundError,
     DataValidationError,
@@ -78,6 +80,7 @@ from sessions_app.conversations.message_store import (
     messages_add,
     old_messages_add,
     own_metadata,
+    part_text,
     stored_tokens,
     text_of_parts,
     window_recompute,

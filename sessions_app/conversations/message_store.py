@@ -374,6 +374,16 @@ def _warn_of_missing_image(image_path: str, image_root: Path | None) -> None:
 # The parts of a chat API's message that are stored: tool calls, results, content in parts.
 
 FORM = "openai_message"
+# Parts that hold no text, by the names that chat APIs give them; and what stands in their place.
+OTHER_PARTS = {
+    **dict.fromkeys(["image_url", "input_image", "output_image", "image"], "image"),
+    **dict.fromkeys(["input_audio", "output_audio", "audio_url", "audio"], "audio"),
+    **dict.fromkeys(["input_video", "video_url", "video"], "video"),
+    **dict.fromkeys(["input_file", "file"], "file"),
+    "document": "document",
+}
+# What a model thought is kept with its message, and is no text of it.
+THOUGHT_PARTS = frozenset(["thinking", "redacted_thinking", "reasoning", "reasoning_text"])
 TOOL_CALLS, TOOL_CALL_ID, NAME, PARTS = "tool_calls", "tool_call_id", "name", "content_parts"
 
 
@@ -426,14 +436,18 @@ def text_of_parts(parts: Sequence[Mapping[str, Any]]) -> str:
     texts = []
     for part in parts:
         kind = str(part.get("type", ""))
-        text = part.get(kind) if kind in ("text", "refusal") else None
-        texts.append(text if isinstance(text, str) else f"[{_name_of(kind)}]")
-    return "\n".join(texts)
+        text = part_text(part)
+        if text is None and kind not in THOUGHT_PARTS:
+            text = f"[{OTHER_PARTS.get(kind, 'part')}]"
+        texts.append(text)
+    return "\n".join(text for text in texts if text is not None)
 
 
-def _name_of(kind: str) -> str:
-    """Return "image" for image_url, and "audio" for input_audio."""
-    return kind.removesuffix("_url").removeprefix("input_") or "part"
+def part_text(part: Mapping[str, Any]) -> str | None:
+    """Return the text of a part; None where it is none, or a thought."""
+    kind = part.get("type")
+    text = None if kind in THOUGHT_PARTS else part.get("refusal" if kind == "refusal" else "text")
+    return text if isinstance(text, str) else None
 
 
 def stored_tokens(content: str, metadata: Mapping[str, Any]) -> int:

@@ -222,9 +222,9 @@ class _Redactor:
         return content
 
     def _call(self, call: dict[str, Any]) -> dict[str, Any]:
-        function = call.get("function", {})
-        arguments = self._optional(function.get("arguments"))
-        return {**call, "function": {**function, "arguments": arguments}}
+        kind, given = ("custom", "input") if "custom" in call else ("function", "arguments")
+        called = call.get(kind, {})
+        return {**call, kind: {**called, given: self._optional(called.get(given))}}
 
     def _optional(self, content: str | None) -> str | None:
         """Return the text without the others; a call of a tool may have none."""

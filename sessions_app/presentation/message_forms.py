@@ -9,8 +9,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.serializers import Strict, Text
-from sessions_app.conversations.facade import ChatForm, form_size, text_of_parts
+from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text
+from sessions_app.conversations.facade import (
+    OTHER_PARTS,
+    THOUGHT_PARTS,
+    ChatForm,
+    form_size,
+    part_text,
+    text_of_parts,
+)
 from sessions_app.models.messages import Role
 
 MAX_CONTENT = 262_144
@@ -27,13 +34,35 @@ PART = {
     "required": ["type"],
     "additionalProperties": True,
 }
+# Those without a text that can be read.
+KNOWN_PARTS = {*OTHER_PARTS, *THOUGHT_PARTS}
 CONTENT = {
     "oneOf": [
         {"type": "string", "maxLength": MAX_CONTENT},
-        {"type": "array", "items": PART, "minItems": 1, "maxItems": MAX_PARTS},
+        {
+            "type": "array",
+            "items": {"oneOf": [{"type": "string"}, PART]},
+            "minItems": 1,
+            "maxItems": MAX_PARTS,
+        },
     ],
     "nullable": True,
 }
+
+
+# The names that other chat APIs give to the roles.
+ROLES = {"developer": Role.SYSTEM, "ai": Role.ASSISTANT, "human": Role.USER}
+
+
+class RoleField(Choice):
+    """A role in OpenAI's names or those of others, read as one of Role."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__([*Role.choices, *((name, name) for name in ROLES)], **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        role = super().to_internal_value(data)
+        return str(ROLES.get(role, role))
 
 
 class CalledFunctionSerializer(Strict):
@@ -43,6 +72,11 @@ class CalledFunctionSerializer(Strict):
     )
 
 
+class CustomCallSerializer(Strict):
+    name = Text(max_length=MAX_NAME, help_text="Which of the tools is called.")
+    input = Text(allow_blank=True, max_length=MAX_CONTENT, help_text="As the model wrote it.")
+
+
 class ToolCallSerializer(Strict):
     """A call of a tool that the assistant asked for."""
 
@@ -50,8 +84,21 @@ class ToolCallSerializer(Strict):
         max_length=MAX_ID,
         help_text="The tool's message has it as tool_call_id; it is unique within the message.",
     )
-    type = serializers.ChoiceField(["function"], help_text="Always function.")
-    function = CalledFunctionSerializer(help_text="The tool that is called, and its arguments.")
+    type = serializers.ChoiceField(
+        ["function", "custom"], help_text="Which of the two fields of these names it has."
+    )
+    function = CalledFunctionSerializer(
+        required=False, help_text="The tool that is called, and its arguments."
+    )
+    custom = CustomCallSerializer(
+        required=False, help_text="The tool that is called, and a text for it in any form."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        kind, other = sorted(("function", "custom"), key=lambda name: name != attrs["type"])
+        if kind not in attrs or other in attrs:
+            refuse_field(kind, f"A call of type {kind} has the field {kind} alone.")
+        return attrs
 
 
 @extend_schema_field(CONTENT)
@@ -65,7 +112,10 @@ class Content(serializers.Field[Any, Any, Any, Any]):
         ),
         "length": "It has more than {most} characters.",
         "parts": "It must have 1 to {most} parts.",
-        "part": "Part {place} must be an object with a `type`; that of type text has a `text`.",
+        "part": (
+            "Part {place} must be a text, or an object with a `type` and a `text`; of other types "
+            "there are refusal, {others}. Calls of tools and their results are fields of a message."
+        ),
         "depth": "It is nested too deeply.",
     }
 
@@ -76,6 +126,9 @@ class Content(serializers.Field[Any, Any, Any, Any]):
         if isinstance(data, str):
             size = len(data)
         elif isinstance(data, list):
+            data = [
+                {"type": "text", "text": each} if isinstance(each, str) else each for each in data
+            ]
             self._check_parts(data)
             size = form_size(data)
         else:
@@ -89,9 +142,9 @@ class Content(serializers.Field[Any, Any, Any, Any]):
             self.fail("parts", most=MAX_PARTS)
         for place, part in enumerate(parts):
             kind = part.get("type") if isinstance(part, dict) else None
-            has_text = kind != "text" or isinstance(part.get("text"), str)
-            if not isinstance(kind, str) or not kind or not has_text:
-                self.fail("part", place=place)
+            is_known = isinstance(kind, str) and kind in KNOWN_PARTS
+            if not isinstance(kind, str) or not (is_known or part_text(part) is not None):
+                self.fail("part", place=place, others=", ".join(sorted(KNOWN_PARTS)))
         if depth_of(parts) > MAX_DEPTH:
             self.fail("depth")
 

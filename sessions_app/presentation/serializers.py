@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
@@ -14,14 +15,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.serializers import (
-    Choice,
-    Items,
-    Object,
-    StoredMoment,
-    Strict,
-    Text,
-)
+from memoryproject.foundation.rest_kit.serializers import Items, Object, StoredMoment, Strict, Text
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
@@ -31,10 +25,12 @@ from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA
 from sessions_app.presentation.message_forms import (
     MAX_CALLS,
+    MAX_CONTENT,
     MAX_ID,
     MAX_METADATA_BYTES,
     MAX_NAME,
     Content,
+    RoleField,
     ToolCallSerializer,
     check_form,
 )
@@ -182,8 +178,12 @@ class MessageSerializer(serializers.Serializer[Any]):
 OF_ITS_FORM = ("tool_calls", "tool_call_id", "name", "content_parts")
 
 
+# Of an assistant's message, as OpenAI's client writes it.
+ALWAYS_SENT = frozenset(["annotations", "audio", "function_call"])
+
+
 class NewMessageSerializer(Strict):
-    role = Choice(Role.choices)
+    role = RoleField(help_text="developer is system, ai is assistant, human is user.")
     content = Content(
         required=False,
         help_text=(
@@ -227,6 +227,20 @@ class NewMessageSerializer(Strict):
         help_text="The writer's name, for a message of any role; null: none.",
     )
 
+    refusal = Text(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_CONTENT,
+        help_text="What an assistant says in place of its content; null: none.",
+    )
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """Leave out the fields that clients send with every message, where they are empty."""
+        if isinstance(data, Mapping):
+            data = {k: v for k, v in data.items() if v or k not in ALWAYS_SENT}
+        return dict(super().to_internal_value(data))
+
     def validate_metadata(self, metadata: dict[str, Any]) -> dict[str, Any]:
         if FORM in metadata:
             raise serializers.ValidationError(f"The name {FORM} is taken by the server.")
@@ -235,6 +249,9 @@ class NewMessageSerializer(Strict):
         return metadata
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        refusal = attrs.pop("refusal", None)
+        if refusal and attrs.get("content") is None:
+            attrs["content"] = refusal
         if "content" not in attrs and not attrs.get("tool_calls"):
             raise serializers.ValidationError({"content": "This field is required."}, "required")
         check_form(attrs)

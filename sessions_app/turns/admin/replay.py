@@ -175,7 +175,9 @@ def prompt_lines(
 
 
 def _prompt_line(entry: dict[str, Any], *, unfolded: bool) -> PromptLine:
-    calls = [str(call.get("function", "")) for call in entry.get("tool_calls", ())]
+    calls = [
+        str(call.get("function") or call.get("custom", "")) for call in entry.get("tool_calls", ())
+    ]
     text = "\n".join([*filter(None, [str(entry.get("content") or "")]), *calls])
     role = str(entry.get("role", ""))
     found = fence_split(text) if role == "system" else None

@@ -304,8 +304,11 @@ def _as_text(message: ChatMessage) -> ChatMessage:
     if message.tool_call_id:
         text = f"[result of {message.name or 'a tool'}] {message.content}"
         return ChatMessage("user", text)
-    functions = [call.get("function") or {} for call in message.tool_calls]
-    calls = [f"[calls {each.get('name', '')}({each.get('arguments', '')})]" for each in functions]
+    functions = [call.get("function") or call.get("custom") or {} for call in message.tool_calls]
+    calls = [
+        f"[calls {each.get('name', '')}({each.get('arguments', each.get('input', ''))})]"
+        for each in functions
+    ]
     return ChatMessage(message.role, "\n".join(filter(None, [message.content, *calls])))
 
 
