@@ -12,7 +12,7 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views.message_api import MessagesView, OneMessageView
+from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
 from sessions_app.conversation_views.session_api import (
     ChatsView,
     ChatView,
@@ -45,6 +45,7 @@ urlpatterns = [
     path(SESSION, OneSessionView.as_view(), name="api-session"),
     path(f"{SESSION}reset/", ResetView.as_view(), name="api-session-reset"),
     path(f"{SESSION}expire/", ExpireView.as_view(), name="api-session-expire"),
+    path(f"{SESSION}exchanges/", ExchangesView.as_view(), name="api-session-exchanges"),
     path(f"{SESSION}messages/", MessagesView.as_view(), name="api-session-messages"),
     path(
         f"{SESSION}messages/<{ID}:message_id>/",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -11,6 +13,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import conflict, invalid, not_found, unavailable
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
@@ -32,23 +35,34 @@ from sessions_app.conversations.facade import (
     NewMessage,
     SessionArchivedError,
 )
+from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.facade import exchange_record, messages_learn
 from sessions_app.models import Chat, Message
+from sessions_app.models.messages import Role
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import MessageFilters, session_within
+from sessions_app.presentation.access import MessageFilters, session_within, speaker_of
 from sessions_app.presentation.message_forms import stored_form
 from sessions_app.presentation.serializers import (
     OF_ITS_FORM,
     MessageSerializer,
     MessagesQuery,
+    NewExchangeSerializer,
     NewMessagesSerializer,
+    StoredExchangeSerializer,
     StoredMessagesSerializer,
 )
 
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
 
+EXCHANGE = {
+    "query": "When does TestCorp pay?",
+    "reply": "On the 5th.",
+    "model": "my-model",
+    "learn": True,
+}
 SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
 
@@ -107,31 +121,25 @@ class MessagesView(ListView):
             request_example(
                 "The call of a tool and its result", {"messages": examples.TOOL_EXCHANGE}
             ),
-            response_example("As stored", {"messages": [examples.MESSAGE]}, status=201),
+            response_example(
+                "As stored", {"messages": [examples.MESSAGE], "learning": "off"}, status=201
+            ),
         ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Store all of the messages or none, in the order given; at most 1,000."""
+        """Store all of the messages or none, in the order given; at most 1,000.
+
+        With `learn` facts are learned from what people say in them.
+        """
         body = self.body(NewMessagesSerializer)
-        rules = build_intake_rules()
-
-        def check(chat: Chat) -> None:
-            if not rules.remember(chat):
-                raise MemoryDisabledError
-
         now = timezone.now()
-        stored = rules.chat_memory.add_messages(
-            conversation_id=session_id,
-            messages=[_new_message(each, now) for each in body["messages"]],
-            now=now,
-            chat_ids=self.caller.chat_ids,
-            check=check,
+        new = [_new_message(each, now) for each in body["messages"]]
+        stored = messages_store(self.caller, session_id, new, now)
+        learning = messages_learn(
+            rows=stored, **turn_fields(self.caller, stored, learn=body["learn"], now=now)
         )
-        # What programs store is text.
-        own = {"session_id": session_id, "kind": "text", "media": {}}
-        values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
-        return Response({"messages": MessageSerializer(values, many=True).data}, status=201)
+        return Response({"messages": shown(stored), "learning": learning}, status=201)
 
     @forgets(
         examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
@@ -149,6 +157,82 @@ class MessagesView(ListView):
             find=lambda: session_within(self.caller, session_id).pk,
             etag=lambda: etag_of_document(session_document(self.caller, session_id)),
         )
+
+
+def messages_store(
+    caller: Caller, session_id: UUID, new: Sequence[NewMessage], now: datetime
+) -> list[Message]:
+    """Store messages of a program. Raises the errors of add_messages, and MemoryDisabledError."""
+    rules = build_intake_rules()
+
+    def check(chat: Chat) -> None:
+        if not rules.remember(chat):
+            raise MemoryDisabledError
+
+    return rules.chat_memory.add_messages(
+        conversation_id=session_id, messages=new, now=now, chat_ids=caller.chat_ids, check=check
+    )
+
+
+def turn_fields(
+    caller: Caller, stored: Sequence[Message], *, learn: bool, now: datetime
+) -> dict[str, Any]:
+    """Return what the turns of stored messages need: see inbound/exchanges.py."""
+    chat = stored[0].session.chat
+    return {
+        "chat": chat,
+        "role": build_intake_rules().chat_memory.role_in(chat),
+        "context": speaker_of(caller).as_context(),
+        "learn": enqueue_learning if learn and is_learning_enabled() else None,
+        "now": now,
+    }
+
+
+def shown(stored: Sequence[Message]) -> Any:
+    """Return stored messages as the API shows them."""
+    # What programs store is text.
+    own = {"kind": "text", "media": {}}
+    values = [SimpleNamespace(**{**own, **vars(each)}) for each in stored]
+    return MessageSerializer(values, many=True).data
+
+
+class ExchangesView(ApiView):
+    scopes = {"POST": "write"}
+    answers = {"POST": MessagesView.answers["POST"]}
+    raises = MessagesView.raises
+
+    @described(
+        operation_id="sessions_exchanges_add",
+        summary="Store a question and the answer of your own model",
+        request=NewExchangeSerializer,
+        responses={201: StoredExchangeSerializer},
+        examples=[
+            request_example("A question and its answer", EXCHANGE),
+            response_example("As stored", examples.STORED_EXCHANGE, status=201),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, session_id: UUID) -> Response:
+        """Store both at the end of the session; with `learn` learn from what the person said.
+
+        Both are stored or neither. Staff see them as a question and its answer.
+        """
+        body = self.body(NewExchangeSerializer)
+        now = timezone.now()
+        said = {"timestamp": body.get("timestamp", now)}
+        new = [
+            _new_message({**said, "role": role, "content": body[name]}, now)
+            for role, name in ((Role.USER, "query"), (Role.ASSISTANT, "reply"))
+        ]
+        question, reply = stored = messages_store(self.caller, session_id, new, now)
+        turn, learning = exchange_record(
+            question=question,
+            reply=reply,
+            replay={"model": body.get("model", "")},
+            **turn_fields(self.caller, stored, learn=body["learn"], now=now),
+        )
+        document = {"messages": shown(stored), "learning": learning, "turn_id": turn.turn_id}
+        return Response(document, status=201)
 
 
 class OneMessageView(ApiView):

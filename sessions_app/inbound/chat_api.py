@@ -47,10 +47,9 @@ from sessions_app.inbound.synchronous_chat import (
     talk_finish,
 )
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.chats import Speaker
 from sessions_app.models.turns import Outcome
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import chat_or_own, check_chat
+from sessions_app.presentation.access import chat_or_own, check_chat, speaker_of
 from sessions_app.presentation.message_forms import ERROR_CODE, OUTCOME, RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -253,11 +252,7 @@ class AskView(ApiView):
             rules=build_intake_rules(),
             now=timezone.now(),
             ref=ref,
-            speaker=Speaker(
-                kind=self.caller.actor.kind,
-                name=self.caller.actor.name,
-                is_bound=self.caller.is_bound,
-            ),
+            speaker=speaker_of(self.caller),
         )
         if not self.caller.may_see(turn.chat_id):
             # The number changed hands at this very moment.

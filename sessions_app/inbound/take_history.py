@@ -12,8 +12,6 @@ from datetime import datetime, timezone
 from itertools import groupby
 from uuid import UUID, uuid5
 
-from django.db import transaction
-
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,
@@ -35,19 +33,17 @@ from sessions_app.conversations.facade import (
     party_of,
     sessions_record,
 )
-from sessions_app.extraction.facade import extraction_request
+from sessions_app.inbound.exchanges import messages_learn
 from sessions_app.inbound.message_changes import early_changes_apply, twin_of
 from sessions_app.inbound.message_rows import new_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.inbox.facade import old_messages_seen
 from sessions_app.limits.facade import access_of
-from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus, Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turn_create, turns_move
-from sessions_app.models.turns import TurnState
 
 SESSION_KEYS = UUID("6f1d2a54-5a0e-5c86-9a58-0f6f6b1a3c11")
 # Of which the file is told later, in another body.
@@ -118,7 +114,14 @@ def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: da
     old_messages_seen(chat_id=chat.pk, sessions=sessions)
     _changes_apply(stored, messages, rules, now)
     if rules.learn_history is not None:
-        _learn(stored, rules, now)
+        messages_learn(
+            chat=chat,
+            rows=stored,
+            role=rules.chat_memory.role_in(chat),
+            context={},
+            learn=rules.learn_history,
+            now=now,
+        )
 
 
 def _month(at: datetime) -> datetime:
@@ -207,32 +210,6 @@ def _changes_apply(
         message = Message.objects.get(pk=by_id[subject].pk)
         party = events[0].party
         early_changes_apply(message=message, party=party, chat_memory=rules.chat_memory, now=now)
-
-
-def _learn(rows: Sequence[Message], rules: IntakeRules, now: datetime) -> None:
-    """Have facts learned from what the person said; the turns for it are never answered."""
-    chat = rows[0].chat
-    role = rules.chat_memory.role_in(chat)
-    turns = [
-        turn_create(
-            state=TurnState.PENDING,
-            chat=chat,
-            session=row.session,
-            message=row,
-            provider=row.provider,
-            number_id=row.number_id,
-            provider_message_id=row.provider_message_id,
-            user_role=role,
-            asked_at=row.timestamp,
-        )
-        for row in rows
-        if row.role == Role.USER
-    ]
-    keys = [turn.pk for turn in turns]
-    turns_move(Turn.objects.filter(pk__in=keys), TurnState.CANCELLED, finished_at=now)
-    if [turn for turn in turns if extraction_request(turn)] and rules.learn_history:
-        learn = rules.learn_history
-        transaction.on_commit(lambda: learn(chat.pk), robust=True)
 
 
 def contacts_take(*, event: SavedContacts) -> EventResult:

@@ -23,6 +23,7 @@ from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
 from sessions_app.conversations.facade import SessionInChat, chat_at, session_read
 from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.models.chats import Speaker
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 
@@ -55,6 +56,11 @@ def chat_in_reach(caller: Caller, whatsapp_chat: str) -> Chat | None:
     if caller.is_bound and (chat is None or not caller.may_see(chat.pk)):
         no_chat(whatsapp_chat)
     return chat
+
+
+def speaker_of(caller: Caller) -> Speaker:
+    """Return the caller as who writes in a person's place."""
+    return Speaker(caller.actor.kind, caller.actor.name, caller.is_bound)
 
 
 def names_of_bound(caller: Caller) -> list[str]:

@@ -50,6 +50,22 @@ MESSAGE: dict[str, Any] = {
     "name": None,
     "content_parts": None,
 }
+STORED_EXCHANGE: dict[str, Any] = {
+    "messages": [
+        MESSAGE,
+        {
+            **MESSAGE,
+            "message_id": REPLY_ID,
+            "order_num": 2,
+            "role": "assistant",
+            "content": "On the 5th.",
+            "sender": "",
+            "recipient": "",
+        },
+    ],
+    "learning": "queued",
+    "turn_id": TURN_ID,
+}
 SUMMARY: dict[str, Any] = {
     "summary_metadata_id": SUMMARY_ID,
     "session_id": SESSION_ID,

@@ -15,7 +15,14 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.serializers import Items, Object, StoredMoment, Strict, Text
+from memoryproject.foundation.rest_kit.serializers import (
+    Items,
+    Object,
+    StoredMoment,
+    Strict,
+    Text,
+    Truth,
+)
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
 from sessions_app.models import Chat, ChatSession, ForgottenKind
@@ -33,6 +40,7 @@ from sessions_app.presentation.message_forms import (
     RoleField,
     ToolCallSerializer,
     check_form,
+    refuse_field,
 )
 
 MAX_ADDRESS_LENGTH = MAX_WHATSAPP_CHAT
@@ -178,6 +186,11 @@ class MessageSerializer(serializers.Serializer[Any]):
 OF_ITS_FORM = ("tool_calls", "tool_call_id", "name", "content_parts")
 
 
+MAX_MODEL = 128
+LEARN = (
+    "Whether facts are learned from what people say in it, by the rules of messages on WhatsApp: "
+    "EXTRACT_MEMORIES."
+)
 # Of an assistant's message, as OpenAI's client writes it.
 ALWAYS_SENT = frozenset(["annotations", "audio", "function_call"])
 
@@ -265,10 +278,41 @@ class NewMessagesSerializer(Strict):
         max_length=MAX_MESSAGES,
         help_text="In the order in which they are stored: all of them, or none.",
     )
+    learn = Truth(default=False, help_text=LEARN)
+
+
+class NewExchangeSerializer(Strict):
+    """What a person said, and what your own model answered."""
+
+    query = Content(help_text="What the person said: a text, or parts in OpenAI's form.")
+    reply = Content(help_text="What was answered, in the same forms.")
+    model = Text(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_MODEL,
+        help_text="The model that answered, for staff. Default: empty.",
+    )
+    timestamp = StoredMoment(required=False, help_text="When it was said. Default: now.")
+    learn = Truth(default=False, help_text=LEARN)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for name in ("query", "reply"):
+            if attrs[name] is None:
+                refuse_field(name, "It must be a text, or a list of parts.")
+        return attrs
 
 
 class StoredMessagesSerializer(serializers.Serializer[Any]):
     messages = MessageSerializer(many=True, help_text="What was stored, in the order given.")
+    learning = serializers.ChoiceField(
+        ["queued", "off", "nothing"],
+        help_text="queued: a worker learns from it. off: not wanted, or EXTRACT_MEMORIES is off. "
+        "nothing: no person says anything in it that could be learned from.",
+    )
+
+
+class StoredExchangeSerializer(StoredMessagesSerializer):
+    turn_id = fields.uuid("Names the replay: `turns/{turn_id}/`.")
 
 
 class MessagesQuery(Strict):

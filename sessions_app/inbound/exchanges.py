@@ -1,0 +1,106 @@
+"""Messages that another program's model answers: their turns, and what is learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import transaction
+
+from sessions_app.extraction.facade import extraction_request
+from sessions_app.models import Chat, Message, Turn, TurnReplay
+from sessions_app.models.chats import Provider
+from sessions_app.models.messages import Role
+from sessions_app.models.turn_states import turn_create, turn_move, turns_move
+from sessions_app.models.turns import Outcome, TurnState
+
+Learn = Callable[[UUID], object]
+
+
+# Whether a worker learns from what was stored. NOTHING: no person says anything in it.
+QUEUED, OFF, NOTHING = "queued", "off", "nothing"
+
+
+def exchange_record(
+    *,
+    chat: Chat,
+    question: Message | None,
+    reply: Message,
+    role: str,
+    context: Mapping[str, Any],
+    learn: Learn | None,
+    now: datetime,
+    turn_id: UUID | None = None,
+    replay: Mapping[str, Any] | None = None,
+) -> tuple[Turn, str]:
+    """Record that ``reply`` answers ``question``, as a turn that has ended.
+
+    ``question`` None: it answers no person's message, but the result of a tool. ``role`` and
+    ``context``: those of a turn. ``replay``: fields of its TurnReplay. Call it in the transaction
+    that stores the messages.
+    """
+    if question is not None:
+        Message.objects.filter(pk=reply.pk).update(answers=question)
+    turn = turn_create(
+        state=TurnState.REPLIED,
+        turn_id=turn_id or uuid4(),
+        chat=chat,
+        session=reply.session,
+        message=question,
+        reply=reply,
+        provider=Provider.CONSOLE,
+        user_role=role,
+        context=dict(context),
+        asked_at=(question or reply).timestamp,
+        outcome=Outcome.ANSWERED,
+    )
+    turn_move(turn, TurnState.SENT, finished_at=now)
+    TurnReplay.objects.create(turn=turn, **(replay or {}))
+    return turn, _queued([turn], learn, chat)
+
+
+def messages_learn(
+    *,
+    chat: Chat,
+    rows: Sequence[Message],
+    role: str,
+    context: Mapping[str, Any],
+    learn: Learn | None,
+    now: datetime,
+) -> str:
+    """Have facts learned from what people say in the messages; their turns are never answered.
+
+    Call it in the transaction that stores the messages.
+    """
+    if learn is None:
+        return OFF
+    turns = [
+        turn_create(
+            state=TurnState.PENDING,
+            chat=chat,
+            session=row.session,
+            message=row,
+            provider=row.provider or Provider.CONSOLE,
+            number_id=row.number_id,
+            provider_message_id=row.provider_message_id or "",
+            user_role=role,
+            context=dict(context),
+            asked_at=row.timestamp,
+        )
+        for row in rows
+        if row.role == Role.USER
+    ]
+    keys = [turn.pk for turn in turns]
+    turns_move(Turn.objects.filter(pk__in=keys), TurnState.CANCELLED, finished_at=now)
+    return _queued(turns, learn, chat)
+
+
+def _queued(turns: Sequence[Turn], learn: Learn | None, chat: Chat) -> str:
+    if learn is None:
+        return OFF
+    if not [turn for turn in turns if extraction_request(turn)]:
+        return NOTHING
+    transaction.on_commit(lambda: learn(chat.pk), robust=True)
+    return QUEUED
