@@ -86,6 +86,9 @@ class PromptParts:
 
     ``query``: the message that is answered; of a long recalled text the passage that fits it is
     taken. ``role_tokens`` and ``max_context_tokens`` limit the prompt, see ``prompt_budget``.
+
+    ``own_system``: instructions that stand first. ``persona``: False for somebody else's assistant:
+    then the system text says neither who the assistant is nor how it answers.
     """
 
     profile: Profile
@@ -103,6 +106,8 @@ class PromptParts:
     query: str = ""
     role_tokens: int | None = None
     max_context_tokens: int | None = None
+    own_system: str = ""
+    persona: bool = True
 
 
 @dataclass(frozen=True)
@@ -136,15 +141,22 @@ def system_text(parts: PromptParts) -> str:
         if parts.user_role == "godfather"
         else ("a group of people" if parts.is_group else "a client of the business")
     )
-    sections = [
+    identity = [
         f"You are {profile.name}, an AI assistant on WhatsApp. You are talking to {who}.",
         profile.persona,
-        _titled("About the business", profile.business_facts),
-        _titled("Opening hours", profile.opening_hours),
-        _today(parts),
+    ]
+    manner = [
         _languages(profile.languages, parts.language),
         "Answer briefly, as one does on WhatsApp. If you don't know something, say so; "
         "never invent facts.",
+    ]
+    sections = [
+        parts.own_system.strip(),
+        *(identity if parts.persona else ()),
+        _titled("About the business", profile.business_facts),
+        _titled("Opening hours", profile.opening_hours),
+        _today(parts),
+        *(manner if parts.persona else ()),
         CLIENTS_MEMORIES if parts.user_role == "godfather" else "",
         _fenced(parts),
     ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
+from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.facade import (
     History,
@@ -31,9 +33,36 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
     stored_lines,
 )
-from sessions_app.turns.prompt import Prompt, PromptParts
-from sessions_app.turns.prompt_budget import build_prompt, least_tokens, sendable
+from sessions_app.turns.prompt import Prompt, PromptParts, card_text, recalled_text
+from sessions_app.turns.prompt_budget import (
+    build_prompt,
+    least_tokens,
+    lines_tokens,
+    sendable,
+    turns,
+)
 from sessions_app.turns.turn_dependencies import Dependencies
+
+
+@dataclass(frozen=True)
+class ContextForm:
+    """How a program wants a prompt.
+
+    ``max_tokens``: of all messages; ``max_memories``: of what was recalled; ``max_history``: of the
+    conversation before the question. None: as much as the settings allow. ``own_system`` and
+    ``persona``: see PromptParts. ``strict``: one system message, and then users and assistants in
+    turn, without names and tools, as the templates of many models want them.
+    """
+
+    max_tokens: int | None = None
+    max_memories: int | None = None
+    max_history: int | None = None
+    own_system: str = ""
+    persona: bool = True
+    strict: bool = False
+
+
+STRICT = Traits(joins_turns=True, no_names=True, tools_as_text=True)
 
 
 class BudgetTooSmallError(ValueError):
@@ -52,7 +81,7 @@ def context_make(
     found: SessionInChat,
     dependencies: Dependencies,
     query: str | None = None,
-    max_tokens: int | None = None,
+    form: ContextForm = ContextForm(),
     as_client: bool = False,
     now: datetime,
 ) -> dict[str, Any]:
@@ -72,7 +101,8 @@ def context_make(
     # It is never saved.
     turn = Turn(chat=found.session.chat, session=found.session, user_role=role, asked_at=now)
     room = dependencies.chat_memory.limits.tokens_for(turn.user_role)
-    room = (room if max_tokens is None else min(room, max_tokens)) - estimate_tokens(query or "")
+    room = present(lowest_limit(room, form.max_tokens)) - estimate_tokens(query or "")
+    room = present(lowest_limit(room, form.max_history))
     history = None
     if last is not None:
         # It has room beside the last message's answer.
@@ -86,16 +116,54 @@ def context_make(
     text = query if query is not None else _last_question(found.session, last)
     material = _material(turn, text, history, dependencies)
     parts = prompt_parts(material, dependencies)
-    lines = sendable(_lines(turn, history, after, query))
-    parts = replace(parts, history=lines, fence=uuid.uuid4().hex[:12])
-    prompt = _within(parts, max_tokens, dependencies)
+    lines = _newest(sendable(_lines(turn, history, after, query)), form.max_history)
+    parts = replace(
+        parts,
+        history=lines,
+        fence=uuid.uuid4().hex[:12],
+        own_system=form.own_system,
+        persona=form.persona,
+    )
+    parts, left_out = _memories_within(parts, form.max_memories)
+    prompt = _within(parts, form, dependencies)
     memories = recalled_record(material.recalled, material.cards, prompt)
+    record = left_out_record(history, material.recalled, prompt, prompt.dropped_history)
     return {
         "messages": [message.as_dict() for message in prompt.messages],
         "memories": [entry for entry in memories if entry["in_prompt"]],
         "total_tokens": prompt.tokens,
-        "left_out": left_out_record(history, material.recalled, prompt, prompt.dropped_history),
+        "left_out": {**record, "recalled": record["recalled"] + left_out},
     }
+
+
+def _newest(lines: list[ChatMessage], max_tokens: int | None) -> list[ChatMessage]:
+    """Return the last turn, and of those before it the newest that fit."""
+    if max_tokens is None:
+        return lines
+    kept = turns(lines)
+    while len(kept) > 1 and sum(map(lines_tokens, kept[:-1])) > max_tokens:
+        kept = kept[1:]
+    return [line for turn in kept for line in turn]
+
+
+def _memories_within(parts: PromptParts, max_tokens: int | None) -> tuple[PromptParts, int]:
+    """Return the parts with as much of what is remembered as fits, and how much is left out."""
+    if max_tokens is None:
+        return parts, 0
+    left = max_tokens
+    kept = []
+    for text in parts.recalled:
+        left -= estimate_tokens(recalled_text(text, parts.time_zone))
+        if left < 0:
+            break
+        kept.append(text)
+    cards = []
+    for card in parts.cards:
+        left -= estimate_tokens(card_text(card, parts.time_zone))
+        if left < 0:
+            break
+        cards.append(card)
+    return replace(parts, recalled=kept, cards=cards), len(parts.recalled) - len(kept)
 
 
 def _material(
@@ -111,14 +179,26 @@ def _material(
     return Material(turn, text, history, recalled, cards_in_reach(turn, history, dependencies))
 
 
-def _within(parts: PromptParts, max_tokens: int | None, dependencies: Dependencies) -> Prompt:
+def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -> Prompt:
     """Build the prompt within all limits. Raises BudgetTooSmallError."""
-    if max_tokens is not None and least_tokens(parts) > max_tokens:
-        raise BudgetTooSmallError(least_tokens(parts))
+    least = least_tokens(parts)
+    if form.max_tokens is not None and least > form.max_tokens:
+        raise BudgetTooSmallError(least)
     limit = lowest_limit(
-        max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
+        form.max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
     )
-    return build_prompt(replace(parts, max_context_tokens=limit))
+    prompt = build_prompt(replace(parts, max_context_tokens=limit))
+    if not form.strict:
+        return prompt
+    # What joins two messages takes room of its own.
+    slack = 0
+    while True:
+        messages = fitted(prompt.messages, STRICT)
+        tokens = sum(message.tokens for message in messages)
+        if limit is None or tokens <= limit or limit - slack <= least:
+            return replace(prompt, messages=messages, tokens=tokens)
+        slack += tokens - limit
+        prompt = build_prompt(replace(parts, max_context_tokens=max(limit - slack, least)))
 
 
 def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
@@ -18,7 +19,7 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.serializers import Strict, Text, Whole
+from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
@@ -33,7 +34,46 @@ from sessions_app.presentation.message_forms import (
     RecalledField,
 )
 from sessions_app.turns.dependencies import build_turn_dependencies
-from sessions_app.turns.prompt_context import BudgetTooSmallError, context_make
+from sessions_app.turns.prompt_context import BudgetTooSmallError, ContextForm, context_make
+
+# More than any model reads.
+MOST_TOKENS = 10_000_000
+LIMITS = {"total": "max_tokens", "memories": "max_memories", "history": "max_history"}
+LIMIT = {"type": "integer", "minimum": 1, "maximum": MOST_TOKENS}
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            LIMIT,
+            {
+                "type": "object",
+                "properties": dict.fromkeys(LIMITS, LIMIT),
+                "additionalProperties": False,
+            },
+        ]
+    }
+)
+class MaxTokens(serializers.Field[Any, Any, Any, Any]):
+    """A number of tokens for all, or by part; read as fields of ContextForm."""
+
+    default_error_messages = {
+        "form": (
+            f"It must be a whole number from 1 to {MOST_TOKENS:,}, or an object of such numbers "
+            "under total, memories and history."
+        )
+    }
+
+    def to_internal_value(self, data: Any) -> dict[str, int]:
+        limits = data if isinstance(data, dict) else {"total": data}
+        for name, limit in limits.items():
+            is_number = isinstance(limit, int) and not isinstance(limit, bool)
+            if name not in LIMITS or not is_number or not 1 <= limit <= MOST_TOKENS:
+                self.fail("form")
+        return {LIMITS[name]: limit for name, limit in limits.items()}
+
+    def to_representation(self, value: Any) -> Any:
+        return value
 
 
 class ContextQuestionSerializer(Strict):
@@ -43,11 +83,27 @@ class ContextQuestionSerializer(Strict):
         max_length=65_536,
         help_text="What is said now. Default: the session's last message.",
     )
-    max_tokens = Whole(
+    max_tokens = MaxTokens(
         required=False,
-        min_value=1,
-        max_value=10_000_000,
-        help_text="The messages have at most so many tokens together, by the server's estimate.",
+        help_text="The messages have at most so many tokens together, by the server's estimate. Or "
+        "an object with some of `total`, `memories` (what was recalled) and `history` (the "
+        "conversation before the question).",
+    )
+    system = Text(
+        required=False,
+        allow_blank=True,
+        max_length=65_536,
+        help_text="Your own instructions: they stand first in the system text.",
+    )
+    persona = Truth(
+        default=True,
+        help_text="false: without who our assistant is and how it answers, for one of your own.",
+    )
+    roles = Choice(
+        ["openai", "strict"],
+        default="openai",
+        help_text="strict: one system message, then user and assistant in turn, without names and "
+        "tools, as the templates of many models want it.",
     )
 
 
@@ -146,6 +202,16 @@ class ContextView(ApiView):
         responses={200: ContextSerializer},
         examples=[
             request_example("A question", {"query": "When does TestCorp pay?", "max_tokens": 2000}),
+            request_example(
+                "For an assistant of your own",
+                {
+                    "query": "When does TestCorp pay?",
+                    "system": "You are BakeryBot.",
+                    "persona": False,
+                    "roles": "strict",
+                    "max_tokens": {"total": 4000, "memories": 800},
+                },
+            ),
             response_example("The prompt", examples.CONTEXT),
         ],
     )
@@ -153,7 +219,8 @@ class ContextView(ApiView):
         """Return what a model would be sent, within `max_tokens`.
 
         That is the system text with what is remembered, the summary and the history, as the
-        assistant would get it.
+        assistant would get it; or, with `persona` false and your own `system`, for an assistant of
+        your own.
         """
         body = self.body(ContextQuestionSerializer)
         found = session_in_chat_within(self.caller, session_id)
@@ -161,7 +228,12 @@ class ContextView(ApiView):
             found=found,
             dependencies=build_turn_dependencies(),
             query=body.get("query"),
-            max_tokens=body.get("max_tokens"),
+            form=ContextForm(
+                **body.get("max_tokens", {}),
+                own_system=body.get("system", ""),
+                persona=body["persona"],
+                strict=body["roles"] == "strict",
+            ),
             # A bound token sees no memories of other chats.
             as_client=self.caller.is_bound,
             now=timezone.now(),

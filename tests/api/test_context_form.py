@@ -42,7 +42,9 @@ def context(api: Api, session_id: str, **body: Any) -> Any:
         for each in found["messages"]
     ]
     assert found["total_tokens"] == sum(counted)
-    assert found["total_tokens"] <= body.get("max_tokens", found["total_tokens"])
+    most = body.get("max_tokens", {})
+    most = most.get("total", found["total_tokens"]) if isinstance(most, dict) else most
+    assert found["total_tokens"] <= most
     check_sendable(found["messages"])
     return found
 
