@@ -19,6 +19,7 @@ urlpatterns = [
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/", include(nowhere_urlpatterns)),
+    path("v1/", include("sessions_app.proxy.views")),
     # Clients may write it with or without a slash at its end.
     re_path(r"^mcp/?$", McpView.as_view(), name="mcp"),
     path("admin/language/", set_language, name="set_language"),

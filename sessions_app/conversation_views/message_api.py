@@ -25,7 +25,6 @@ from memoryproject.foundation.rest_kit.operations import (
     versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
-from sessions_app.conversation_views.session_actions import MemoryDisabledError
 from sessions_app.conversation_views.session_api import memory_disabled, session_document
 from sessions_app.conversations.facade import (
     MAX_MESSAGES,
@@ -38,7 +37,7 @@ from sessions_app.conversations.facade import (
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import exchange_record, messages_learn
+from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
 from sessions_app.models import Chat, Message
 from sessions_app.models.messages import Role
 from sessions_app.presentation import examples
@@ -219,9 +218,9 @@ class ExchangesView(ApiView):
         """
         body = self.body(NewExchangeSerializer)
         now = timezone.now()
-        said = {"timestamp": body.get("timestamp", now)}
+        at = {"timestamp": body.get("timestamp", now)}
         new = [
-            _new_message({**said, "role": role, "content": body[name]}, now)
+            _new_message({**at, "role": role, "content": body[name]}, now)
             for role, name in ((Role.USER, "query"), (Role.ASSISTANT, "reply"))
         ]
         question, reply = stored = messages_store(self.caller, session_id, new, now)

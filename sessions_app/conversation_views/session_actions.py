@@ -11,21 +11,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.conversations.facade import (
-    ConversationNotFoundError,
-    chat_at_or_new,
-    session_end,
-    session_open,
-    session_start,
-)
-from sessions_app.inbound.facade import IntakeRules
+from sessions_app.conversations.facade import ConversationNotFoundError, session_end, session_start
+from sessions_app.inbound.facade import IntakeRules, MemoryDisabledError
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.turns.facade import chat_locked
-
-
-class MemoryDisabledError(Exception):
-    """Memory is off in this chat: nothing is stored."""
 
 
 class SessionEndedError(Exception):
@@ -36,25 +25,6 @@ class SessionEndedError(Exception):
             f"Session {session.pk} is {session.status}: only an active one can be reset. "
             "POST sessions/ opens the chat's active session."
         )
-
-
-def session_open_in(
-    *, whatsapp_chat: str, rules: IntakeRules, now: datetime, actor: Actor
-) -> tuple[ChatSession, bool]:
-    """Return the active session of a chat, and whether it was begun now.
-
-    The chat and the session are created if necessary.
-
-    Raises MemoryDisabledError, and then nothing is created.
-    """
-    with transaction.atomic():
-        chat = chat_locked(chat_at_or_new(whatsapp_chat).pk)
-        if not rules.remember(chat):
-            raise MemoryDisabledError
-        active = ChatSession.objects.filter(chat=chat, status=SessionStatus.ACTIVE)
-        before = active.values_list("pk", flat=True).first()
-        session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=actor)
-        return session, session.pk != before
 
 
 def session_reset(

@@ -31,15 +31,14 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_actions import (
-    MemoryDisabledError,
     SessionEndedError,
     session_expire,
-    session_open_in,
     session_reset,
 )
 from sessions_app.conversations.facade import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
 from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import (

@@ -78,7 +78,6 @@ from sessions_app.conversations.message_store import (
     message_retext,
     message_row,
     messages_add,
-    old_messages_add,
     own_metadata,
     part_text,
     stored_tokens,

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
-from django.utils.timezone import now as timezone_now
 
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.llm.base import message_tokens
@@ -220,39 +218,6 @@ def message_retext(
         session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)
         session.save(update_fields=["total_tokens", "window_start"])
-
-
-# Old messages come in any order. Numbers above all others are free in between.
-_RAISE = f"""
-UPDATE {Message._meta.db_table} SET order_num = order_num + %(above)s WHERE session_id = %(session)s
-"""  # noqa: S608 constants only
-_PLACE = f"""
-UPDATE {Message._meta.db_table} AS said SET order_num = placed.number FROM (
-    SELECT message_id, row_number() OVER (ORDER BY timestamp, order_num) AS number
-    FROM {Message._meta.db_table} WHERE session_id = %(session)s
-) AS placed WHERE said.message_id = placed.message_id
-"""  # noqa: S608 constants only
-
-
-def old_messages_add(*, session: ChatSession, rows: Sequence[Message], token_limit: int) -> None:
-    """Store old messages in their session, and number all its messages by their times.
-
-    ``rows`` are in the order of their times, with the session's next numbers. ``session``, which is
-    ended and locked, is saved.
-    """
-    last = session.messages.order_by("-order_num").values_list("timestamp", flat=True).first()
-    rows_add(rows)
-    if last is not None and last > rows[0].timestamp:
-        highest = max(row.order_num for row in rows)
-        with connection.cursor() as cursor:
-            for statement in (_RAISE, _PLACE):
-                cursor.execute(statement, {"session": session.pk, "above": highest})
-    window_recompute(session=session, token_limit=token_limit)
-    times = [row.timestamp for row in rows]
-    session.created_at = min(session.created_at, *times)
-    session.last_active = session.expired_at = max(session.last_active, *times)
-    session.vectors_requested_at = session.vectors_requested_at or timezone_now()
-    session.save()
 
 
 # Errors of chat memory (seed 003, section 5.7).

@@ -9,18 +9,46 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
+from memoryproject.foundation.audit.audit_events import Actor
+from sessions_app.conversations.facade import chat_at_or_new, session_open
 from sessions_app.extraction.facade import extraction_request
-from sessions_app.models import Chat, Message, Turn, TurnReplay
+from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
+from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turn_states import turn_create, turn_move, turns_move
 from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.turns.facade import chat_locked
 
 Learn = Callable[[UUID], object]
 
 
 # Whether a worker learns from what was stored. NOTHING: no person says anything in it.
 QUEUED, OFF, NOTHING = "queued", "off", "nothing"
+
+
+class MemoryDisabledError(Exception):
+    """Memory is off in this chat: nothing is stored."""
+
+
+def session_open_in(
+    *, whatsapp_chat: str, rules: IntakeRules, now: datetime, actor: Actor
+) -> tuple[ChatSession, bool]:
+    """Return the active session of a chat, and whether it was begun now.
+
+    The chat and the session are created if necessary.
+
+    Raises MemoryDisabledError, and then nothing is created.
+    """
+    with transaction.atomic():
+        chat = chat_locked(chat_at_or_new(whatsapp_chat).pk)
+        if not rules.remember(chat):
+            raise MemoryDisabledError
+        active = ChatSession.objects.filter(chat=chat, status=SessionStatus.ACTIVE)
+        before = active.values_list("pk", flat=True).first()
+        session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=actor)
+        return session, session.pk != before
 
 
 def exchange_record(

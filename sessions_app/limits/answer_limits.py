@@ -133,7 +133,7 @@ class MeteredChatModel:
         now = timezone.now()
         if self.in_background and not self.is_owner:
             _background_check(self.chat_id, self.limits, now)
-        day = self._count_call(now)
+        day = self.count_call(now)
         try:
             completion = self.chat_model.complete(request, before_attempt=before_attempt)
         except ChatModelError as error:
@@ -142,13 +142,13 @@ class MeteredChatModel:
                 self._usage(day).update(model_calls=F("model_calls") - 1)
             raise
         if not completion.is_recital:
-            self._count_tokens(day, request, completion)
+            self.count_tokens(day, request, completion)
         return completion
 
     def _usage(self, day: date) -> QuerySet[UsageDay]:
         return UsageDay.objects.filter(chat_id=self.chat_id, day=day)
 
-    def _count_call(self, now: datetime) -> date:
+    def count_call(self, now: datetime) -> date:
         """Count a call within the limits; return the day that it counts for.
 
         Raises LimitReachedError.
@@ -176,7 +176,7 @@ class MeteredChatModel:
                 used = used.filter(prompt_tokens__lt=prompt_tokens_left)
         return bool(used.update(model_calls=F("model_calls") + 1, is_owner=self.is_owner))
 
-    def _count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
+    def count_tokens(self, day: date, request: ChatRequest, completion: Completion) -> None:
         """Add the tokens and their cost; tokens that the server didn't report are estimated."""
         prompt, answer = completion.prompt_tokens, completion.completion_tokens
         if prompt is None:

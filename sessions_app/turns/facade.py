@@ -21,6 +21,7 @@ from sessions_app.turns.prompt import (
     without_introduction,
 )
 from sessions_app.turns.prompt_budget import build_prompt
+from sessions_app.turns.prompt_context import memory_beside
 from sessions_app.turns.queue import (
     Heartbeat,
     answer_soon,

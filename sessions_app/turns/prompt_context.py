@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -90,25 +90,24 @@ def context_make(
     Without a query, the prompt is for the session's last message. Where the last message is the
     query already, it stands there once. ``as_client``: also in the owner's chat.
 
-    Nothing is stored. Returns the ``messages`` in the form that models read, and ``total_tokens``,
-    exactly their count; ``memories``: what was recalled, by the names of the replay record;
-    ``left_out``: what the budget left out. Raises BudgetTooSmallError.
+    Nothing is stored. Returns ``messages`` in the form that models read, ``total_tokens`` (exactly
+    their count), ``memories`` by the names of the replay record, and ``left_out``. Raises
+    BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
-    role = dependencies.chat_memory.role_in(found.session.chat, addresses=found.addresses)
-    role = CLIENT if as_client else role
+    chat, memory = found.session.chat, dependencies.chat_memory
+    role = CLIENT if as_client else memory.role_in(chat, addresses=found.addresses)
     # It is never saved.
-    turn = Turn(chat=found.session.chat, session=found.session, user_role=role, asked_at=now)
-    room = dependencies.chat_memory.limits.tokens_for(turn.user_role)
-    room = present(lowest_limit(room, form.max_tokens)) - estimate_tokens(query or "")
-    room = present(lowest_limit(room, form.max_history))
+    turn = Turn(chat=chat, session=found.session, user_role=role, asked_at=now)
+    limits = (memory.limits.tokens_for(role), form.max_tokens, form.max_history)
+    room = present(lowest_limit(*limits)) - estimate_tokens(query or "")
     history = None
     if last is not None:
         # It has room beside the last message's answer.
-        history = dependencies.chat_memory.history(
+        history = memory.history(
             last,
-            user_role=turn.user_role,
+            user_role=role,
             max_messages=dependencies.rules.history_max_messages,
             max_tokens=max(room - sum(each.tokens for each in after), 1),
             walk=walk,
@@ -117,22 +116,15 @@ def context_make(
     material = _material(turn, text, history, dependencies)
     parts = prompt_parts(material, dependencies)
     lines = _newest(sendable(_lines(turn, history, after, query)), form.max_history)
-    parts = replace(
-        parts,
-        history=lines,
-        fence=uuid.uuid4().hex[:12],
-        own_system=form.own_system,
-        persona=form.persona,
-    )
-    parts, left_out = _memories_within(parts, form.max_memories)
+    parts, left_out = _own_form(replace(parts, history=lines), form)
     prompt = _within(parts, form, dependencies)
+    prompt = replace(prompt, dropped_recalled=prompt.dropped_recalled + left_out)
     memories = recalled_record(material.recalled, material.cards, prompt)
-    record = left_out_record(history, material.recalled, prompt, prompt.dropped_history)
     return {
         "messages": [message.as_dict() for message in prompt.messages],
         "memories": [entry for entry in memories if entry["in_prompt"]],
         "total_tokens": prompt.tokens,
-        "left_out": {**record, "recalled": record["recalled"] + left_out},
+        "left_out": left_out_record(history, material.recalled, prompt, prompt.dropped_history),
     }
 
 
@@ -146,11 +138,13 @@ def _newest(lines: list[ChatMessage], max_tokens: int | None) -> list[ChatMessag
     return [line for turn in kept for line in turn]
 
 
-def _memories_within(parts: PromptParts, max_tokens: int | None) -> tuple[PromptParts, int]:
-    """Return the parts with as much of what is remembered as fits, and how much is left out."""
-    if max_tokens is None:
+def _own_form(parts: PromptParts, form: ContextForm) -> tuple[PromptParts, int]:
+    """Return the parts in the program's form, and how many recalled texts its limit leaves out."""
+    fence = uuid.uuid4().hex[:12]
+    parts = replace(parts, fence=fence, own_system=form.own_system, persona=form.persona)
+    if form.max_memories is None:
         return parts, 0
-    left = max_tokens
+    left = form.max_memories
     kept = []
     for text in parts.recalled:
         left -= estimate_tokens(recalled_text(text, parts.time_zone))
@@ -164,6 +158,42 @@ def _memories_within(parts: PromptParts, max_tokens: int | None) -> tuple[Prompt
             break
         cards.append(card)
     return replace(parts, recalled=kept, cards=cards), len(parts.recalled) - len(kept)
+
+
+# What is remembered has at most so many tokens beside a prompt of another program.
+MAX_BESIDE = 4_000
+
+
+def memory_beside(
+    turn: Turn, query: str, texts: Collection[str], dependencies: Dependencies
+) -> tuple[str, list[dict[str, Any]]]:
+    """Return what to tell another program's model of what is remembered, and the replay's record.
+
+    ``texts``: those of its prompt, which aren't told twice. The text is "" where there is
+    nothing to tell.
+    """
+    found = recall_for_prompt(
+        query,
+        chat_id=turn.chat_id,
+        user_role=turn.user_role,
+        history=None,
+        dependencies=dependencies,
+    )
+    known = {" ".join(text.split()) for text in texts}
+    hits = [hit for hit in found.hits if " ".join(hit.content.split()) not in known]
+    material = Material(turn, query, None, replace(found, hits=hits), [])
+    parts = replace(
+        prompt_parts(material, dependencies),
+        history=(),
+        persona=False,
+        max_context_tokens=MAX_BESIDE,
+        role_tokens=None,
+    )
+    prompt = build_prompt(parts)
+    profile = parts.profile
+    if not (prompt.kept_recalled or profile.business_facts or profile.opening_hours):
+        return "", recalled_record(material.recalled, [], prompt)
+    return prompt.messages[0].content, recalled_record(material.recalled, [], prompt)
 
 
 def _material(

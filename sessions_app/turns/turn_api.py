@@ -37,9 +37,9 @@ from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.prompt_context import BudgetTooSmallError, ContextForm, context_make
 
 # More than any model reads.
-MOST_TOKENS = 10_000_000
+MAX_TOKENS_GIVEN = 10_000_000
 LIMITS = {"total": "max_tokens", "memories": "max_memories", "history": "max_history"}
-LIMIT = {"type": "integer", "minimum": 1, "maximum": MOST_TOKENS}
+LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS_GIVEN}
 
 
 @extend_schema_field(
@@ -59,8 +59,8 @@ class MaxTokens(serializers.Field[Any, Any, Any, Any]):
 
     default_error_messages = {
         "form": (
-            f"It must be a whole number from 1 to {MOST_TOKENS:,}, or an object of such numbers "
-            "under total, memories and history."
+            f"It must be a whole number from 1 to {MAX_TOKENS_GIVEN:,}, or an object of such "
+            "numbers under total, memories and history."
         )
     }
 
@@ -68,7 +68,7 @@ class MaxTokens(serializers.Field[Any, Any, Any, Any]):
         limits = data if isinstance(data, dict) else {"total": data}
         for name, limit in limits.items():
             is_number = isinstance(limit, int) and not isinstance(limit, bool)
-            if name not in LIMITS or not is_number or not 1 <= limit <= MOST_TOKENS:
+            if name not in LIMITS or not is_number or not 1 <= limit <= MAX_TOKENS_GIVEN:
                 self.fail("form")
         return {LIMITS[name]: limit for name, limit in limits.items()}
 

@@ -41,7 +41,7 @@ def test_without_persona_the_memories_stay_and_our_assistant_goes(api: Api) -> N
 
 
 def test_strict_roles_alternate_after_one_system_message(api: Api) -> None:
-    said = [
+    said: list[dict[str, Any]] = [
         {"role": "assistant", "content": "Good morning"},
         {"role": "user", "content": "Hi", "name": "דנה Cohen"},
         {"role": "user", "content": "Are you there?"},

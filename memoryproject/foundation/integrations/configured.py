@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -30,6 +30,9 @@ from memoryproject.foundation.integrations.whatsapp.posting import trusted
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.breaker import ServiceGuard, SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
+
+if TYPE_CHECKING:
+    from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
 
 OPENAIS_OWN = "api.openai.com"
 
@@ -145,6 +148,14 @@ def _openai_chat(
         **server.options,
         extra_body=json.loads(extra_body),
     )
+
+
+@lru_cache(maxsize=4)
+def forwarding(server: ModelServer, timeout: float) -> OpenAIConnection:
+    """Return the connection that passes on what other programs ask a model's server."""
+    from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection  # noqa: PLC0415 slow
+
+    return OpenAIConnection(server.key, server.url, timeout=timeout, **server.options)
 
 
 def configured_context_limit() -> ContextLimit:

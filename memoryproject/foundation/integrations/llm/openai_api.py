@@ -92,6 +92,11 @@ class OpenAIConnection:
     def close(self) -> None:
         self._client.close()
 
+    @property
+    def client(self) -> openai.OpenAI:
+        """The SDK's client, for what is passed on as it is."""
+        return self._client
+
     def call(self, request: Callable[[openai.OpenAI], T]) -> T:
         """Run one request without retries, within the deadline if one is set.
 
@@ -164,7 +169,7 @@ class OpenAIConnection:
         words = words_of(error.body)
         if is_filtered(error.body) and status in REFUSED_STATUSES:
             return filtered()
-        text = self._without_secrets(words)
+        text = self.without_secrets(words)
         return AttemptFailed(
             ErrorText("model_refused", status=status, words=text)
             if text
@@ -177,7 +182,7 @@ class OpenAIConnection:
             retry_after=_retry_after(error.response.headers),
         )
 
-    def _without_secrets(self, text: str) -> str:
+    def without_secrets(self, text: str) -> str:
         for secret in self._secrets:
             text = text.replace(secret, "[key]")
         text = " ".join(KEY_PATTERN.sub("[key]", storable(text)).split())

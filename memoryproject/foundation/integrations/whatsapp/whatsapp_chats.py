@@ -18,8 +18,10 @@ country. Ids of groups, BSUIDs and external names are case-sensitive.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 from memoryproject.foundation.text.phone_numbers import phone_forms
 
@@ -33,6 +35,10 @@ LID_DOMAIN = "lid"
 EXTERNAL_DOMAIN = "external"
 # The same accounts as c.us, in the form of WhatsApp's own protocol.
 PERSON_DOMAINS = (PERSON_DOMAIN, "s.whatsapp.net")
+
+# The names of a program's own chats: up to this length as they are, or this with their hash.
+MAX_PLAIN_NAME = 64
+HASHED = "x-"
 
 _PHONE = "[1-9][0-9]{0,19}"
 _DEVICE = "(:[0-9]{1,4})?"
@@ -104,6 +110,23 @@ def whatsapp_chat_normalise(text: str) -> str:
     if domain == BSUID_DOMAIN:
         name = _PREFIX.sub(lambda found: found[0].upper(), name, count=1)
     return f"{name}@{domain}"
+
+
+def outside_chat(name: str) -> str:
+    """Return the id of the chat that a program names as it likes, always the same for a name.
+
+    An id of a chat with its domain is that chat. Any other name, also a number, becomes …@external:
+    as it is, or by its hash where it has characters that no id has.
+    """
+    domains = (*PERSON_DOMAINS, GROUP_DOMAIN, BSUID_DOMAIN, LID_DOMAIN, EXTERNAL_DOMAIN)
+    if name.rpartition("@")[2].lower() in domains:
+        with suppress(WhatsAppChatError):
+            return whatsapp_chat_normalise(name)
+    given = name.strip()
+    is_plain = re.fullmatch(_OPAQUE, given) and len(given) <= MAX_PLAIN_NAME
+    if not is_plain or given.startswith(HASHED):
+        given = HASHED + hashlib.sha256(given.encode(errors="surrogatepass")).hexdigest()[:32]
+    return f"{given}@{EXTERNAL_DOMAIN}"
 
 
 def whatsapp_chat_of_provider(text: str) -> str:

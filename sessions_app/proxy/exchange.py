@@ -1,0 +1,232 @@
+"""One proxied call: its chat and memory before it, its messages and answer after it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any
+from uuid import uuid4
+
+from django.db import transaction
+from django.utils import timezone
+
+from memoryproject.foundation.integrations.llm.base import (
+    ChatMessage,
+    ChatRequest,
+    Completion,
+    OfflineChatModel,
+)
+from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
+from memoryproject.foundation.integrations.retry import AttemptFailed
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    EXTERNAL_DOMAIN,
+    outside_chat,
+)
+from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.text.characters import storable
+from sessions_app.conversations.facade import ChatForm, NewMessage, form_size, text_of_parts
+from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, session_open_in
+from sessions_app.limits.facade import MeteredChatModel
+from sessions_app.models import Chat, ChatSession, Turn
+from sessions_app.models.chats import CLIENT, GODFATHER
+from sessions_app.models.messages import Role
+from sessions_app.presentation.access import check_chat, speaker_of
+from sessions_app.presentation.message_forms import MAX_CONTENT, ROLES
+from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.facade import memory_beside
+
+logger = logging.getLogger(__name__)
+
+Given = Sequence[Mapping[str, Any]]
+
+
+@dataclass
+class Exchange:
+    """A call of a program in a chat. ``session`` None: memory is off there, and nothing is stored.
+
+    ``given``: the messages as the program gave them.
+    """
+
+    caller: Caller
+    given: Given
+    model: str
+    session: ChatSession | None = None
+    turn: Turn = field(default_factory=Turn)
+    recalled: list[dict[str, Any]] = field(default_factory=list)
+    sent: list[dict[str, Any]] = field(default_factory=list)
+    meter: MeteredChatModel | None = None
+    day: date | None = None
+    begun: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def begin(cls, caller: Caller, name: str, given: Given, model: str) -> Exchange:
+        """Open the chat of this name and recall what its last question needs.
+
+        Raises NotFound for a chat out of reach, LimitReachedError, and database errors.
+        """
+        whatsapp_chat = outside_chat(name)
+        check_chat(caller, whatsapp_chat)
+        exchange = cls(caller, given, model, sent=[dict(each) for each in given])
+        now = timezone.now()
+        rules = build_intake_rules()
+        try:
+            session, _ = session_open_in(
+                whatsapp_chat=whatsapp_chat, rules=rules, now=now, actor=caller.actor
+            )
+        except MemoryDisabledError:
+            return exchange
+        chat = session.chat
+        _name(chat, name)
+        role = CLIENT if caller.is_bound else rules.chat_memory.role_in(chat)
+        exchange.session = session
+        exchange.turn = Turn(
+            turn_id=uuid4(), chat=chat, session=session, user_role=role, asked_at=now
+        )
+        exchange.meter = MeteredChatModel(
+            OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
+        )
+        exchange.day = exchange.meter.count_call(now)
+        exchange._recall()
+        return exchange
+
+    def _recall(self) -> None:
+        questions = [each for each in self.given if role_of(each) == Role.USER]
+        query = content_text(questions[-1]) if questions else ""
+        if not query.strip():
+            return
+        texts = [content_text(each) for each in self.given]
+        block, self.recalled = memory_beside(self.turn, query, texts, build_turn_dependencies())
+        if block:
+            self.sent = with_memory(self.sent, block)
+
+    @property
+    def news(self) -> Given:
+        """The messages that were not answered yet: those after the last one of the assistant."""
+        roles = [role_of(each) for each in self.given]
+        last = max(
+            (place for place, role in enumerate(roles) if role == Role.ASSISTANT), default=-1
+        )
+        return [each for each in self.given[last + 1 :] if role_of(each) != Role.SYSTEM]
+
+    def finish(self, body: bytes) -> None:
+        """Store what was said and answered, and count it. ``body``: the server's answer.
+
+        What fails is logged: the program has its answer.
+        """
+        if self.session is None:
+            return
+        try:
+            answer = _read(body, self.model)
+            if answer is not None and self.meter and self.day:
+                lines = [ChatMessage(role_of(each), content_text(each)) for each in self.sent]
+                self.meter.count_tokens(self.day, ChatRequest(lines), answer)
+            self._store(answer, timezone.now())
+        except Exception:
+            logger.exception("A proxied exchange could not be stored.")
+
+    @transaction.atomic
+    def _store(self, answer: Completion | None, now: datetime) -> None:
+        new = [_new(each, now) for each in self.news]
+        if answer is not None:
+            form = ChatForm(tool_calls=[each.as_dict() for each in answer.tool_calls])
+            new.append(NewMessage("assistant", answer.text, now, metadata=form.stored_in({})))
+        if not new or self.session is None:
+            return
+        rules = build_intake_rules()
+        stored = rules.chat_memory.add_messages(
+            conversation_id=self.session.pk, messages=new, now=now, chat_ids=self.caller.chat_ids
+        )
+        if answer is None:
+            return
+        questions = [each for each in stored if each.role == Role.USER]
+        took = round((time.monotonic() - self.begun) * 1000)
+        exchange_record(
+            chat=stored[-1].session.chat,
+            question=questions[-1] if questions else None,
+            reply=stored[-1],
+            role=rules.chat_memory.role_in(self.turn.chat),
+            context=speaker_of(self.caller).as_context(),
+            learn=enqueue_learning if is_learning_enabled() else None,
+            now=now,
+            turn_id=self.turn.turn_id,
+            replay={
+                "prompt": [_recorded(each) for each in self.sent],
+                "recalled": self.recalled,
+                "model": answer.model,
+                "prompt_tokens": answer.prompt_tokens,
+                "completion_tokens": answer.completion_tokens,
+                "timings": {"model_ms": took},
+            },
+        )
+
+
+def with_memory(sent: list[dict[str, Any]], block: str) -> list[dict[str, Any]]:
+    """Return the messages with the block after the program's own first system text."""
+    if not sent or role_of(sent[0]) != Role.SYSTEM:
+        return [{"role": "system", "content": block}, *sent]
+    own = sent[0].get("content")
+    if isinstance(own, list):
+        content: Any = [*own, {"type": "text", "text": block}]
+    else:
+        content = "\n\n".join(filter(None, [own, block]))
+    return [{**sent[0], "content": content}, *sent[1:]]
+
+
+def role_of(message: Mapping[str, Any]) -> str:
+    """Return the role of a message of a chat API, in our name."""
+    role = str(message["role"])
+    return str({**ROLES, "function": Role.TOOL}.get(role, role))
+
+
+def content_text(message: Mapping[str, Any]) -> str:
+    """Return the text of a message of a chat API."""
+    content = message.get("content")
+    if isinstance(content, list):
+        content = text_of_parts([each for each in content if isinstance(each, dict)])
+    return storable(content) if isinstance(content, str) else ""
+
+
+def _name(chat: Chat, name: str) -> None:
+    """Let staff see who a chat of a program is, whose id may be a hash."""
+    if not chat.client_name and chat.whatsapp_chat.endswith(f"@{EXTERNAL_DOMAIN}"):
+        chat.client_name = storable(name).strip()[:255]
+        chat.save(update_fields=["client_name"])
+
+
+def _read(body: bytes, model: str) -> Completion | None:
+    """Return the model's answer; None where there is none that could be read."""
+    try:
+        return read_answer(body, model=model)
+    except EndedBeforeTextError as ended:
+        return ended.answer
+    except AttemptFailed as failure:
+        logger.info("A proxied answer is not stored: %s", failure)
+        return None
+
+
+def _new(message: Mapping[str, Any], now: datetime) -> NewMessage:
+    role = role_of(message)
+    content = message.get("content")
+    is_small = isinstance(content, list) and form_size(content) <= MAX_CONTENT
+    parts = [each for each in content if isinstance(each, dict)] if is_small and content else None
+    form = ChatForm(
+        tool_call_id=str(message.get("tool_call_id") or "") if role == Role.TOOL else "",
+        name=storable(str(message.get("name") or "")),
+        parts=parts,
+    )
+    text = content_text(message)
+    return NewMessage(role, text, now, metadata=form.stored_in({}))
+
+
+def _recorded(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of the prompt as replays hold it: its texts, without pictures."""
+    kept = {name: message[name] for name in ("tool_call_id", "name") if message.get(name)}
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        kept["tool_calls"] = [each for each in calls if isinstance(each, dict)]
+    return {"role": str(message["role"]), "content": content_text(message), **kept}

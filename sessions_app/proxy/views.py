@@ -1,0 +1,245 @@
+"""``/v1/``: what a program calls that has this server's address in place of its model server's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import path, re_path, reverse
+from django.views.decorators.csrf import csrf_exempt
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.integrations.configured import forwarding, model_server
+from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_scopes
+from memoryproject.foundation.rest_kit.bodies import Json, drain
+from memoryproject.foundation.rest_kit.errors import Unavailable, refuse
+from memoryproject.foundation.rest_kit.models import READ, WRITE
+from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.limits.facade import LimitReachedError
+from sessions_app.presentation.access import own_chat
+from sessions_app.proxy.exchange import Exchange
+
+# The longest that a model may take for its whole answer.
+PATIENCE_SECONDS = 600.0
+# What of a streamed answer is kept to be stored.
+MAX_KEPT = 8 * 1024 * 1024
+# What ends a stream.
+ENDS = b"[DONE]"
+CHAT_HEADER = "X-Memory-Chat"
+# What a model server says of our own key or account is no matter of the program's token.
+OUR_ACCOUNT = {401, 402, 403}
+ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
+
+
+class ModelServerError(APIException):
+    """The model's server refused the call, or can't be reached."""
+
+    status_code = 502
+    default_code = "model_server"
+    wait = 1
+
+
+class LimitReached(APIException):
+    status_code = 429
+    default_code = "limit_reached"
+
+
+class ProxyView(ApiView):
+    """``v1``: errors have the form of OpenAI's, so that its clients show their words."""
+
+    authentication_classes = [TokenAuthentication]
+    renderer_classes = [Json]
+    schema = None
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """Answer in JSON or as a stream, whatever the client accepts: the body says which."""
+        return self.get_renderers()[0], Json.media_type
+
+    def handle_exception(self, exc: Exception) -> Response:
+        response = super().handle_exception(exc)
+        first = response.data["errors"][0]
+        response.data = {
+            "error": {
+                "message": first["detail"],
+                "type": response.data["type"],
+                "param": first["attr"],
+                "code": first["code"],
+            }
+        }
+        return response
+
+    def server(self) -> Any:
+        """Return the SDK's client of the model's server. Raises Unavailable without one."""
+        server = model_server()
+        if settings.CHAT_MODEL != "openai" or server.needs_key:
+            raise Unavailable(
+                "No language model is configured: set CHAT_MODEL=openai, and OPENAI_API_KEY or "
+                "OPENAI_BASE_URL.",
+                "no_model",
+            )
+        return forwarding(server, PATIENCE_SECONDS)
+
+
+class ModelsView(ProxyView):
+    scopes = {"GET": READ}
+
+    def get(self, request: Request, name: str = "") -> HttpResponseBase:
+        """Return the models that the model's server has, as it lists them."""
+        import httpx2  # noqa: PLC0415 with the SDK, slow
+
+        connection = self.server()
+        with _relayed(connection):
+            answer = connection.client.get(
+                f"/models/{name}" if name else "/models", cast_to=httpx2.Response
+            )
+        return HttpResponse(answer.content, content_type="application/json")
+
+
+class CompletionsView(ProxyView):
+    scopes = {"POST": WRITE}
+    kinds = {"POST": "chat"}
+    raises = {LimitReachedError: lambda limit: LimitReached(str(limit))}
+
+    def post(self, request: Request) -> HttpResponseBase:
+        """Pass a chat completion on with what is remembered, and store it with its answer."""
+        require_scopes(self.caller, [READ, WRITE], "the answer is made of what is stored.")
+        body = self._checked()
+        connection = self.server()
+        given, name = body.pop("messages"), self._chat(body)
+        model = body.pop("model", None) or settings.OPENAI_MODEL
+        streams = body.get("stream") is True
+        with ExitStack() as stack:
+            stack.enter_context(waiting_calls.place())
+            exchange = Exchange.begin(self.caller, name, given, model)
+            create = connection.client.chat.completions.with_streaming_response.create
+            with _relayed(connection):
+                answer = stack.enter_context(
+                    create(model=model, messages=exchange.sent, extra_body=body)
+                )
+                content = b"" if streams else answer.read()
+            kind = answer.headers.get("Content-Type", "application/json")
+            headers = self._headers(exchange)
+            if streams:
+                blocks = _passed_on(answer.iter_bytes(), exchange)
+                return PlacedResponse(stack.pop_all(), blocks, content_type=kind, headers=headers)
+        exchange.finish(content)
+        return HttpResponse(content, content_type=kind, headers=headers)
+
+    def _checked(self) -> dict[str, Any]:
+        body = self.request.data
+        if not isinstance(body, Mapping):
+            raise refuse("The body must be a JSON object.")
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise refuse("It must be a list of messages.", attr="messages")
+        for place, each in enumerate(messages):
+            if not isinstance(each, Mapping) or each.get("role") not in ROLES:
+                raise refuse(
+                    f"It must be an object whose role is one of {', '.join(sorted(ROLES))}.",
+                    attr=f"messages[{place}]",
+                )
+        if not isinstance(body.get("model") or "", str):
+            raise refuse("It must be a text.", attr="model")
+        return dict(body)
+
+    def _chat(self, body: Mapping[str, Any]) -> str:
+        """Return the name of the chat: of the header, of ``user``, or a bound token's only one."""
+        # Django reads headers as Latin-1; programs send UTF-8.
+        header = self.request.headers.get(CHAT_HEADER, "").encode("latin-1", "replace")
+        user = body.get("user")
+        name = header.decode(errors="replace") or (user if isinstance(user, str) else "")
+        if name.strip():
+            return name
+        name = own_chat(self.caller) or ""
+        if not name:
+            raise refuse(
+                f"Say whose conversation this is: in the header {CHAT_HEADER}, or in `user`.",
+                code="required",
+                attr="user",
+            )
+        return name
+
+    def _headers(self, exchange: Exchange) -> dict[str, str]:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        if exchange.session is None:
+            return headers
+        turn_id = exchange.turn.turn_id
+        link = self.request.build_absolute_uri(reverse("api-turn", args=[turn_id]))
+        return {
+            **headers,
+            CHAT_HEADER: exchange.turn.chat.whatsapp_chat,
+            "X-Memory-Session": str(exchange.session.pk),
+            "X-Memory-Replay": link,
+        }
+
+
+@contextmanager
+def _relayed(connection: Any) -> Iterator[None]:
+    """Raise what the SDK raises as an error of ours, with the server's status and words."""
+    import openai  # noqa: PLC0415 slow
+
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise _refusal(connection, error) from None
+    except openai.APITimeoutError:
+        raise ModelServerError("The model's server did not answer in time.") from None
+    except openai.APIConnectionError:
+        raise ModelServerError("The model's server could not be reached.") from None
+
+
+def _refusal(connection: Any, error: Any) -> APIException:
+    from memoryproject.foundation.integrations.llm.reading import words_of  # noqa: PLC0415
+
+    words = connection.without_secrets(words_of(error.body))
+    refusal = ModelServerError(words or f"The model's server answered {error.status_code}.")
+    if error.status_code not in OUR_ACCOUNT:
+        refusal.status_code = error.status_code
+        seconds = error.response.headers.get("Retry-After", "")
+        refusal.wait = int(seconds) if seconds.isdecimal() else 1
+    return refusal
+
+
+def _passed_on(blocks: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
+    """Yield what the server sends as it comes; store it at the end, also if the program leaves."""
+    kept = bytearray()
+    is_stored = False
+    try:
+        for block in blocks:
+            if len(kept) < MAX_KEPT:
+                kept += block
+            if ENDS in block and not is_stored:
+                # Before the program knows the end: what it asks next finds this.
+                is_stored = True
+                exchange.finish(bytes(kept))
+            yield block
+    finally:
+        if not is_stored:
+            exchange.finish(bytes(kept))
+
+
+@csrf_exempt
+def _nowhere(request: HttpRequest) -> HttpResponse:
+    drain(request)
+    error = {
+        "message": "There is no such address. Those there are: /v1/chat/completions, /v1/models.",
+        "type": "client_error",
+        "param": None,
+        "code": "not_found",
+    }
+    return HttpResponse(json.dumps({"error": error}), status=404, content_type="application/json")
+
+
+urlpatterns = [
+    path("chat/completions", CompletionsView.as_view(), name="proxy-completions"),
+    path("models", ModelsView.as_view(), name="proxy-models"),
+    path("models/<path:name>", ModelsView.as_view(), name="proxy-model"),
+    re_path(r"^", _nowhere, name="proxy-nowhere"),
+]

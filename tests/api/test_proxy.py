@@ -1,0 +1,328 @@
+"""Official clients get this server's memory by changing their base URL."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.integrations.loopback import httpd
+from memoryproject.foundation.rest_kit.tokens import token_create
+from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
+from tests.api.calling import Api, make_token
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OURS = "sk-our-own-key-0123456789"
+SYSTEM = {"role": "system", "content": "You are BakeryBot."}
+ASKS = {"role": "user", "content": "When does TestCorp pay?"}
+TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+
+
+def chunk(**delta: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": None}
+    body = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m-1"}
+    return b"data: " + json.dumps({**body, "choices": [choice]}).encode() + b"\n\n"
+
+
+class Pieces(httpd.Handler):
+    """Sends each event of a stream when the one before it has been read."""
+
+    loopback: ModelServer
+
+    def write(self, body: bytes, answer: httpd.Answer) -> None:
+        for piece in body.split(b"\n\n") if b"data: " in body else [body]:
+            self.wfile.write(piece + (b"\n\n" if b"data: " in body else b""))
+            self.wfile.flush()
+            self.loopback.more.wait(10)
+
+
+class ModelServer(httpd.LoopbackServer):
+    """Answers each call with the next of ``answers``, else with what its last message says."""
+
+    handler_class = Pieces
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[httpd.Answer] = []
+        self.more = threading.Event()
+        self.more.set()
+
+    def handle(self, request: httpd.Request) -> httpd.Answer:
+        if self.answers:
+            return self.answers.pop(0)
+        if request.path.startswith("/v1/models"):
+            return httpd.Answer(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
+        assert request.body is not None
+        text = f"Echo: {request.body['messages'][-1]['content']}"
+        if request.body.get("stream"):
+            words = [chunk(role="assistant"), *(chunk(content=word) for word in text.split(" "))]
+            content = b"".join([*words, b"data: [DONE]"])
+            return httpd.Answer(200, {}, {"Content-Type": "text/event-stream"}, content + b"\n\n")
+        return completion(content=text)
+
+    @property
+    def sent(self) -> dict[str, Any]:
+        """The body of the last call."""
+        body = self.requests[-1].body
+        assert body is not None
+        return body
+
+
+def completion(**message: Any) -> httpd.Answer:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+    usage = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
+    body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m-1"}
+    return httpd.Answer(200, {**body, "choices": [choice], "usage": usage})
+
+
+@pytest.fixture
+def models(settings: Any) -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        settings.CHAT_MODEL = "openai"
+        settings.OPENAI_BASE_URL = f"{server.url}/v1"
+        settings.OPENAI_API_KEY = OURS
+        settings.OPENAI_MODEL = "house-model"
+        yield server
+
+
+@pytest.fixture
+def client(live_server: LiveServer, models: ModelServer) -> Iterator[openai.OpenAI]:
+    token = token_create(name="bakery", scopes=["read", "write"], actor=COMMAND_LINE).secret
+    with openai.OpenAI(api_key=token, base_url=f"{live_server.url}/v1", max_retries=0) as made:
+        yield made
+
+
+def ask(client: openai.OpenAI, *messages: Any, user: str = "dana@example.com", **more: Any) -> Any:
+    return client.chat.completions.with_raw_response.create(
+        model="m-1", messages=list(messages), user=user, **more
+    )
+
+
+def streamed(client: openai.OpenAI) -> Any:
+    call: dict[str, Any] = {"model": "m-1", "messages": [ASKS], "user": "dana", "stream": True}
+    return client.chat.completions.create(**call)
+
+
+def remember(chat: str, text: str) -> None:
+    body = {"content": text, "whatsapp_chat": chat, "visibility": "chat"}
+    assert Api(make_token()).post("memories/", body).status_code == 201
+
+
+def test_the_prompt_has_the_memory_after_the_callers_own_words(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    chat = ask(client, SYSTEM, {"role": "user", "content": "Hi"}).headers["X-Memory-Chat"]
+    assert models.sent["messages"][0] == SYSTEM
+    remember(chat, "TestCorp pays in 30 days")
+    answer = ask(client, SYSTEM, ASKS, temperature=0.2, extra_body={"top_k": 7})
+    assert answer.parse().choices[0].message.content == f"Echo: {ASKS['content']}"
+    system, asked = models.sent["messages"]
+    assert system["content"].startswith("You are BakeryBot.\n\nIt is ")
+    assert "TestCorp pays in 30 days" in system["content"]
+    assert "DeniDin" not in system["content"]
+    assert asked == ASKS
+    assert (models.sent["temperature"], models.sent["top_k"], models.sent["model"]) == (
+        *(0.2, 7),
+        "m-1",
+    )
+    # The server's own key; the caller's token stays here.
+    assert models.requests[-1].headers["authorization"] == f"Bearer {OURS}"
+
+
+def test_it_remembers_what_was_said_in_an_earlier_call(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    ask(client, {"role": "user", "content": "My daughter Noa is allergic to sesame"})
+    ask(client, {"role": "user", "content": "What is Noa allergic to?"})
+    assert "allergic to sesame" in models.sent["messages"][0]["content"]
+    ask(client, {"role": "user", "content": "What is Noa allergic to?"}, user="somebody-else")
+    assert len(models.sent["messages"]) == 1
+
+
+def test_the_exchange_is_stored_once_with_its_replay(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    first = ask(client, SYSTEM, ASKS)
+    said = {"role": "assistant", "content": first.parse().choices[0].message.content}
+    second = ask(client, SYSTEM, ASKS, said, {"role": "user", "content": "And BestCorp?"})
+    rows = Message.objects.order_by("order_num").values_list("role", "content")
+    assert list(rows) == [
+        ("user", ASKS["content"]),
+        ("assistant", f"Echo: {ASKS['content']}"),
+        ("user", "And BestCorp?"),
+        ("assistant", "Echo: And BestCorp?"),
+    ]
+    turn = Turn.objects.latest("id")
+    assert second.headers["X-Memory-Replay"].endswith(f"/api/v1/turns/{turn.turn_id}/")
+    assert second.headers["X-Memory-Session"] == str(turn.session_id)
+    replay = TurnReplay.objects.get(turn=turn)
+    assert (replay.model, replay.prompt_tokens, replay.completion_tokens) == ("m-1", 9, 4)
+    assert [each["role"] for each in replay.prompt][-3:] == ["user", "assistant", "user"]
+
+
+def test_a_stream_comes_as_the_server_sends_it(client: openai.OpenAI, models: ModelServer) -> None:
+    models.more.clear()
+    with streamed(client) as stream:
+        pieces = []
+        for event in stream:
+            # The next one is sent only now.
+            models.more.set()
+            pieces.append(event.choices[0].delta.content or "")
+    assert pieces == ["", "Echo:", *ASKS["content"].split()]
+    assert Turn.objects.get().reply is not None
+
+
+def test_a_stream_that_the_program_leaves_is_stored_as_far_as_it_came(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    models.more.clear()
+    stream = streamed(client)
+    next(iter(stream))
+    stream.close()
+    models.more.set()
+    wait_until(lambda: Message.objects.filter(content=ASKS["content"]).exists())
+
+
+def wait_until(is_so: Any) -> None:
+    gone = threading.Event()
+    for _ in range(200):
+        if is_so():
+            return
+        gone.wait(0.05)
+    raise AssertionError("it did not happen in 10 s")
+
+
+def test_calls_of_tools_pass_through_and_are_stored(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    models.answers = [completion(content=None, tool_calls=[CALL])]
+    first = ask(client, ASKS, tools=[TOOL]).parse().choices[0].message
+    assert models.sent["tools"] == [TOOL]
+    called = first.model_dump(exclude_none=True)
+    result = {"role": "tool", "tool_call_id": "c1", "content": "25"}
+    ask(client, ASKS, called, result, tools=[TOOL])
+    assert models.sent["messages"][-1] == result
+    roles = list(Message.objects.order_by("order_num").values_list("role", flat=True))
+    assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("user", "chat"),
+    [
+        ("15550100123@c.us", "15550100123@c.us"),
+        ("15550100123", "15550100123@external"),
+        ("user-7", "user-7@external"),
+        ("crm@external", "crm@external"),
+        ("Dana Cohen / 7|8", None),
+        ("דנה", None),
+        ("dana@example.com", None),
+        ("x" * 300, None),
+    ],
+)
+def test_each_name_is_one_chat(
+    client: openai.OpenAI, models: ModelServer, user: str, chat: str | None
+) -> None:
+    found = {ask(client, ASKS, user=user).headers["X-Memory-Chat"] for _ in range(2)}
+    if user.isascii():
+        headers = {"X-Memory-Chat": user}
+        found.add(ask(client, ASKS, user="", extra_headers=headers).headers["X-Memory-Chat"])
+    (stored,) = found
+    assert stored == chat or (chat is None and stored.endswith("@external"))
+    if stored.endswith("@external"):
+        assert Chat.objects.get().client_name == user[:255]
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "words"),
+    [
+        (httpd.Answer(429, {"error": {"message": "slow down"}}), 429, "slow down"),
+        (httpd.Answer(400, {"error": {"message": f"bad {OURS}"}}), 400, "bad [key]"),
+        (httpd.Answer(401, {"error": {"message": "who are you?"}}), 502, "who are you?"),
+        (httpd.Answer(500, {}), 500, "500"),
+    ],
+)
+def test_what_the_server_refuses_is_said_and_nothing_is_stored(
+    client: openai.OpenAI, models: ModelServer, answer: httpd.Answer, status: int, words: str
+) -> None:
+    models.answers = [answer]
+    with pytest.raises(openai.APIStatusError) as refused:
+        ask(client, ASKS)
+    assert refused.value.status_code == status
+    assert words in refused.value.message
+    assert OURS not in str(refused.value.body)
+    assert not Message.objects.exists()
+
+
+def refused(client: openai.OpenAI, **call: Any) -> openai.APIStatusError:
+    with pytest.raises(openai.APIStatusError) as error:
+        client.chat.completions.create(**{"model": "m-1", "messages": [ASKS], **call})
+    return error.value
+
+
+def test_wrong_calls_are_refused_in_openais_form(
+    client: openai.OpenAI, models: ModelServer, settings: Any
+) -> None:
+    assert refused(client).param == "user"
+    assert refused(client, user="d", messages=[]).param == "messages"
+    assert refused(client, user="d", messages=[{"role": "king"}]).param == "messages[0]"
+    assert refused(client.with_options(api_key="wrong"), user="d").status_code == 401
+    settings.CHAT_MODEL = "offline"
+    error = refused(client, user="d")
+    assert (error.status_code, error.code) == (503, "no_model")
+    assert "OPENAI_BASE_URL" in error.message
+    assert models.requests == []
+    assert not ChatSession.objects.exists()
+
+
+def test_what_is_erased_goes_from_the_answer_that_told_it(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    chat = ask(client, {"role": "user", "content": "Hi"}).headers["X-Memory-Chat"]
+    remember(chat, "TestCorp pays in 30 days")
+    models.answers = [completion(content="As I know, TestCorp pays in 30 days.")]
+    ask(client, ASKS)
+    api = Api(make_token())
+    (memory,) = api.get("memories/").json()["results"]
+    assert api.delete(f"memories/{memory['memory_id']}/").status_code == 200
+    kept = str([*Message.objects.values("content"), *TurnReplay.objects.values()])
+    assert "TestCorp pay" in kept
+    assert "30 days" not in kept
+
+
+def test_a_bound_token_has_its_own_chat_and_no_other(
+    live_server: LiveServer, client: openai.OpenAI, models: ModelServer
+) -> None:
+    own = ask(client, ASKS, user="15550100123@c.us").headers["X-Memory-Chat"]
+    chat = Chat.objects.get(whatsapp_chat=own)
+    token = token_create(
+        name="bound", scopes=["read", "write"], chat_ids=[chat.pk], actor=COMMAND_LINE
+    ).secret
+    bound = client.with_options(api_key=token)
+    assert ask(bound, ASKS, user="").headers["X-Memory-Chat"] == own
+    assert refused(bound, user="another").status_code == 404
+
+
+def test_where_memory_is_off_calls_pass_through(
+    client: openai.OpenAI, models: ModelServer, settings: Any
+) -> None:
+    settings.ENABLE_MEMORY_SYSTEM = False
+    answer = ask(client, ASKS)
+    assert "X-Memory-Replay" not in answer.headers
+    assert models.sent["messages"] == [ASKS]
+    assert not Message.objects.exists()
+
+
+def test_models_are_those_of_the_server(client: openai.OpenAI, models: ModelServer) -> None:
+    assert [each.id for each in client.models.list()] == ["m-1"]
+    models.answers = [httpd.Answer(200, {"id": "a/b", "object": "model"})]
+    assert client.models.retrieve("a/b").id == "a/b"
+    with pytest.raises(openai.NotFoundError, match="no such address"):
+        client.embeddings.create(model="m", input="x")
