@@ -55,7 +55,7 @@ LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS_GIVEN}
     }
 )
 class MaxTokens(serializers.Field[Any, Any, Any, Any]):
-    """A number of tokens for all, or by part; read as fields of ContextForm."""
+    """A number of tokens for all, or numbers by part, as which both are read."""
 
     default_error_messages = {
         "form": (
@@ -70,7 +70,7 @@ class MaxTokens(serializers.Field[Any, Any, Any, Any]):
             is_number = isinstance(limit, int) and not isinstance(limit, bool)
             if name not in LIMITS or not is_number or not 1 <= limit <= MAX_TOKENS_GIVEN:
                 self.fail("form")
-        return {LIMITS[name]: limit for name, limit in limits.items()}
+        return dict(limits)
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -229,7 +229,7 @@ class ContextView(ApiView):
             dependencies=build_turn_dependencies(),
             query=body.get("query"),
             form=ContextForm(
-                **body.get("max_tokens", {}),
+                **{LIMITS[name]: limit for name, limit in body.get("max_tokens", {}).items()},
                 own_system=body.get("system", ""),
                 persona=body["persona"],
                 strict=body["roles"] == "strict",

@@ -13,6 +13,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-session-messages": {"GET": "read", "POST": "write", "DELETE": "forget"},
     "api-session-message": {"GET": "read", "DELETE": "forget"},
     "api-session-context": {"POST": "read"},
+    "api-session-exchanges": {"POST": "write"},
     "api-session-summaries": {"GET": "read"},
     "api-session-summary": {"GET": "read"},
     "api-chats": {"GET": "read"},

@@ -176,6 +176,7 @@ STORING: dict[str, tuple[str, Any]] = {
         "POST sessions/{session_id}/messages/",
         {"messages": [{"role": "user", "content": "x"}]},
     ),
+    "an exchange": ("POST sessions/{session_id}/exchanges/", {"query": "x", "reply": "y"}),
     "a memory": ("POST memories/", {"content": "x"}),
     "memories": ("POST memories/batch/", {"memories": [{"content": "x"}]}),
     "lines": ("POST memories/import/", {"content": "x", "visibility": "public"}),
