@@ -291,6 +291,19 @@ SETTINGS = {
         "%(name)s must hold names without https:// and port, such as example.com, separated by "
         "commas"
     ),
+    "setting_base_url": _(
+        "%(name)s must begin with https:// or http://, and name a host, such as "
+        "https://memory.example.com"
+    ),
+    "setting_base_url_login": _("%(name)s must not hold a user name or a password"),
+    "setting_base_url_query": _("%(name)s must not hold a query (?) or a fragment (#)"),
+    "setting_base_url_host": _(
+        "%(name)s must name a host, such as memory.example.com, and a port from 1 to 65535 or none"
+    ),
+    "setting_base_url_path": _(
+        "%(name)s may have a path such as /bot, of letters, digits and . _ ~ -, that begins with "
+        "none of the server's own names (%(names)s)"
+    ),
     "setting_emails": _("%(name)s must hold e-mail addresses, separated by commas"),
     "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
     "setting_json": _("%(name)s must be an object in JSON, such as {}"),
@@ -353,9 +366,20 @@ SETTINGS = {
     "no_https": _(
         "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."
     ),
-    "no_https_hint": _(
-        "Put a proxy with TLS in front and set TRUSTED_PROXIES=1, or set HTTPS_ONLY=true."
+    "no_https_hint": _("Put a proxy with TLS in front, and set BASE_URL to its https:// address."),
+    "https_only_without_https": _(
+        "BASE_URL begins with http://, but HTTPS_ONLY is on: browsers never send the login's "
+        "cookies to that address."
     ),
+    "https_without_https_only": _(
+        "BASE_URL begins with https://, but HTTPS_ONLY is off: browsers send the login's cookies "
+        "by plain http, too."
+    ),
+    "base_url_unset": _(
+        "BASE_URL is not set: cookies and links don't follow the address that people use."
+    ),
+    "base_url_http": _("BASE_URL begins with http://: logins can be read on their way."),
+    "base_url_hint": _("Set it to the https:// address, such as https://memory.example.com."),
     "godfather_group": _(
         "GODFATHER_PHONE holds a group (%(groups)s): in groups everyone is a client."
     ),
