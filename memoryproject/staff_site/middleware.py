@@ -10,7 +10,6 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,7 +18,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import DisallowedHost
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.http.request import split_domain_port
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.middleware.locale import LocaleMiddleware
@@ -40,6 +39,7 @@ from memoryproject.foundation.process.tracing import (
     span,
 )
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
+from memoryproject.foundation.rest_kit.errors import error_response
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ HOST_REFUSED = (
 )
 
 
-class OwnAddress:
+class OwnAddress(MiddlewareMixin):
     """Finds the address under which a request came, before anything else looks at it.
 
     Proxies may cut the path of BASE_URL off, or pass it on. Of their headers those count that the
@@ -69,14 +69,16 @@ class OwnAddress:
     counts: BASE_URL has the path.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> None:
         prefix = settings.FORCE_SCRIPT_NAME
         if prefix and f"{request.path_info}/".startswith(f"{prefix}/"):
             request.path_info = request.path_info[len(prefix) :] or "/"
             request.path = prefix + request.path_info
+        if prefix and "HTTP_COOKIE" in request.META:
+            # Browsers send the cookie of the longer path first. Django takes the last of a name,
+            # which may be of another site on the host.
+            cookies = request.META["HTTP_COOKIE"].split(";")
+            request.META["HTTP_COOKIE"] = ";".join(reversed(cookies))
         scheme, host, port = (_forwarded(request, name) for name in ("PROTO", "HOST", "PORT"))
         if scheme:
             request.META["HTTP_X_FORWARDED_PROTO"] = scheme
@@ -87,7 +89,6 @@ class OwnAddress:
             host = f"{name}:{port}"
         if host:
             request.META["HTTP_HOST"] = host
-        return self.get_response(request)
 
 
 def _forwarded(request: HttpRequest, name: str) -> str:
@@ -98,21 +99,18 @@ def _forwarded(request: HttpRequest, name: str) -> str:
     return values[max(0, len(values) - settings.TRUSTED_PROXIES)].strip()
 
 
-class KnownHosts:
+class KnownHosts(MiddlewareMixin):
     """Refuses requests for another host, and names the setting.
 
     The log has a line once a minute: scanners send many.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
         try:
             request.get_host()
         except DisallowedHost:
             return self._refused(request)
-        return self.get_response(request)
+        return None
 
     def _refused(self, request: HttpRequest) -> HttpResponseBase:
         host = request.META.get("HTTP_HOST", "")
@@ -125,8 +123,7 @@ class KnownHosts:
         if not may_be_slow(request):
             drain(request)
         if request.path_info.startswith(FOR_PROGRAMS):
-            error = {"code": "host_not_allowed", "detail": HOST_REFUSED, "attr": None}
-            return JsonResponse({"type": "client_error", "errors": [error]}, status=400)
+            return error_response("host_not_allowed", HOST_REFUSED, status=400)
         with translation.override(translation.get_language_from_request(request)):
             return render(request, "400_host.html", {"host": shown}, status=400)
 
@@ -149,11 +146,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "403_csrf.html", context, status=403)
 
 
-class RequestIds:
+class RequestIds(MiddlewareMixin):
     """Takes the id that a proxy sent, or makes one, and returns it with the answer."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get(REQUEST_ID, "")
@@ -200,11 +194,8 @@ class StaffLanguage(LocaleMiddleware):
             return super().__call__(request)
 
 
-class BusinessTimeZone:
+class BusinessTimeZone(MiddlewareMixin):
     """Shows the admin's times in BUSINESS_TIME_ZONE; everything is stored in UTC."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith("/admin/"):
@@ -255,6 +246,5 @@ class StorageFull(MiddlewareMixin):
             return None
         logger.critical("The disk is full: %s could not be served.", request.path)
         if request.path_info.startswith("/api/"):
-            error = {"code": "storage_full", "detail": STORAGE_FULL, "attr": None}
-            return JsonResponse({"type": "server_error", "errors": [error]}, status=507)
+            return error_response("storage_full", STORAGE_FULL, status=507)
         return render(request, "507.html", {"text": _(STORAGE_FULL)}, status=507)

@@ -174,8 +174,8 @@ def test_the_task_tells_every_channel(settings: Any, receiver: Receiver) -> None
 
 
 def test_an_alert_leads_to_the_admin_of_the_address(settings: Any, receiver: Receiver) -> None:
-    settings.BASE_URL = "https://memory.example.com:8443"
-    address = "https://memory.example.com:8443/admin/"
+    settings.BASE_URL = "https://memory.example.com:8443/bot"
+    address = "https://memory.example.com:8443/bot/admin/"
     WebhookChannel(receiver.url).tell(Notice("a", "The disk is full.", "c", False))
     EmailChannel(["owner@example.com"]).tell(Notice("a", "The disk is full.", "c", False))
     (body,) = receiver.bodies

@@ -6,10 +6,11 @@ The test stands in for the outer proxy, by real HTTP: it terminates TLS and name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import unescape
 from http.cookies import SimpleCookie
 from pathlib import Path
+from types import MappingProxyType
 from urllib.parse import urljoin
 
 import httpx
@@ -52,7 +53,12 @@ class Browser:
         self._behind = behind
         self.cookies: SimpleCookie = SimpleCookie()
 
-    def ask(self, url: str, data: dict[str, str] | None = None, **headers: str) -> httpx.Response:
+    def ask(
+        self,
+        url: str,
+        data: dict[str, str] | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> httpx.Response:
         assert url.startswith(f"{ADDRESS}/"), url
         path = "/" + url.removeprefix(f"{ADDRESS}/")
         sent = {
@@ -122,14 +128,14 @@ def test_the_api_follows_the_address(browser: Browser, server: Installation) -> 
         body = {"content": f"{content} {name}", "visibility": "public"}
         made = plain_http.post(f"{server.url}/bot/api/v1/memories/", json=body, headers=key)
         assert made.status_code == 201, made.text
-    page = browser.ask(f"{ADDRESS}/api/v1/memories/?limit=2", **key).json()
+    page = browser.ask(f"{ADDRESS}/api/v1/memories/?limit=2", headers=key).json()
     assert page["next"].startswith(f"{ADDRESS}/api/v1/memories/?")
-    following = browser.ask(page["next"], **key).json()
+    following = browser.ask(page["next"], headers=key).json()
     assert following["previous"].startswith(f"{ADDRESS}/api/v1/memories/?")
     schema = browser.ask(f"{ADDRESS}/api/schema/?format=json").json()
     assert schema["servers"] == [{"url": ADDRESS}]
     assert "/api/v1/memories/" in schema["paths"]
-    assert browser.ask(f"{ADDRESS}/mcp", {}, **key).status_code == 400
+    assert browser.ask(f"{ADDRESS}/mcp", {}, headers=key).status_code == 400
 
 
 def test_webhooks_and_health_checks_are_found(browser: Browser) -> None:
@@ -152,7 +158,7 @@ def test_webhooks_and_health_checks_are_found(browser: Browser) -> None:
     ],
 )
 def test_no_header_moves_the_server(invented: dict[str, str], browser: Browser) -> None:
-    shown = browser.ask(f"{ADDRESS}/admin/login/", **invented)
+    shown = browser.ask(f"{ADDRESS}/admin/login/", headers=invented)
     assert shown.status_code == 200
     assert "evil" not in shown.text
     assert links_of(shown) == links_of(browser.ask(f"{ADDRESS}/admin/login/"))
@@ -165,7 +171,7 @@ def test_another_host_is_refused_and_the_setting_named(
     headers: dict[str, str], browser: Browser, server: Installation
 ) -> None:
     for path in ("/api/v1/memories/", "/mcp", "/webhooks/whatsapp/cloud/"):
-        refused = browser.ask(ADDRESS + path, **headers)
+        refused = browser.ask(ADDRESS + path, headers=headers)
         assert refused.status_code == 400, path
         if refused.text.startswith("{"):
             (error,) = refused.json()["errors"]

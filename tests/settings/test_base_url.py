@@ -142,7 +142,7 @@ def test_what_follows(
         "import json; from django.conf import settings;"
         f"print(json.dumps([getattr(settings, name) for name in {[*NAMES, *COOKIES]}]))"
     )
-    found = json.loads(python("-c", code, folder=tmp_path, **environment).stdout)
+    found = json.loads(python("-c", code, folder=tmp_path, check=True, **environment).stdout)
     assert found == [*followed, *[followed[-1], cookies] * 3]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
 from memoryproject.staff_site.accounts.lockout import client_address
@@ -50,9 +50,8 @@ def test_each_header_counts_from_the_outermost_trusted_proxy(
     settings.TRUSTED_PROXIES, settings.ALLOWED_HOSTS = proxies, ["*"]
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if proxies else None
     request = RequestFactory(REMOTE_ADDR="10.0.0.3").get("/admin/", headers=headers)
-    found: list[str] = []
-    OwnAddress(lambda asked: found.append(asked.build_absolute_uri("/")) or HttpResponse())(request)
-    assert found == [f"{seen}/"]
+    OwnAddress(lambda _: HttpResponse())(request)
+    assert request.build_absolute_uri("/") == f"{seen}/"
     if headers is BOTH:
         assert client_address(request) == ["10.0.0.3", "10.0.0.2", "203.0.113.9"][proxies]
 
@@ -71,9 +70,17 @@ def test_each_header_counts_from_the_outermost_trusted_proxy(
 def test_the_path_of_the_address_may_be_cut_off(path: str, seen: str, settings: Any) -> None:
     settings.FORCE_SCRIPT_NAME = "/bot"
     request = RequestFactory().get(path)
-    found: list[HttpRequest] = []
-    OwnAddress(lambda asked: found.append(asked) or HttpResponse())(request)
-    assert (found[0].path_info, found[0].path) == (seen, f"/bot{seen}")
+    OwnAddress(lambda _: HttpResponse())(request)
+    assert (request.path_info, request.path) == (seen, f"/bot{seen}")
+
+
+def test_cookies_of_other_sites_on_the_host_do_not_count(settings: Any) -> None:
+    """A browser sends those of the longer path first."""
+    sent = {"cookie": "sessionid=ours; csrftoken=a=b; sessionid=theirs"}
+    settings.FORCE_SCRIPT_NAME = "/bot"
+    request = RequestFactory().get("/bot/admin/", headers=sent)
+    OwnAddress(lambda _: HttpResponse())(request)
+    assert request.COOKIES == {"sessionid": "ours", "csrftoken": "a=b"}
 
 
 @pytest.fixture

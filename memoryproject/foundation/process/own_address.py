@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -14,6 +14,9 @@ def absolute_url(path: str, request: HttpRequest | None = None) -> str:
     It follows BASE_URL. Without that it follows the request; outside of one it is empty, because
     nobody has said under which name the server is reached.
     """
-    if settings.BASE_URL:
-        return urljoin(settings.BASE_URL, path)
-    return request.build_absolute_uri(path) if request else ""
+    if not settings.BASE_URL:
+        return request.build_absolute_uri(path) if request else ""
+    # ``reverse`` knows the address's own path, but not in each thread.
+    prefix = urlsplit(settings.BASE_URL).path
+    own = path if f"{path}/".startswith(f"{prefix}/") else prefix + path
+    return urljoin(settings.BASE_URL, own)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from django.http import JsonResponse
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
 
 # The beginning of the services' errors, such as "messages[3].role: …" or "limit: …".
@@ -65,6 +66,13 @@ class Unavailable(APIException):
     default_code = "unavailable"
     default_detail = "The database can't be used at the moment. Nothing was changed; try again."
     wait = 5
+
+
+def error_response(code: str, detail: str, *, status: int) -> JsonResponse:
+    """Return an error in the API's shape, from outside of its views."""
+    kind = "server_error" if status >= 500 else "client_error"
+    error = {"code": code, "detail": detail, "attr": None}
+    return JsonResponse({"type": kind, "errors": [error]}, status=status)
 
 
 def not_found(error: Exception) -> APIException:
