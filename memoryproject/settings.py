@@ -289,38 +289,19 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+# Unfold's shades, from light to dark, for backgrounds and texts, and for links and buttons.
+_SHADES = ("50", "100", "200", "300", "400", "500", "600", "700", "800", "900", "950")
+_COLORS = {
+    "base": "#f4f7f5 #eaf0ed #d8e0dc #c2cdc7 #a3b3ac #55635d "
+    "#3a4741 #2f3d38 #243029 #121917 #0d1311",
+    "primary": "#eef7f3 #e6f4ee #b9dccf #8ccdb4 #62d0a6 #62d0a6 "
+    "#0b6b4f #084c39 #0a3c2e #063b2b #04271d",
+}
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "WhatsApp memory",
     "SITE_HEADER": "WhatsApp memory",
     "SITE_URL": f"{_base.path}/",
-    "COLORS": {
-        "base": {
-            "50": "#f4f7f5",
-            "100": "#eaf0ed",
-            "200": "#d8e0dc",
-            "300": "#c2cdc7",
-            "400": "#a3b3ac",
-            "500": "#55635d",
-            "600": "#3a4741",
-            "700": "#2f3d38",
-            "800": "#243029",
-            "900": "#121917",
-            "950": "#0d1311",
-        },
-        "primary": {
-            "50": "#eef7f3",
-            "100": "#e6f4ee",
-            "200": "#b9dccf",
-            "300": "#8ccdb4",
-            "400": "#62d0a6",
-            "500": "#62d0a6",
-            "600": "#0b6b4f",
-            "700": "#084c39",
-            "800": "#0a3c2e",
-            "900": "#063b2b",
-            "950": "#04271d",
-        },
-    },
+    "COLORS": {name: dict(zip(_SHADES, row.split(), strict=True)) for name, row in _COLORS.items()},
 }
 
 LOGGING: dict[str, Any] = {
@@ -369,10 +350,7 @@ LOGGING: dict[str, Any] = {
         "django.request": {"filters": ["not_readiness"]},
         # They log URLs at INFO, which hold Green API's token, or a password of OPENAI_BASE_URL.
         # The openai package brings an httpx of its own.
-        "httpx": {"level": "WARNING"},
-        "httpcore": {"level": "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        "httpcore2": {"level": "WARNING"},
+        **dict.fromkeys(("httpx", "httpcore", "httpx2", "httpcore2"), {"level": "WARNING"}),
         "django-q": {"level": "WARNING"},
         # The audit log records the logins.
         "axes": {"level": "ERROR"},
