@@ -10,6 +10,7 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -146,8 +147,11 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "403_csrf.html", context, status=403)
 
 
-class RequestIds(MiddlewareMixin):
+class RequestIds:
     """Takes the id that a proxy sent, or makes one, and returns it with the answer."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get(REQUEST_ID, "")
@@ -194,8 +198,11 @@ class StaffLanguage(LocaleMiddleware):
             return super().__call__(request)
 
 
-class BusinessTimeZone(MiddlewareMixin):
+class BusinessTimeZone:
     """Shows the admin's times in BUSINESS_TIME_ZONE; everything is stored in UTC."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not request.path_info.startswith("/admin/"):
