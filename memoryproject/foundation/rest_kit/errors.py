@@ -43,11 +43,21 @@ class Conflict(APIException):
 class PreconditionFailed(APIException):
     status_code = 412
     default_code = "precondition_failed"
+    default_detail = (
+        "It was changed since you read it. Read it again, and send the new ETag as If-Match."
+    )
 
 
 class AnotherBody(APIException):
     status_code = 422
     default_code = "idempotency_key_reused"
+    default_detail = "This Idempotency-Key was used for another call. Take a new key for each."
+
+
+class StillRunning(Conflict):
+    default_code = "idempotency_in_progress"
+    default_detail = "The first call with this key isn't finished. Try again, with the same key."
+    wait = 5
 
 
 class MemoryDisabled(APIException):

@@ -249,9 +249,7 @@ def require_match(request: Request, etag: str) -> None:
     wanted = parse_etags(header)
     if "*" in wanted or etag in wanted:
         return
-    raise PreconditionFailed(
-        "It was changed since you read it. Read it again, and send the new ETag as If-Match."
-    )
+    raise PreconditionFailed
 
 
 # Addresses: the schema and its page, the response to unknown addresses, and ids in paths.
