@@ -120,7 +120,7 @@ class Refusal:
         """Return the refusal that a view makes by raising this error, with its own words."""
         status, code = error.status_code, str(error.default_code)
         kind = "server_error" if status >= 500 else "client_error"
-        return cls(status, meaning, kind, code, error.default_detail, **headers)
+        return cls(status, meaning, kind, code, error.default_detail, None, **headers)
 
     def example(self) -> dict[str, Any]:
         error = {"code": self.code, "detail": str(self.detail), "attr": self.attr}
