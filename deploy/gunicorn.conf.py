@@ -21,3 +21,6 @@ preload_app = True
 # The heartbeats of the processes, in memory where the system has such a folder.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None
 control_socket_disable = True
+# Headers never change the scheme or the path here: that follows BASE_URL and TRUSTED_PROXIES.
+secure_scheme_headers: dict[str, str] = {}
+forwarder_headers = ""

@@ -222,13 +222,27 @@ def groups_are_no_godfathers(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def public_hosts_have_https(**_: Any) -> list[CheckMessage]:
-    """Warn if others can reach the server without TLS."""
+def address_fits_https(**_: Any) -> list[CheckMessage]:
+    """Warn if others can reach the server without TLS, or if BASE_URL and HTTPS_ONLY differ."""
     public = [host for host in settings.ALLOWED_HOSTS if is_public(host)]
+    scheme = settings.BASE_URL.partition("://")[0]
+    if scheme == "http" and settings.HTTPS_ONLY:
+        return [Warning(ErrorText("https_only_without_https"), id="memory.W022")]
+    if scheme == "https" and not settings.HTTPS_ONLY:
+        return [Warning(ErrorText("https_without_https_only"), id="memory.W022")]
     if settings.HTTPS_ONLY or not public:
         return []
     text = ErrorText("no_https", hosts=", ".join(public))
     return [Warning(text, hint=ErrorText("no_https_hint"), id="memory.W020")]
+
+
+@register(SETTINGS, deploy=True)
+def base_url_is_https(**_: Any) -> list[CheckMessage]:
+    """Warn, where a deployment is checked, unless the server's address is known and has TLS."""
+    if settings.BASE_URL.startswith("https://"):
+        return []
+    text = "base_url_http" if settings.BASE_URL else "base_url_unset"
+    return [Warning(ErrorText(text), hint=ErrorText("base_url_hint"), id="memory.W023")]
 
 
 def is_public(host: str) -> bool:

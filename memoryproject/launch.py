@@ -170,7 +170,8 @@ def become_supervision(conf: Path, lock: int) -> None:
 
     embedded = "" if settings.DATABASE_URL else settings.DATA_DIR
     command = [sys.executable, "-m", "memoryproject.supervise"]
-    command += map(str, (conf, settings.PORT, settings.LOG_DIR, embedded, lock))
+    url = f"{settings.BASE_URL or f'http://127.0.0.1:{settings.PORT}'}/"
+    command += map(str, (conf, settings.PORT, url, settings.LOG_DIR, embedded, lock))
     os.set_inheritable(lock, True)
     sys.stdout.flush()
     # A signal that comes now waits until the other program handles it.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
 from django.utils.translation import gettext_lazy as _
@@ -48,9 +50,10 @@ for _name in ("DATA_DIR", "LOG_DIR"):
 for _name, _setting in OWN_SETTINGS.items():
     if _setting.file:
         _own[_name] = _own[_name] or secret_from_file(_own["DATA_DIR"] / _setting.file)
+_base = urlsplit(_own["BASE_URL"])
 if _own["HTTPS_ONLY"] is None:
     # A proxy in front of the server terminates TLS.
-    _own["HTTPS_ONLY"] = _own["TRUSTED_PROXIES"] > 0
+    _own["HTTPS_ONLY"] = _base.scheme == "https" if _base.scheme else _own["TRUSTED_PROXIES"] > 0
 vars().update(_own)
 
 # The errors of the environment for the system checks, and the notes to log at start.
@@ -63,6 +66,13 @@ CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
 CSRF_TRUSTED_ORIGINS = [
     f"https://{host.lstrip('.')}" for host in _own["ALLOWED_HOSTS"] if host not in ("*", "[::1]")
 ]
+if _base.netloc:
+    CSRF_TRUSTED_ORIGINS.append(f"{_base.scheme}://{_base.netloc}")
+    SPECTACULAR_SETTINGS["SERVERS"] = [{"url": _own["BASE_URL"]}]
+# Health checks come from the machine itself, whatever its name is for others.
+_hosts = [re.sub(r":[0-9]+$", "", _base.netloc), *_own["ALLOWED_HOSTS"]]
+_hosts += OWN_SETTINGS["ALLOWED_HOSTS"].default
+ALLOWED_HOSTS = list(dict.fromkeys(filter(None, _hosts)))
 if _own["EMAIL_URL"]:
     vars().update(environ.Env.email_url_config(_own["EMAIL_URL"]))
 EMAIL_TIMEOUT = 10
@@ -155,10 +165,12 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
 ]
 MIDDLEWARE = [
+    "memoryproject.staff_site.middleware.OwnAddress",
     "memoryproject.staff_site.middleware.RequestIds",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    "memoryproject.staff_site.middleware.KnownHosts",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -211,7 +223,9 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "memoryproject.formats"
-STATIC_URL = "static/"
+# Under a path, requests are served with and without it: proxies may cut it off.
+FORCE_SCRIPT_NAME = _base.path or None
+STATIC_URL = f"{_base.path}/static/"
 # Static files are served from the packages that contain them: there is no collectstatic step.
 WHITENOISE_USE_FINDERS = True
 # Meta posts bodies of up to 3 MB; Django's default limit is 2.5 MB.
@@ -225,10 +239,17 @@ SESSION_COOKIE_HTTPONLY = True
 # may be deleted a day later. The cookie itself ends with the browser session.
 SESSION_EXPIRE_AT_BROWSER_CLOSE = True
 SESSION_COOKIE_AGE = _own["STAFF_SESSION_MINUTES"] * 60 + 24 * 60 * 60
+# The rest of the host belongs to others.
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = LANGUAGE_COOKIE_PATH = _base.path or "/"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = _own["HTTPS_ONLY"]
 if _own["TRUSTED_PROXIES"]:
-    # The proxy must set the header itself: see docs/staff.md.
+    # The proxy must set the header itself: see docs/deploy.md.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+CSRF_FAILURE_VIEW = "memoryproject.staff_site.middleware.csrf_failure"
+# Redirects to https and HSTS are the proxy's, which knows what else is on the host. For secure
+# cookies, checks.py names our own setting.
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008", "security.W012", "security.W016"]
 
 # --- lockout (django-axes) ----------------------------------------------------------------
 AUTHENTICATION_BACKENDS = [
@@ -268,37 +289,19 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": ["'none'"],
     }
 }
+# Unfold's shades, from light to dark, for backgrounds and texts, and for links and buttons.
+_SHADES = ("50", "100", "200", "300", "400", "500", "600", "700", "800", "900", "950")
+_COLORS = {
+    "base": "#f4f7f5 #eaf0ed #d8e0dc #c2cdc7 #a3b3ac #55635d "
+    "#3a4741 #2f3d38 #243029 #121917 #0d1311",
+    "primary": "#eef7f3 #e6f4ee #b9dccf #8ccdb4 #62d0a6 #62d0a6 "
+    "#0b6b4f #084c39 #0a3c2e #063b2b #04271d",
+}
 UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "WhatsApp memory",
     "SITE_HEADER": "WhatsApp memory",
-    "COLORS": {
-        "base": {
-            "50": "#f4f7f5",
-            "100": "#eaf0ed",
-            "200": "#d8e0dc",
-            "300": "#c2cdc7",
-            "400": "#a3b3ac",
-            "500": "#55635d",
-            "600": "#3a4741",
-            "700": "#2f3d38",
-            "800": "#243029",
-            "900": "#121917",
-            "950": "#0d1311",
-        },
-        "primary": {
-            "50": "#eef7f3",
-            "100": "#e6f4ee",
-            "200": "#b9dccf",
-            "300": "#8ccdb4",
-            "400": "#62d0a6",
-            "500": "#62d0a6",
-            "600": "#0b6b4f",
-            "700": "#084c39",
-            "800": "#0a3c2e",
-            "900": "#063b2b",
-            "950": "#04271d",
-        },
-    },
+    "SITE_URL": f"{_base.path}/",
+    "COLORS": {name: dict(zip(_SHADES, row.split(), strict=True)) for name, row in _COLORS.items()},
 }
 
 LOGGING: dict[str, Any] = {
@@ -347,10 +350,7 @@ LOGGING: dict[str, Any] = {
         "django.request": {"filters": ["not_readiness"]},
         # They log URLs at INFO, which hold Green API's token, or a password of OPENAI_BASE_URL.
         # The openai package brings an httpx of its own.
-        "httpx": {"level": "WARNING"},
-        "httpcore": {"level": "WARNING"},
-        "httpx2": {"level": "WARNING"},
-        "httpcore2": {"level": "WARNING"},
+        **dict.fromkeys(("httpx", "httpcore", "httpx2", "httpcore2"), {"level": "WARNING"}),
         "django-q": {"level": "WARNING"},
         # The audit log records the logins.
         "axes": {"level": "ERROR"},

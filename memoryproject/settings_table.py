@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.base_url import BaseUrl
 from memoryproject.environment import (
     Amount,
     Boolean,
@@ -52,6 +53,7 @@ SERVER: Settings = {
         _("The form of the log's lines."), "line", ("line", "json"), audited=False
     ),
     "PORT": Integer(_("The port of the web server."), 8000, 1, 65_535, audited=False),
+    "BASE_URL": BaseUrl(_("The address under which the server is reached; links follow it.")),
     "ALLOWED_HOSTS": Hosts(
         _("Host names under which the server is reached."), ["localhost", "127.0.0.1", "[::1]"]
     ),

@@ -49,15 +49,15 @@ class Child:
             self._process.terminate()
 
 
-def main(conf: str, port: str, logs: str, data_dir: str, lock: str) -> int:
+def main(conf: str, port: str, url: str, logs: str, data_dir: str, lock: str) -> int:
     """Keep the server running and return the exit code.
 
-    ``data_dir``: the folder of the embedded PostgreSQL; empty without one. ``lock``: the descriptor
-    of DATA_DIR's lock.
+    ``url``: the address to print. ``data_dir``: the folder of the embedded PostgreSQL; empty
+    without one. ``lock``: the descriptor of DATA_DIR's lock.
     """
     child = Child()
     try:
-        return supervise(child, conf, int(port), logs, int(lock))
+        return supervise(child, conf, int(port), url, logs, int(lock))
     finally:
         if data_dir:
             stop_database(Path(data_dir))
@@ -70,7 +70,7 @@ def stop_database(data_dir: Path) -> None:
     embedded_postgres(data_dir).release()
 
 
-def supervise(child: Child, conf: str, port: int, logs: str, lock: int) -> int:
+def supervise(child: Child, conf: str, port: int, url: str, logs: str, lock: int) -> int:
     """Run supervisor until this process is told to stop, and return the exit code.
 
     Supervisor holds the lock, too: it may take a moment to end after this process.
@@ -78,7 +78,7 @@ def supervise(child: Child, conf: str, port: int, logs: str, lock: int) -> int:
     command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", conf]
     while not child.is_stopped:
         supervisor = child.start(command, umask=0o077, pass_fds=[lock])
-        was_ready = announce(port, logs, supervisor)
+        was_ready = announce(port, url, logs, supervisor)
         code = supervisor.wait()
         if code == 0 or child.is_stopped:
             break
@@ -88,9 +88,8 @@ def supervise(child: Child, conf: str, port: int, logs: str, lock: int) -> int:
     return 0
 
 
-def announce(port: int, logs: str, supervisor: subprocess.Popen[bytes]) -> bool:
+def announce(port: int, url: str, logs: str, supervisor: subprocess.Popen[bytes]) -> bool:
     """Print the addresses once the server is ready, and return whether it is."""
-    url = f"http://127.0.0.1:{port}/"
     for _ in range(READY_WITHIN_SECONDS * 2):
         if supervisor.poll() is not None:
             return False

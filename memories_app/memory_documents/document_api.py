@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpResponse
+from django.urls import get_script_prefix
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
@@ -292,5 +293,6 @@ def document_answer(kept: Kept, *, status: int = 200) -> HttpResponse:
 
 def document_location(key: Key) -> str:
     """Return the address of this very document."""
-    address = f"/api/v1/documents/{key.category}/{quote(key.name, safe='')}/"
+    name = quote(key.name, safe="")
+    address = f"{get_script_prefix()}api/v1/documents/{key.category}/{name}/"
     return f"{address}?archived=true" if key.archived else address

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db.models import Exists, OuterRef
+from django.urls import reverse
 from django.utils import timezone
 from django_q.models import OrmQ
 
@@ -27,6 +28,7 @@ from memoryproject.foundation.outside_services.models import (
     ServiceName,
     services_sick,
 )
+from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.server_state import (
@@ -220,7 +222,10 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class WebhookChannel:
-    """Posts JSON. ``text`` in it is what Slack, Mattermost and their like show."""
+    """Posts JSON. ``text`` in it is what Slack, Mattermost and their like show.
+
+    With BASE_URL it ends with the admin's address, which ``url`` has, too.
+    """
 
     url: str
 
@@ -228,12 +233,15 @@ class WebhookChannel:
         """See Channel.tell."""
         import httpx  # noqa: PLC0415 slow
 
+        address = absolute_url(reverse("admin:index"))
         body = {
             "event": "alert.over" if notice.is_over else "alert.raised",
             "key": notice.key,
-            "text": notice.line,
+            "text": f"{notice.line} {address}".rstrip(),
             "since": notice.since,
         }
+        if address:
+            body["url"] = address
         try:
             httpx.post(self.url, json=body, timeout=SECONDS).raise_for_status()
         except httpx.HTTPStatusError as error:
@@ -251,7 +259,8 @@ class EmailChannel:
     def tell(self, notice: Notice) -> None:
         """See Channel.tell."""
         subject = f"[WhatsApp memory] {notice.line}"
-        body = f"{notice.line}\n\nSince {notice.since} (UTC).\n"
+        address = absolute_url(reverse("admin:index"))
+        body = f"{notice.line}\n\nSince {notice.since} (UTC).\n{address}\n".rstrip() + "\n"
         try:
             # A subject is one line of moderate length.
             EmailMessage(" ".join(subject.split())[:150], body, to=list(self.to)).send()

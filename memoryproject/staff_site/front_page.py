@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 from django.db.models import Count, Min, Model
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -26,6 +27,7 @@ from memoryproject import __version__
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
+from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.server_state import (
@@ -104,9 +106,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "parts": found,
         "ready": all(part.ready for part in found),
         "memory_enabled": settings.ENABLE_MEMORY_SYSTEM,
-        "webhooks": [
-            request.build_absolute_uri(f"/webhooks/whatsapp/{name}/") for name in PROVIDERS
-        ],
+        "webhooks": [absolute_url(reverse(f"webhook-{name}"), request) for name in PROVIDERS],
         "has_owner": bool(settings.GODFATHER_PHONE),
         "has_model": settings.CHAT_MODEL == "openai",
         "has_whatsapp": _reaches_whatsapp(),

@@ -1,17 +1,27 @@
-"""Middleware: request ids, and for staff pages language, time zone, uploads, a full disk."""
+"""Middleware: the server's address, request ids, and for staff pages language, time zone, uploads.
+
+Also the pages for a host that isn't allowed, a form from an address that isn't known, and a full
+disk.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
+import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponseBase, JsonResponse
+from django.core.exceptions import DisallowedHost
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http.request import split_domain_port
+from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
 from django.utils import timezone, translation
@@ -19,6 +29,7 @@ from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.process.log_context import log_context
+from memoryproject.foundation.process.shared_times import SharedTimes
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
 from memoryproject.foundation.process.tracing import (
     METHODS,
@@ -28,7 +39,8 @@ from memoryproject.foundation.process.tracing import (
     note_status,
     span,
 )
-from memoryproject.foundation.rest_kit.bodies import may_be_slow
+from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
+from memoryproject.foundation.rest_kit.errors import error_response
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +50,101 @@ TRACEPARENT = "traceparent"
 POLLED = frozenset({"/healthz", "/readyz", "/metrics"})
 # What proxies and load balancers send; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
+_PORT = re.compile(r"[0-9]{1,5}")
+_ORIGIN = re.compile(r"https?://[^/?#\s]+")
+# Addresses for programs, whose errors are JSON.
+FOR_PROGRAMS = ("/api/", "/mcp", "/webhooks/")
+SHOWN_HOST = 100
+LOGGED_EVERY_SECONDS = 60
+HOST_REFUSED = (
+    "The server isn't known under the name in the header Host. Set BASE_URL to the server's "
+    "address, or add the name to ALLOWED_HOSTS."
+)
+
+
+class OwnAddress(MiddlewareMixin):
+    """Finds the address under which a request came, before anything else looks at it.
+
+    Proxies may cut the path of BASE_URL off, or pass it on. Of their headers those count that the
+    outermost of TRUSTED_PROXIES wrote; anybody may send the others. X-Forwarded-Prefix never
+    counts: BASE_URL has the path.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        prefix = settings.FORCE_SCRIPT_NAME
+        if prefix and f"{request.path_info}/".startswith(f"{prefix}/"):
+            request.path_info = request.path_info[len(prefix) :] or "/"
+            request.path = prefix + request.path_info
+        if prefix and "HTTP_COOKIE" in request.META:
+            # Browsers send the cookie of the longer path first. Django takes the last of a name,
+            # which may be of another site on the host.
+            cookies = request.META["HTTP_COOKIE"].split(";")
+            request.META["HTTP_COOKIE"] = ";".join(reversed(cookies))
+        scheme, host, port = (_forwarded(request, name) for name in ("PROTO", "HOST", "PORT"))
+        if scheme:
+            request.META["HTTP_X_FORWARDED_PROTO"] = scheme
+        host = host or request.META.get("HTTP_HOST", "")
+        name, known_port = split_domain_port(host)
+        # The usual ports aren't part of a host; a proxy within may write its own.
+        if name and not known_port and _PORT.fullmatch(port) and port not in ("80", "443"):
+            host = f"{name}:{port}"
+        if host:
+            request.META["HTTP_HOST"] = host
+
+
+def _forwarded(request: HttpRequest, name: str) -> str:
+    """Remove a header X-Forwarded-… and return what the outermost trusted proxy wrote, or ""."""
+    values = request.META.pop(f"HTTP_X_FORWARDED_{name}", "").split(",")
+    if not settings.TRUSTED_PROXIES:
+        return ""
+    return values[max(0, len(values) - settings.TRUSTED_PROXIES)].strip()
+
+
+class KnownHosts(MiddlewareMixin):
+    """Refuses requests for another host, and names the setting.
+
+    The log has a line once a minute: scanners send many.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
+        try:
+            request.get_host()
+        except DisallowedHost:
+            return self._refused(request)
+        return None
+
+    def _refused(self, request: HttpRequest) -> HttpResponseBase:
+        host = request.META.get("HTTP_HOST", "")
+        shown = host if len(host) <= SHOWN_HOST else f"{host[:SHOWN_HOST]}…"
+        # Without room for the time nothing is logged: it would be each request.
+        with suppress(OSError):
+            times = SharedTimes(settings.DATA_DIR / "refused-hosts.times")
+            if times.claim("host", now=time.time(), every=LOGGED_EVERY_SECONDS):
+                logger.warning("Host %a isn't allowed: see BASE_URL and ALLOWED_HOSTS.", shown)
+        if not may_be_slow(request):
+            drain(request)
+        if request.path_info.startswith(FOR_PROGRAMS):
+            return error_response("host_not_allowed", HOST_REFUSED, status=400)
+        with translation.override(translation.get_language_from_request(request)):
+            return render(request, "400_host.html", {"host": shown}, status=400)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """Return the page for a form whose check failed; it names the setting where one is wrong.
+
+    Browsers name the page's address. It may also be that of another site, which sent the form.
+    """
+    page = _ORIGIN.match(request.headers.get("Origin") or request.headers.get("Referer", ""))
+    origin = page[0] if page else ""
+    known = settings.BASE_URL or f"{request.scheme}://{request.get_host()}"
+    needs_https = reason == REASON_NO_CSRF_COOKIE and settings.CSRF_COOKIE_SECURE
+    context = {
+        "origin": origin[:SHOWN_HOST] if reason.startswith(("Origin ", "Referer ")) else "",
+        "known": known,
+        "path": urlsplit(settings.BASE_URL).path,
+        "needs_https": needs_https and origin.startswith("http://"),
+    }
+    return render(request, "403_csrf.html", context, status=403)
 
 
 class RequestIds:
@@ -59,7 +166,7 @@ class RequestIds:
 
         A caller's trace is continued only behind a proxy of ours: anybody could send the header.
         """
-        if request.path in POLLED:
+        if request.path_info in POLLED:
             return self.get_response(request)
         method = request.method if request.method in METHODS else OTHER
         parent = request.headers.get(TRACEPARENT, "") if settings.TRUSTED_PROXIES else ""
@@ -86,7 +193,7 @@ class StaffLanguage(LocaleMiddleware):
     def __call__(self, request: HttpRequest) -> Any:
         # The language is reset after a page, so that it doesn't affect the next one in this thread.
         with translation.override(settings.LANGUAGE_CODE):
-            if request.path != "/" and not request.path.startswith("/admin/"):
+            if request.path_info != "/" and not request.path_info.startswith("/admin/"):
                 return self.get_response(request)
             return super().__call__(request)
 
@@ -98,7 +205,7 @@ class BusinessTimeZone:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not request.path.startswith("/admin/"):
+        if not request.path_info.startswith("/admin/"):
             return self.get_response(request)
         with timezone.override(ZoneInfo(settings.BUSINESS_TIME_ZONE)):
             return self.get_response(request)
@@ -112,10 +219,10 @@ class ReadableAddress(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> None:
-        if request.path.startswith("/admin/") and "\x00" in request.path:
+        if request.path_info.startswith("/admin/") and "\x00" in request.path_info:
             raise Http404
         query_string = request.META.get("QUERY_STRING", "")
-        is_page = request.method in ("GET", "HEAD") and request.path.startswith("/admin/")
+        is_page = request.method in ("GET", "HEAD") and request.path_info.startswith("/admin/")
         if is_page and ("%00" in query_string or "\x00" in query_string):
             readable = request.GET.copy()
             for name, values in request.GET.lists():
@@ -130,7 +237,7 @@ class KnownUploaders(MiddlewareMixin):
     """
 
     def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        is_upload = request.path.startswith("/admin/") and may_be_slow(request)
+        is_upload = request.path_info.startswith("/admin/") and may_be_slow(request)
         if is_upload and not request.user.is_authenticated:
             return redirect_to_login(request.path)
         return None
@@ -145,7 +252,6 @@ class StorageFull(MiddlewareMixin):
         if not is_caused_by_full_disk(exception, settings.DATA_DIR):
             return None
         logger.critical("The disk is full: %s could not be served.", request.path)
-        if request.path.startswith("/api/"):
-            error = {"code": "storage_full", "detail": STORAGE_FULL, "attr": None}
-            return JsonResponse({"type": "server_error", "errors": [error]}, status=507)
+        if request.path_info.startswith("/api/"):
+            return error_response("storage_full", STORAGE_FULL, status=507)
         return render(request, "507.html", {"text": _(STORAGE_FULL)}, status=507)

@@ -141,7 +141,7 @@ def _back(request: HttpRequest, otherwise: str) -> str:
     """Return the page of the form if it is one of ours."""
     page = request.POST.get("next", "")
     here = url_has_allowed_host_and_scheme(page, {request.get_host()}, request.is_secure())
-    return page if here and page.startswith("/admin/") else otherwise
+    return page if here and page.startswith(reverse("admin:index")) else otherwise
 
 
 def _of_many(change: Callable[[ReviewRequest], int], done: Any) -> Do:

@@ -19,6 +19,7 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.authentication import Caller, caller_with
 from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, refuse_unstorable
+from memoryproject.foundation.rest_kit.serializers import checked_data
 from sessions_app.conversations.phrases import text_for
 from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool, ToolResult
@@ -118,12 +119,7 @@ def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
 def _checked(tool: Tool, given: Arguments) -> Arguments:
     """Return the validated arguments. Raises ValidationError."""
     refuse_unstorable(given)
-    if tool.is_body:
-        return given
-    serializer = tool.arguments(data=given)
-    serializer.is_valid(raise_exception=True)
-    checked: dict[str, Any] = serializer.validated_data
-    return checked
+    return given if tool.is_body else checked_data(tool.arguments, given)
 
 
 def _answer(result: ToolResult) -> types.CallToolResult:

@@ -36,7 +36,9 @@ class FromHere(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         origin = request.headers.get("Origin")
         if origin is not None and not is_ours(origin):
-            raise PermissionDenied("Pages of this Origin may not call: see ALLOWED_HOSTS.")
+            raise PermissionDenied(
+                "Pages of this Origin may not call: see BASE_URL, ALLOWED_HOSTS."
+            )
         require_caller(request)
         return True
 

@@ -22,6 +22,7 @@ from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import (
     ChannelError,
     Condition,
+    EmailChannel,
     Notice,
     WebhookChannel,
     alerts_update,
@@ -170,6 +171,16 @@ def test_the_task_tells_every_channel(settings: Any, receiver: Receiver) -> None
         f"[WhatsApp memory] Over: {text}",
     ]
     assert mail.outbox[0].to == ["ops@example.com"]
+
+
+def test_an_alert_leads_to_the_admin_of_the_address(settings: Any, receiver: Receiver) -> None:
+    settings.BASE_URL = "https://memory.example.com:8443/bot"
+    address = "https://memory.example.com:8443/bot/admin/"
+    WebhookChannel(receiver.url).tell(Notice("a", "The disk is full.", "c", False))
+    EmailChannel(["owner@example.com"]).tell(Notice("a", "The disk is full.", "c", False))
+    (body,) = receiver.bodies
+    assert (body["text"], body["url"]) == (f"The disk is full. {address}", address)
+    assert str(mail.outbox[0].body).splitlines()[-1] == address
 
 
 def test_the_command_says_what_is_missing(settings: Any, receiver: Receiver, capsys: Any) -> None:

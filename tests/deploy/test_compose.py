@@ -20,6 +20,7 @@ VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)")
 # What only the deployment's own files read.
 OF_DEPLOYMENT = {
     "MEMORY_SITE",
+    "MEMORY_PATH",
     "POSTGRES_PASSWORD",
     "BACKUP_DIR",
     "MEMORY_VERSION",

@@ -49,7 +49,7 @@ class FrontDoor:
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
         installation.front_door = self
-        self._addresses = {name: f"127.0.0.1:{free_port()}" for name in ("web", "webhooks")}
+        self.addresses = {name: f"127.0.0.1:{free_port()}" for name in ("web", "webhooks")}
 
     def start(self) -> None:
         """Start all; they serve when this returns. No programs that work."""
@@ -64,11 +64,11 @@ class FrontDoor:
         installation = self.installation
         if name == "front":
             command = caddy_command()
-            web, webhooks = self._addresses["web"], self._addresses["webhooks"]
+            web, webhooks = self.addresses["web"], self.addresses["webhooks"]
             environment = caddy_environment(installation.folder, installation.port, web, webhooks)
         else:
             command = [sys.executable, "-m", "gunicorn", "--config", str(GUNICORN_CONF)]
-            environment = {"WEB_BIND": self._addresses[name]}
+            environment = {"WEB_BIND": self.addresses[name]}
             if name == "webhooks":
                 environment["DJANGO_SETTINGS_MODULE"] = "memoryproject.webhook_settings"
                 environment["WEB_THREADS"] = "4"

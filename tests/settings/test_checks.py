@@ -126,9 +126,9 @@ def test_err_integration_002_a_missing_flag_means_off_with_a_warning(tmp_path: P
 def test_a_public_host_without_https_is_warned_of(host: str, public: bool, settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["localhost", host]
     settings.HTTPS_ONLY = False
-    assert [found.id for found in checks.public_hosts_have_https()] == ["memory.W020"] * public
+    assert [found.id for found in checks.address_fits_https()] == ["memory.W020"] * public
     settings.HTTPS_ONLY = True
-    assert checks.public_hosts_have_https() == []
+    assert checks.address_fits_https() == []
 
 
 @pytest.mark.parametrize("name", ["AUDIT_KEY", "BACKUP_KEY"])

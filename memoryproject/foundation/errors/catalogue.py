@@ -16,7 +16,10 @@ def _(text: str) -> str:
     return text
 
 
-WEBHOOKS = {
+CATALOGUE: dict[str, str] = {
+    "of_kind": _("%(kind)s: %(why)s"),
+    "with_detail": _("%(reason)s %(detail)s"),
+    # Outgoing webhooks.
     "url_too_long": _("The URL has more than %(most)s characters."),
     "url_characters": _("The URL holds characters that it can't: write them as %%20 and so on."),
     "url_invalid": _("This is no URL: %(why)s."),
@@ -38,9 +41,7 @@ WEBHOOKS = {
     "webhook_status": _("It answered %(status)s."),
     "webhook_gone": _("It answered 410: it no longer wants events."),
     "webhook_given_up": _("Nothing could be delivered for %(days)s days. Last: %(why)s"),
-}
-
-FORGETTING = {
+    # Forgetting.
     "still_found": _("It is still found in %(what)s %(id)s."),
     "still_told": _("It is still told in %(what)s %(id)s."),
     "still_told_in_statistics": _("It is still told in the statistics of %(table)s.%(column)s."),
@@ -61,9 +62,7 @@ FORGETTING = {
     "kind_job": _("job"),
     "kind_login": _("login"),
     "kind_answer": _("answer to an API call"),
-}
-
-ALERTS = {
+    # Alerts.
     "alert_service": _("%(service)s doesn't answer: %(why)s"),
     "alert_account": _(
         "%(service)s refuses our account. What is to be sent is held. Renew %(setting)s, or settle "
@@ -98,9 +97,7 @@ ALERTS = {
         "%(number)s files of messages weren't kept: MEDIA_MAX_MB_TOTAL is reached. See Operations."
     ),
     "alert_test": _("This is a test of the alerts. Nothing is wrong."),
-}
-
-DOCUMENTS = {
+    # Documents.
     "document_unknown_type": _("It is no PDF, Word (.docx), text or Markdown file."),
     "document_empty": _("The file is empty."),
     "document_too_large": _("The file is larger than the limit."),
@@ -122,9 +119,7 @@ DOCUMENTS = {
     "pages_without_text": _("%(lacking)s of %(count)s pages hold no text."),
     "encoding_guessed": _("The encoding was taken to be %(encoding)s."),
     "document_without_vectors": _("It has no vectors: its passages are found by their words."),
-}
-
-MODELS = {
+    # Models.
     "model_timeout": _("The model server gave no answer within %(seconds)s seconds."),
     "answer_fault": _("The answer could not be made or stored. %(why)s"),
     "answer_cut_off": _("Each try to answer ended early: the worker was stopped or crashed."),
@@ -227,9 +222,7 @@ MODELS = {
     ),
     "reembed": _("Run `python manage.py memories_reembed`."),
     "worker_died": _("The workers that were at it died."),
-}
-
-SENDING = {
+    # Sending.
     "send_text_length": _("a text has 1 to %(most)s characters"),
     "send_held": _(
         "Held, because the provider refuses our account: %(why)s. It is sent when it is accepted "
@@ -250,9 +243,7 @@ SENDING = {
     "send_timeout": _("no answer in time"),
     "not_delivered": _("The provider reports that it could not be delivered."),
     "disk_full": _("The disk is full."),
-}
-
-LIMITS = {
+    # Limits.
     "chat_blocked": _("Staff have blocked this chat."),
     "chat_opted_out": _("The person has stopped the assistant."),
     "chat_not_allowed": _("Only chats that staff allow are answered (ALLOW_LIST_ONLY)."),
@@ -267,9 +258,7 @@ LIMITS = {
     ),
     "limit_tokens": _("The chat has reached its tokens a day (CLIENT_TOKENS_PER_DAY)."),
     "limit_budget": _("The day's budget for all clients is spent (CLIENTS_DAILY_BUDGET)."),
-}
-
-SETTINGS = {
+    # Settings and checks of the start.
     "setting_wrong": _("%(problem)s; it is %(word)s."),
     "setting_wrong_default": _("%(problem)s; it is %(word)s. The default is used."),
     "setting_boolean": _("%(name)s must be true or false"),
@@ -290,6 +279,19 @@ SETTINGS = {
     "setting_hosts": _(
         "%(name)s must hold names without https:// and port, such as example.com, separated by "
         "commas"
+    ),
+    "setting_base_url": _(
+        "%(name)s must begin with https:// or http://, and name a host, such as "
+        "https://memory.example.com"
+    ),
+    "setting_base_url_login": _("%(name)s must not hold a user name or a password"),
+    "setting_base_url_query": _("%(name)s must not hold a query (?) or a fragment (#)"),
+    "setting_base_url_host": _(
+        "%(name)s must name a host, such as memory.example.com, and a port from 1 to 65535 or none"
+    ),
+    "setting_base_url_path": _(
+        "%(name)s may have a path such as /bot, of letters, digits and . _ ~ -, that begins with "
+        "none of the server's own names (%(names)s)"
     ),
     "setting_emails": _("%(name)s must hold e-mail addresses, separated by commas"),
     "setting_networks": _("%(name)s must hold networks such as 10.0.0.0/8, separated by commas"),
@@ -353,15 +355,24 @@ SETTINGS = {
     "no_https": _(
         "ALLOWED_HOSTS holds %(hosts)s, but HTTPS_ONLY is off: logins can be read on their way."
     ),
-    "no_https_hint": _(
-        "Put a proxy with TLS in front and set TRUSTED_PROXIES=1, or set HTTPS_ONLY=true."
+    "no_https_hint": _("Put a proxy with TLS in front, and set BASE_URL to its https:// address."),
+    "https_only_without_https": _(
+        "BASE_URL begins with http://, but HTTPS_ONLY is on: browsers never send the login's "
+        "cookies to that address."
     ),
+    "https_without_https_only": _(
+        "BASE_URL begins with https://, but HTTPS_ONLY is off: browsers send the login's cookies "
+        "by plain http, too."
+    ),
+    "base_url_unset": _(
+        "BASE_URL is not set: cookies and links don't follow the address that people use."
+    ),
+    "base_url_http": _("BASE_URL begins with http://: logins can be read on their way."),
+    "base_url_hint": _("Set it to the https:// address, such as https://memory.example.com."),
     "godfather_group": _(
         "GODFATHER_PHONE holds a group (%(groups)s): in groups everyone is a client."
     ),
-}
-
-TRIALS = {
+    # Trials of answers.
     "trial_by_hand": _("Staff wrote this answer themselves: there is no model to compare."),
     "trial_no_question": _("The question isn't kept any more, so it can't be asked."),
     "trial_no_record": _(
@@ -386,9 +397,7 @@ TRIALS = {
     "trial_busy": _("A trial of this answer is being made already. Wait until it is there."),
     "trial_forgotten": _("Something was erased meanwhile, so the result was discarded. Try again."),
     "trial_ended": _("The worker stopped twice before the model answered. Try again."),
-}
-
-AUDIT = {
+    # The audit log.
     "event_number": _("Event %(number)s"),
     "event_numbers": _("Events %(first)s to %(last)s"),
     "event_row": _("Event %(number)s (row %(row)s of audit_auditevent)"),
@@ -458,20 +467,4 @@ AUDIT = {
         "An event that was not sealed by this program has a number after %(number)s: run "
         "`manage.py audit_verify`."
     ),
-}
-
-ANY = {"of_kind": _("%(kind)s: %(why)s"), "with_detail": _("%(reason)s %(detail)s")}
-
-CATALOGUE: dict[str, str] = {
-    **ANY,
-    **WEBHOOKS,
-    **FORGETTING,
-    **ALERTS,
-    **DOCUMENTS,
-    **MODELS,
-    **SENDING,
-    **LIMITS,
-    **SETTINGS,
-    **TRIALS,
-    **AUDIT,
 }

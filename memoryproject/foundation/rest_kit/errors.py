@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from django.http import JsonResponse
 from rest_framework.exceptions import APIException, ErrorDetail, NotFound, ValidationError
 
 # The beginning of the services' errors, such as "messages[3].role: …" or "limit: …".
@@ -42,11 +43,21 @@ class Conflict(APIException):
 class PreconditionFailed(APIException):
     status_code = 412
     default_code = "precondition_failed"
+    default_detail = (
+        "It was changed since you read it. Read it again, and send the new ETag as If-Match."
+    )
 
 
 class AnotherBody(APIException):
     status_code = 422
     default_code = "idempotency_key_reused"
+    default_detail = "This Idempotency-Key was used for another call. Take a new key for each."
+
+
+class StillRunning(Conflict):
+    default_code = "idempotency_in_progress"
+    default_detail = "The first call with this key isn't finished. Try again, with the same key."
+    wait = 5
 
 
 class MemoryDisabled(APIException):
@@ -65,6 +76,13 @@ class Unavailable(APIException):
     default_code = "unavailable"
     default_detail = "The database can't be used at the moment. Nothing was changed; try again."
     wait = 5
+
+
+def error_response(code: str, detail: str, *, status: int) -> JsonResponse:
+    """Return an error in the API's shape, from outside of its views."""
+    kind = "server_error" if status >= 500 else "client_error"
+    error = {"code": code, "detail": detail, "attr": None}
+    return JsonResponse({"type": kind, "errors": [error]}, status=status)
 
 
 def not_found(error: Exception) -> APIException:

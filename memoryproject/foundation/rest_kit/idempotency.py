@@ -26,7 +26,7 @@ from rest_framework.response import Response
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.rest_kit.authentication import caller_of
-from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, refuse
+from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, StillRunning, refuse
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.rest_kit.throttles import waiting_calls
 
@@ -45,12 +45,6 @@ KEPT_HEADERS = ("ETag", "Location", "Content-Location", "Retry-After")
 REPLAYED = "Idempotent-Replayed"
 
 Handler = Callable[..., Any]
-
-
-class StillRunning(Conflict):
-    default_code = "idempotency_in_progress"
-    default_detail = "The first call with this key isn't finished. Try again, with the same key."
-    wait = 5
 
 
 class NotKept(Conflict):
@@ -163,9 +157,7 @@ class Once:
             # Another call was first, and has given its key up since.
             return None
         if row.request_hash != self.request_hash:
-            raise AnotherBody(
-                "This Idempotency-Key was used for another call. Take a new key for each."
-            )
+            raise AnotherBody
         if is_ours or row.status is not None:
             return row
         # A dead process may have left it.

@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
+from rest_framework.exceptions import APIException, NotAcceptable
+
+from memoryproject.foundation.rest_kit.errors import (
+    AnotherBody,
+    LengthRequired,
+    PreconditionFailed,
+    StillRunning,
+    Unavailable,
+)
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -101,13 +110,20 @@ class Refusal:
     meaning: str
     kind: str = "client_error"
     code: str = ""
-    detail: str = ""
+    detail: Any = ""
     attr: str | None = None
     always: Mapping[str, str] = field(default_factory=dict)
     sometimes: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, error: type[APIException], meaning: str, **headers: Mapping[str, str]) -> Refusal:
+        """Return the refusal that a view makes by raising this error, with its own words."""
+        status, code = error.status_code, str(error.default_code)
+        kind = "server_error" if status >= 500 else "client_error"
+        return cls(status, meaning, kind, code, error.default_detail, None, **headers)
+
     def example(self) -> dict[str, Any]:
-        error = {"code": self.code, "detail": self.detail, "attr": self.attr}
+        error = {"code": self.code, "detail": str(self.detail), "attr": self.attr}
         return {"type": self.kind, "errors": [error]}
 
     def headers(self) -> dict[str, Any]:
@@ -149,12 +165,7 @@ ALWAYS = (
         code="not_found",
         detail="There is no session 0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10.",
     ),
-    Refusal(
-        406,
-        "`Accept` names no form in which this can be answered.",
-        code="not_acceptable",
-        detail="Could not satisfy the request Accept header.",
-    ),
+    Refusal.of(NotAcceptable, "`Accept` names no form in which this can be answered."),
     Refusal(
         429,
         "Too many calls of this kind.",
@@ -162,14 +173,7 @@ ALWAYS = (
         detail="Request was throttled. Expected available in 27 seconds.",
         always=WAIT,
     ),
-    Refusal(
-        503,
-        "Something that is needed is down. Nothing was changed.",
-        kind="server_error",
-        code="unavailable",
-        detail="The database can't be used at the moment. Nothing was changed; try again.",
-        always=WAIT,
-    ),
+    Refusal.of(Unavailable, "Something that is needed is down. Nothing was changed.", always=WAIT),
     Refusal(
         507,
         "The disk is full. Nothing was changed.",
@@ -179,11 +183,8 @@ ALWAYS = (
     ),
 )
 WITH_BODY = (
-    Refusal(
-        411,
-        "The body came in chunks, which the web server in front doesn't pass on.",
-        code="length_required",
-        detail="This server takes no body in chunks: send it with Content-Length.",
+    Refusal.of(
+        LengthRequired, "The body came in chunks, which the web server in front doesn't pass on."
     ),
     Refusal(
         413,
@@ -199,27 +200,15 @@ WITH_BODY = (
     ),
 )
 WITH_KEY = (
-    Refusal(
-        409,
+    Refusal.of(
+        StillRunning,
         "The first call with this Idempotency-Key isn't finished, or its answer isn't kept.",
-        code="idempotency_in_progress",
-        detail="The first call with this key isn't finished. Try again, with the same key.",
         sometimes=WAIT,
     ),
-    Refusal(
-        422,
-        "This Idempotency-Key was used for another call.",
-        code="idempotency_key_reused",
-        detail="This Idempotency-Key was used for another call. Take a new key for each.",
-    ),
+    Refusal.of(AnotherBody, "This Idempotency-Key was used for another call."),
 )
 NOT_MODIFIED = "What `If-None-Match` names is still so."
-CHANGED_MEANWHILE = Refusal(
-    412,
-    "It was changed since it was read.",
-    code="precondition_failed",
-    detail="It was changed since you read it. Read it again, and send the new ETag as If-Match.",
-)
+CHANGED_MEANWHILE = Refusal.of(PreconditionFailed, "It was changed since it was read.")
 
 
 def conflicting(meaning: str, detail: str, code: str = "conflict") -> Refusal:

@@ -24,6 +24,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.utils.urls import remove_query_param, replace_query_param
 
+from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.rest_kit.errors import refuse
 
 DEFAULT_LIMIT = 100
@@ -46,7 +47,7 @@ class CursorPages(BasePagination):
     """
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        self._url = request.build_absolute_uri()
+        self._url = absolute_url(request.get_full_path(), request._request)
         self._ordering: Sequence[str] = view.ordering
         self._list: str = queryset.model._meta.label_lower
         limit = limit_of(request, default=getattr(view, "default_limit", DEFAULT_LIMIT))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, re_path, register_converter
 from django.utils.http import parse_etags, quote_etag
@@ -31,6 +31,7 @@ from memoryproject.foundation.rest_kit.errors import (
     LengthRequired,
     PreconditionFailed,
     UnsupportedEncoding,
+    error_response,
     refuse,
 )
 from memoryproject.foundation.rest_kit.operations import Refusal
@@ -248,9 +249,7 @@ def require_match(request: Request, etag: str) -> None:
     wanted = parse_etags(header)
     if "*" in wanted or etag in wanted:
         return
-    raise PreconditionFailed(
-        "It was changed since you read it. Read it again, and send the new ETag as If-Match."
-    )
+    raise PreconditionFailed
 
 
 # Addresses: the schema and its page, the response to unknown addresses, and ids in paths.
@@ -309,8 +308,7 @@ def nowhere(request: HttpRequest) -> HttpResponse:
     if not request.path.endswith("/"):
         detail = "There is no such address: they all end with a slash."
     drain(request)
-    error = {"code": "not_found", "detail": detail, "attr": None}
-    return JsonResponse({"type": "client_error", "errors": [error]}, status=404)
+    return error_response("not_found", detail, status=404)
 
 
 schema_urlpatterns = [

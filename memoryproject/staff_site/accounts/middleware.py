@@ -41,7 +41,7 @@ class StaffSessions:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if request.path.startswith(WITHOUT_SESSIONS):
+        if request.path_info.startswith(WITHOUT_SESSIONS):
             # A cookie must not cost a query there: anybody can send one.
             return self.get_response(request)
         of_admin = request.path.startswith(reverse("admin:index"))

@@ -31,7 +31,7 @@
   const room = window.matchMedia("(min-width: 1280px)");
   const cookie = (value, age) => {
     const safe = location.protocol === "https:" ? "; Secure" : "";
-    document.cookie = `inbox-pane=${value}; Path=/admin/; SameSite=Lax${age}${safe}`;
+    document.cookie = `inbox-pane=${value}; Path=${document.body.dataset.home}; SameSite=Lax${age}${safe}`;
   };
   const keep = (query) => { if (room.matches) cookie(encodeURIComponent(query.replace(/^\?/, "")), ""); };
   const check = () => {

@@ -32,7 +32,7 @@
     window.dispatchEvent(new Event("staff:logged-out"));
     const shown = document.getElementById("logged-out").content.cloneNode(true);
     // A page that answers a POST can't be loaded again: the one before it can.
-    const back = "posted" in document.body.dataset ? new URL(document.referrer || "/admin/", location.href) : location;
+    const back = "posted" in document.body.dataset ? new URL(document.referrer || document.body.dataset.home, location.href) : location;
     shown.querySelector("a").href = back.pathname + back.search;
     replace(document.body, shown);
   }

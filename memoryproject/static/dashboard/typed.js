@@ -146,7 +146,7 @@
     const drafts = read(DRAFTS + tried.user);
     if (tried.token !== saved) return drafts[tried.name] ? tried : null;
     sessionStorage.removeItem(TRIED);
-    document.cookie = `${SAVED}=; Path=/admin/; Max-Age=0; SameSite=Lax`;
+    document.cookie = `${SAVED}=; Path=${document.body.dataset.home}; Max-Age=0; SameSite=Lax`;
     delete drafts[tried.name];
     localStorage.setItem(DRAFTS + tried.user, JSON.stringify(drafts));
     return null;
@@ -190,7 +190,7 @@
     write({ ...read(), [name]: { ...read()[name], tried: true, key: form.elements.namedItem("key")?.value } });
     try { sessionStorage.setItem(TRIED, JSON.stringify({ token, name, user, page: backTo() })); } catch { /* see above */ }
   }
-  const backTo = () => (posted ? new URL(document.referrer || "/admin/", location.href) : location).href.split("#")[0];
+  const backTo = () => (posted ? new URL(document.referrer || document.body.dataset.home, location.href) : location).href.split("#")[0];
 
   document.addEventListener("submit", (event) => {
     const form = event.target;
