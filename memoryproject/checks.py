@@ -227,9 +227,9 @@ def address_fits_https(**_: Any) -> list[CheckMessage]:
     public = [host for host in settings.ALLOWED_HOSTS if is_public(host)]
     scheme = settings.BASE_URL.partition("://")[0]
     if scheme == "http" and settings.HTTPS_ONLY:
-        return [Warning(ErrorText("https_only_without_https"), id="memory.W022")]
+        return [Warning(ErrorText("https_only_without_https"), id="memory.W024")]
     if scheme == "https" and not settings.HTTPS_ONLY:
-        return [Warning(ErrorText("https_without_https_only"), id="memory.W022")]
+        return [Warning(ErrorText("https_without_https_only"), id="memory.W024")]
     if settings.HTTPS_ONLY or not public:
         return []
     text = ErrorText("no_https", hosts=", ".join(public))

@@ -16,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.integrations.configured import forwarding, model_server
+from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_scopes
 from memoryproject.foundation.rest_kit.bodies import Json, drain
 from memoryproject.foundation.rest_kit.errors import Unavailable, refuse
@@ -171,7 +172,7 @@ class CompletionsView(ProxyView):
         if exchange.session is None:
             return headers
         turn_id = exchange.turn.turn_id
-        link = self.request.build_absolute_uri(reverse("api-turn", args=[turn_id]))
+        link = absolute_url(reverse("api-turn", args=[turn_id]), self.request._request)
         return {
             **headers,
             CHAT_HEADER: exchange.turn.chat.whatsapp_chat,
