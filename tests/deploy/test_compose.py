@@ -116,10 +116,10 @@ def test_the_image_runs_as_nobody_special_with_folders_of_the_settings() -> None
     assert instructions("USER") == ["10001:10001"]
     environment = " ".join(instructions("ENV"))
     assert "DATA_DIR=/var/lib/memory/data" in environment
-    assert "LOG_DIR=/var/log/memory" in environment
+    assert "LOG_DIR=/var/lib/memory/data/logs" in environment
+    assert instructions("VOLUME") == ["/var/lib/memory/data"]
     for name in OURS:
         assert "data:/var/lib/memory/data" in OURS[name]["volumes"]
-        assert "logs:/var/log/memory" in OURS[name]["volumes"]
 
 
 def test_the_image_installs_what_the_server_needs_and_nothing_for_tests() -> None:
