@@ -9,7 +9,7 @@ if sys.version_info < (3, 10):
         "Install Python 3.10 to 3.13 and run again." % sys.version.split()[0]
     )
 
-from memoryproject.__main__ import main
+from memoryproject.__main__ import main as main
 
 if __name__ == "__main__":
     main()

@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -47,9 +48,9 @@ def wheel() -> Iterator[Path]:
 def program(wheel: Path) -> Path:
     """The command of a virtual environment with the wheel, and with this one's packages."""
     environment = wheel.parent / "environment"
-    made = [next(filter(is_for_all, PYTHONS), sys.executable), "-m", "venv", "--without-pip"]
+    made = [str(next(filter(is_for_all, PYTHONS), sys.executable)), "-m", "venv", "--without-pip"]
     # For every user.
-    subprocess.run([*made, environment], check=True, umask=0o022)
+    subprocess.run([*made, str(environment)], check=True, umask=0o022)
     python = environment / "bin" / "python"
     paths = {"base": str(environment), "platbase": str(environment)}
     packages = Path(sysconfig.get_path("purelib", "venv", paths))
@@ -84,7 +85,9 @@ def start(program: Path, folder: Path, *words: str, **settings: str) -> subproce
     for name in ("DJANGO_SETTINGS_MODULE", "PYTHONPATH"):
         outside.pop(name, None)
     owner = folder.stat().st_uid
-    other = {"user": owner, "group": owner, "extra_groups": []} if owner != os.geteuid() else {}
+    other: dict[str, Any] = (
+        {"user": owner, "group": owner, "extra_groups": []} if owner != os.geteuid() else {}
+    )
     return subprocess.Popen(
         [program, *words],
         cwd=folder,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.contrib.postgres.operations import AddIndexConcurrently
@@ -104,8 +105,8 @@ def nothing(*_: object) -> None: ...
 def test_the_rules(
     operation: Operation, atomic: bool, unused_since: str | None, is_allowed: bool
 ) -> None:
-    migration = Migration("9999_next", "sessions_app")
-    migration.operations, migration.atomic = [operation], atomic
+    parts: dict[str, Any] = {"operations": [operation], "atomic": atomic}
     if unused_since is not None:
-        migration.unused_since = unused_since  # type: ignore[attr-defined]
+        parts["unused_since"] = unused_since
+    migration = type("Next", (Migration,), parts)("9999_next", "sessions_app")
     assert (list(faults(migration)) == []) == is_allowed
