@@ -51,12 +51,10 @@ def program(wheel: Path) -> Path:
     made = [str(next(filter(is_for_all, PYTHONS), sys.executable)), "-m", "venv", "--without-pip"]
     # For every user.
     subprocess.run([*made, str(environment)], check=True, umask=0o022)
-    python = environment / "bin" / "python"
-    paths = {"base": str(environment), "platbase": str(environment)}
-    packages = Path(sysconfig.get_path("purelib", "venv", paths))
+    (packages,) = environment.glob("lib/python3*/site-packages")
     (packages / "lent.pth").write_text(sysconfig.get_path("purelib"))
-    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel]
-    subprocess.run(install, check=True, umask=0o022)
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run([str(environment / "bin" / "python"), *install], check=True, umask=0o022)
     return environment / "bin" / "whatsapp-memory"
 
 
