@@ -60,7 +60,7 @@ def test_compose_yaml_is_as_its_specification_says() -> None:
 
     assert set(parse(text).service_names()) == set(SERVICES)
     for right, wrong in (("read_only:", "reed_only:"), ("service_healthy", "service_happy")):
-        with pytest.raises(ValueError, match=wrong):
+        with pytest.raises(ValueError, match=wrong.strip(":")):
             parse(text.replace(right, wrong))
 
 

@@ -140,6 +140,7 @@ def test_an_interrupted_upgrade_is_begun_again(
         held.execute(statement)
         first = restored.start_command("migrate")
         wait_until(lambda: database.rows(WAITING), "the migration waits for the lock")
+        wait_until(lambda: "at work for 10 seconds" in restored.output(), "it says so")
         getattr(first, stop)()
         first.wait(60)
         # The database still works on its statement: nobody begins beside it.
