@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from memories_app.models import Memory
 from memoryproject import __version__
+from memoryproject.folders import IS_CLONE
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
@@ -103,6 +104,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "assistant": name,
         "parts": found,
         "ready": all(part.ready for part in found),
+        # Where the person types: in a clone, or with the wheel.
+        "is_clone": IS_CLONE,
+        "commands": ".venv/bin/python manage.py" if IS_CLONE else "whatsapp-memory",
         "memory_enabled": settings.ENABLE_MEMORY_SYSTEM,
         "webhooks": [
             request.build_absolute_uri(f"/webhooks/whatsapp/{name}/") for name in PROVIDERS

@@ -131,7 +131,9 @@ def test_it_runs_and_answers_in_an_empty_folder(program: Path, folder: Path) -> 
     try:
         wait_until(lambda: started.poll() is not None or is_ready(url), "it runs", seconds=180)
         assert started.poll() is None, started.communicate()[0]
-        assert "WhatsApp memory" in httpx.get(f"{url}/", trust_env=False).text
+        page = httpx.get(f"{url}/", trust_env=False).text
+        assert "whatsapp-memory chat --message" in page
+        assert "<code>whatsapp-memory demo</code>" in page
         styles = httpx.get(f"{url}/static/dashboard/admin.css", trust_env=False)
         assert styles.status_code == httpx.codes.OK
         code, token = run(program, folder, "create_api_token", "of-the-test")
