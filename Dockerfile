@@ -23,13 +23,13 @@ FROM python:3.13-slim-trixie
 RUN groupadd --gid 10001 memory \
     && useradd --uid 10001 --gid memory --home-dir /var/lib/memory --create-home memory \
     && install --directory --owner memory --group memory --mode 700 \
-        /var/lib/memory/data /var/log/memory /backups
+        /var/lib/memory/data /backups
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=memoryproject.settings \
     DATA_DIR=/var/lib/memory/data \
-    LOG_DIR=/var/log/memory
+    LOG_DIR=/var/lib/memory/data/logs
 WORKDIR /srv/memory
 COPY --from=packages /opt/venv /opt/venv
 COPY manage.py LICENSE ./
@@ -40,6 +40,8 @@ COPY cards_app cards_app
 COPY templates templates
 COPY deploy deploy
 USER 10001:10001
+# The keys, the logs with the audit log's file, and the files of messages.
+VOLUME /var/lib/memory/data
 EXPOSE 8000
 # For the web servers; compose.yaml has none for the workers.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \

@@ -7,9 +7,10 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock messages help fuzz audit licences settings
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock wheel messages help fuzz audit licences settings
 
 help:
+	@echo "make wheel  the package, in dist/, for machines without a clone"
 	@echo "make run    everything, from a fresh clone: http://127.0.0.1:8000/"
 	@echo "make test   all tests"
 	@echo "make test-fast  the quick ones, for daily work"
@@ -106,6 +107,9 @@ audit: install-dev
 	@$(BIN)/uv tool run --quiet --from "$(PIP_AUDIT)" pip-audit --strict --disable-pip \
 		--require-hashes -r requirements.txt -r requirements-tracing.txt -r requirements-s3.txt \
 		$(ARGS)
+
+wheel: install-dev
+	@$(BIN)/python -m hatchling build --target wheel
 
 settings: install-dev
 	@$(BIN)/python -m docs.setting_files

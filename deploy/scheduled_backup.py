@@ -17,6 +17,8 @@ from pathlib import Path
 FORM = "memory-%Y%m%dT%H%M%SZ.zip"
 OURS = re.compile(r"memory-\d{8}T\d{6}Z\.zip")
 MANAGE = Path(__file__).resolve().parent.parent / "manage.py"
+# In a clone; else as it is installed by pip.
+COMMANDS = [str(MANAGE)] if MANAGE.is_file() else ["-m", "memoryproject"]
 
 
 def main() -> int:
@@ -41,7 +43,7 @@ def main() -> int:
 
 def backup_command(path: Path, *, media: bool) -> list[str]:
     """Return the command that writes one backup, with the files of messages or without them."""
-    words = [sys.executable, str(MANAGE), "backup", str(path)]
+    words = [sys.executable, *COMMANDS, "backup", str(path)]
     return [*words, "--media"] if media else words
 
 

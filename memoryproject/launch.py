@@ -28,12 +28,13 @@ from types import FrameType
 import django
 from django.core.management import CommandError, call_command
 
-from memoryproject.programs import BASE_DIR, all_programs, supervisor_conf
+from memoryproject.folders import FILES, HOME
+from memoryproject.programs import all_programs, supervisor_conf
 from memoryproject.supervise import STOPPING
 
 ENV_FILE = """\
-# Written once by `make run`; it is yours to edit. The environment wins over this file.
-# All settings with their meanings: .env.example
+# Written once by the first start; it is yours to edit. The environment wins over this file.
+# All settings with their meanings: {all_settings}
 
 ENABLE_MEMORY_SYSTEM=true
 
@@ -57,10 +58,10 @@ def main() -> int:
     """Prepare the installation and become its supervision. Return the exit code of a failure."""
     for number in STOPPING:
         signal.signal(number, stop)
-    os.chdir(BASE_DIR)
+    os.chdir(HOME)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
     try:
-        write_env_file(BASE_DIR / ".env")
+        write_env_file(HOME / ".env")
         django.setup()
         lock = prepare()
         become_supervision(write_configuration(), lock)
@@ -79,7 +80,8 @@ def stop(number: int, frame: FrameType | None) -> None:
 def write_env_file(path: Path) -> None:
     """Write the demo's settings with fresh secrets, unless the file exists. Raises CommandError."""
     names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
-    text = ENV_FILE.format(**{name: secrets.token_urlsafe(24) for name in names})
+    fresh = {name: secrets.token_urlsafe(24) for name in names}
+    text = ENV_FILE.format(all_settings=FILES / ".env.example", **fresh)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -154,10 +156,7 @@ def write_configuration() -> Path:
     conf: Path = run_dir / "supervisord.conf"
     conf.write_text(
         supervisor_conf(
-            all_programs(settings.PORT),
-            run_dir=run_dir,
-            log_dir=settings.LOG_DIR,
-            directory=BASE_DIR,
+            all_programs(settings.PORT), run_dir=run_dir, log_dir=settings.LOG_DIR, directory=HOME
         )
     )
     conf.chmod(0o600)

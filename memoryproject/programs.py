@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-BASE_DIR = Path(__file__).resolve().parent.parent
-GUNICORN_CONF = BASE_DIR / "deploy" / "gunicorn.conf.py"
+from memoryproject.folders import FILES, MANAGE
+
+GUNICORN_CONF = FILES / "deploy" / "gunicorn.conf.py"
 # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
 NICE = ("nice", "-n", "10")
 # glibc gives threads memory from up to eight pools for each processor, each of which keeps what it
@@ -59,15 +60,14 @@ class Program:
 
 def all_programs(port: int) -> list[Program]:
     """Return the programs that serve one installation."""
-    manage = (sys.executable, "manage.py")
     return [
         Program(
             "web",
             (sys.executable, "-m", "gunicorn", "--config", str(GUNICORN_CONF)),
             environment={**ARENAS, "WEB_BIND": f"127.0.0.1:{port}"},
         ),
-        Program("answer", (*NICE, *manage, "answer"), environment=ARENAS),
-        Program("qcluster", (*NICE, *manage, "qcluster")),
+        Program("answer", (*NICE, *MANAGE, "answer"), environment=ARENAS),
+        Program("qcluster", (*NICE, *MANAGE, "qcluster")),
     ]
 
 

@@ -20,6 +20,7 @@ from memoryproject.environment import (
     read_env_file,
     secret_from_file,
 )
+from memoryproject.folders import FILES, HOME
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from memoryproject.foundation.rest_kit.config import (
     DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
@@ -28,12 +29,12 @@ from memoryproject.foundation.rest_kit.config import REST_FRAMEWORK as REST_FRAM
 from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from memoryproject.settings_table import OWN_SETTINGS
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = FILES
 
 # --- the product's own: a setting for each row of settings_table.py -----------------------
 _environment = frozenset(os.environ)
 env = Environment(values=os.environ)
-read_env_file(BASE_DIR / ".env", env.errors)
+read_env_file(HOME / ".env", env.errors)
 MEMORY_CONFIG = env.read("MEMORY_CONFIG", OWN_SETTINGS["MEMORY_CONFIG"])
 if MEMORY_CONFIG:
     env.config = read_config_file(Path(MEMORY_CONFIG), env.notes)
@@ -45,8 +46,8 @@ if not env.is_set("ENABLE_MEMORY_SYSTEM"):
     )
 _own = {name: env.read(name, setting) for name, setting in OWN_SETTINGS.items()}
 for _name in ("DATA_DIR", "LOG_DIR"):
-    # A relative path starts at the project's folder.
-    _own[_name] = BASE_DIR / Path(_own[_name]).expanduser()
+    # A relative path starts where .env is.
+    _own[_name] = HOME / Path(_own[_name]).expanduser()
 for _name, _setting in OWN_SETTINGS.items():
     if _setting.file:
         _own[_name] = _own[_name] or secret_from_file(_own["DATA_DIR"] / _setting.file)
@@ -218,7 +219,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en"
 # Only for the staff's pages: see dashboard.middleware. The API and WhatsApp have their own rules.
 LANGUAGES = [("en", "English"), ("he", "Hebrew")]
-LOCALE_PATHS = [BASE_DIR / "memoryproject" / "locale"]
+LOCALE_PATHS = [Path(__file__).with_name("locale")]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"

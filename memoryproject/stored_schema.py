@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 
 from django.apps import apps
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from memoryproject import __version__
 
 # In the order of the tables: the columns, each with whether a row can be stored without it.
 COLUMNS = """
@@ -19,6 +22,7 @@ SELECT table_name, column_name,
 FROM information_schema.columns WHERE table_schema = ANY (current_schemas(false))
 """
 MAX_NAMED = 3
+OUR_PACKAGES = ("memoryproject", "sessions_app", "memories_app", "cards_app")
 
 
 class OtherSchemaError(Exception):
@@ -35,11 +39,25 @@ def schema_check() -> None:
         return
     named = ", ".join(found[:MAX_NAMED])
     rest = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    if newer := _unknown_migrations():
+        raise OtherSchemaError(
+            f"The database was made by a newer version than {__version__} ({named}{rest}; "
+            f"migration {newer[0]}). Start that version again, or restore the backup from before "
+            "the upgrade into a new DATA_DIR."
+        )
     raise OtherSchemaError(
         f"The database was made by another state of the code ({named}{rest}), and is not "
         "migrated. Start with an empty DATA_DIR (or an empty database in DATABASE_URL), or with "
         "the code that made it."
     )
+
+
+def _unknown_migrations() -> list[str]:
+    """Return the applied migrations of our apps that aren't in this code."""
+    loader = MigrationLoader(connection)
+    ours = {app.label for app in apps.get_app_configs() if app.name.startswith(OUR_PACKAGES)}
+    unknown = loader.applied_migrations.keys() - loader.disk_migrations.keys()
+    return sorted(f"{app}.{name}" for app, name in unknown if app in ours)
 
 
 def _differences(stored: Mapping[str, Mapping[str, bool]]) -> Iterator[str]:

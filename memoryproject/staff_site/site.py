@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.sites import UnfoldAdminSite
 
+from memoryproject import __version__
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.errors.stored_errors import translate_error
@@ -60,6 +61,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         context = super().each_context(request)
         if context["has_permission"]:
             context["staff_navigation"] = navigation(request, context["available_apps"])
+            context["product_version"] = __version__
             context["account_links"] = _account_links(request)
             context["search_address"] = search_address(request.user)
             context["idle_seconds"] = settings.STAFF_SESSION_MINUTES * 60

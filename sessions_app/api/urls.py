@@ -10,7 +10,7 @@ from memories_app.memory_documents.document_api import (
     DocumentsView,
 )
 from memoryproject.foundation.rest_kit.views import ID
-from sessions_app.api.views import AuditVerifyView, AuditView, MemoryDocumentView, MeView
+from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
 from sessions_app.conversation_views.session_api import (
@@ -40,6 +40,7 @@ SESSION = f"sessions/<{ID}:session_id>/"
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
 
 urlpatterns = [
+    path("", IndexView.as_view(), name="api-index"),
     path("chat/", AskView.as_view(), name="api-chat"),
     path("sessions/", SessionsView.as_view(), name="api-sessions"),
     path(SESSION, OneSessionView.as_view(), name="api-session"),

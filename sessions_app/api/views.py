@@ -18,6 +18,7 @@ from memories_app.memory_documents.document_api import (
     document_location,
     location,
 )
+from memoryproject import __version__
 from memoryproject.foundation.audit.audit_events import audit_key, log_path, pseudonyms_of
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.models import AuditEvent
@@ -237,6 +238,7 @@ class MemoryDocumentView(DocumentView):
 
 # The rights and limits of the caller.
 
+INDEX: dict[str, Any] = {"name": "WhatsApp memory", "version": __version__}
 ME: dict[str, Any] = {
     "kind": "api",
     "name": "my-integration",
@@ -245,6 +247,26 @@ ME: dict[str, Any] = {
     "expires_at": None,
     "calls_per_minute": {"read": 6000, "write": 3000, "forget": 1200, "chat": 600, "bulk": 120},
 }
+
+
+class IndexSerializer(serializers.Serializer[Any]):
+    name = fields.text("The product.")
+    version = fields.text("The server's version, by semantic versioning.")
+
+
+class IndexView(ApiView):
+    scopes = {"GET": ANY}
+    staff_rights = {"GET": ()}
+
+    @described(
+        operation_id="index_get",
+        summary="The server's version",
+        responses=IndexSerializer,
+        examples=[response_example("The version", INDEX)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return the version of the server. Every token may ask this."""
+        return Response(IndexSerializer(INDEX).data)
 
 
 class MeSerializer(serializers.Serializer[Any]):

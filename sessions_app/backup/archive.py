@@ -18,6 +18,7 @@ from uuid import UUID
 
 from pyrage import DecryptError, IdentityError, RecipientError, decrypt_io, encrypt_io, x25519
 
+from memoryproject import __version__
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.process.storage import file_make
 
@@ -245,7 +246,11 @@ class ArchiveReader:
         with self._reading_manifest():
             raw = json.loads(text)
             if raw.pop("format") != FORMAT:
-                raise ArchiveError(f"{self.path} was made by another version of this program.")
+                raise ArchiveError(
+                    f"{self.path} was made by another version of this program, "
+                    f"{raw.get('product_version')}, which writes other archives than this one, "
+                    f"{__version__}. Restore it with that version."
+                )
             return manifest_parsed(raw)
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.apps import apps
-from django.contrib.sessions.models import Session
-from django.db import connection
+from django.apps.registry import Apps
+from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import CharField, Model, TextField
-from django_q.models import OrmQ, Schedule, Task
 from psycopg import sql
 
+from memoryproject import __version__
 from memoryproject.foundation.process.narrowing import present
 from sessions_app.backup.archive import Manifest
 
@@ -42,6 +42,13 @@ DATA_WHERE = {
 }
 
 
+# The functions that migrations make. An extension's own have other names.
+OWN_APPS = ("audit", "cards_app", "memories_app", "sessions_app")
+FUNCTIONS = """
+SELECT oid::regprocedure::text FROM pg_proc
+WHERE pronamespace = current_schema()::regnamespace AND proname ~ %s
+"""
+
 # The tables of django-q2. A row of theirs names a function, or is a pickle.
 JOBS = "django_q_"
 
@@ -50,28 +57,80 @@ class RestoreError(Exception):
     """The backup can't be restored here; the text states the reason and what to do."""
 
 
-def migrations_of_this_version() -> set[str]:
-    """Return the migrations of this program version as "app.name", applied or not."""
-    return {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+@dataclass(frozen=True)
+class State:
+    """The tables of a backup.
+
+    ``older``: (app, name) of the last migrations that make them; empty if they are those of this
+    version.
+    """
+
+    tables: list[Table]
+    older: list[tuple[str, str]]
 
 
-def check_migrations(manifest: Manifest, here: Iterable[str]) -> None:
-    """Compare the backup's migrations with ``here``. Raises RestoreError if they differ."""
-    in_code, in_backup = set(here), set(manifest.migrations)
-    if in_code == in_backup:
-        return
-    differing = [
-        f"{whose}: {', '.join(sorted(names))}"
-        for whose, names in (
-            ("only in the backup", in_backup - in_code),
-            ("only here", in_code - in_backup),
+def state_of(manifest: Manifest) -> State:
+    """Return the tables that the backup was made of.
+
+    Raises RestoreError if the backup has migrations that this version doesn't know.
+    """
+    loader = MigrationLoader(None)
+    here = {f"{app}.{name}": (app, name) for app, name in loader.disk_migrations}
+    if unknown := sorted(set(manifest.migrations) - here.keys()):
+        raise RestoreError(
+            f"The backup was made by version {manifest.product_version}. This is version "
+            f"{__version__}, which doesn't know its tables (migrations {', '.join(unknown)}). "
+            f"Restore it with version {manifest.product_version} or a newer one."
         )
-        if names
-    ]
-    raise RestoreError(
-        f"The backup was made by version {manifest.product_version}, whose tables differ "
-        f"(migrations {'; '.join(differing)}). Restore it with that version, then upgrade."
+    if here.keys() == set(manifest.migrations):
+        return State(_as_written(all_tables(), manifest), [])
+    nodes = {here[name] for name in manifest.migrations}
+    graph = loader.graph
+    last = sorted(
+        node
+        for node in nodes & graph.nodes.keys()
+        if not any(child.key in nodes for child in graph.node_map[node].children)
     )
+    return State(_as_written(all_tables(loader.project_state(last).apps), manifest), last)
+
+
+def _as_written(tables: list[Table], manifest: Manifest) -> list[Table]:
+    """Return the tables with their columns in the archive's order, where they are the same ones."""
+    written = {name: member.columns for name, member in manifest.tables.items()}
+    return [
+        replace(table, columns=tuple(written[table.name]))
+        if sorted(table.columns) == sorted(written.get(table.name, []))
+        else table
+        for table in tables
+    ]
+
+
+def remove_newer_tables(older: Iterable[tuple[str, str]]) -> None:
+    """Remove the tables of an empty database that has more migrations than ``older`` needs."""
+    loader = MigrationLoader(connection)
+    needed = {node for last in older for node in loader.graph.forwards_plan(last)}
+    if not set(loader.applied_migrations) - needed:
+        return
+    names = [model._meta.db_table for model in apps.get_models(include_auto_created=True)]
+    names += [MigrationRecorder.Migration._meta.db_table]
+    with transaction.atomic(), connection.cursor() as cursor:
+        there = set(connection.introspection.table_names(cursor)) & set(names)
+        tables = sql.SQL(", ").join(map(sql.Identifier, sorted(there)))
+        cursor.execute(sql.SQL("LOCK TABLE {}").format(tables))
+        check_empty(cursor)
+        cursor.execute(sql.SQL("DROP TABLE {} CASCADE").format(tables))
+        cursor.execute(FUNCTIONS, ["^(" + "|".join(sorted(OWN_APPS)) + ")_"])
+        for (function,) in cursor.fetchall():
+            cursor.execute(sql.SQL("DROP FUNCTION {} CASCADE").format(sql.SQL(function)))
+
+
+def check_applied(manifest: Manifest, applied: Iterable[str]) -> None:
+    """Raises RestoreError unless the tables were made by the migrations of the backup."""
+    if differing := sorted(set(manifest.migrations) ^ set(applied)):
+        raise RestoreError(
+            f"The tables of this database differ from those of the backup: {', '.join(differing)}. "
+            "Restore it into a new database (DATA_DIR or DATABASE_URL)."
+        )
 
 
 def check_no_jobs(manifest: Manifest) -> None:
@@ -87,7 +146,7 @@ def check_form(manifest: Manifest, tables: list[Table]) -> None:
     """Compare the tables with those of the backup. Raises RestoreError if they differ."""
     columns = {table.name: list(table.columns) for table in tables}
     there = {name: member.columns for name, member in manifest.tables.items()}
-    if columns != there or set(manifest.sequences) != set(sequences()):
+    if columns != there or set(manifest.sequences) != set(sequences(tables)):
         raise RestoreError(
             f"The backup was made by version {manifest.product_version}, whose tables have other "
             "columns. Restore it with that version."
@@ -140,9 +199,12 @@ def others_connected() -> int:
 # pickles, so that a restore would run code from the archive; `install_schedules` makes the
 # schedules, and the sweep takes up the open work. Changes of texts: a restore logs its own, with
 # the ids of its own transactions.
-LEFT_OUT: tuple[type[Model], ...] = (Session, Schedule, OrmQ, Task)
-# Figures, which are computed again from the restored data.
-COUNTED_ANEW = ("dashboard.Quarter", "dashboard.Day", "dashboard.Mark")
+LEFT_OUT = {
+    *("sessions.Session", "django_q.Schedule", "django_q.OrmQ", "django_q.Task"),
+    "memories_app.TextChange",
+    # Figures, which are computed again from the restored data.
+    *("dashboard.Quarter", "dashboard.Day", "dashboard.Mark"),
+}
 
 # Servers, databases and roles may have different settings. The archive's text must be the same
 # everywhere, and a copy must not time out. A setting that a server lacks is skipped.
@@ -187,13 +249,13 @@ def _names(columns: tuple[str, ...]) -> sql.Composed:
     return sql.SQL(", ").join(map(sql.Identifier, columns))
 
 
-def all_tables() -> list[Table]:
-    """Return every table of this project and of Django, by name."""
+def all_tables(apps: Apps = apps) -> list[Table]:
+    """Return every table of this project and of Django, by name. ``apps``: also of older models."""
     models: list[type[Model]] = [
         model
         for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy
-        if model not in LEFT_OUT and model._meta.label not in COUNTED_ANEW
+        if model._meta.label not in LEFT_OUT
     ]
     models.append(MigrationRecorder(connection).Migration)
     return sorted(map(_table, models), key=lambda table: table.name)
@@ -207,8 +269,8 @@ def _table(model: type[Model]) -> Table:
     return Table(model._meta.db_table, columns, str(key.column), is_text)
 
 
-def sequences() -> list[str]:
-    """Return the sequences of this project's keys; others in the schema are ignored."""
+def sequences(tables: list[Table]) -> list[str]:
+    """Return the sequences of the tables' keys; others in the schema are ignored."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sequence.relname FROM pg_class sequence"
@@ -217,7 +279,7 @@ def sequences() -> list[str]:
             " JOIN pg_class owner ON owner.oid = refobjid"
             " WHERE sequence.relkind = 'S' AND owner.relname = ANY(%s)"
             " AND owner.relnamespace = current_schema()::regnamespace ORDER BY 1",
-            [[table.name for table in all_tables()]],
+            [[table.name for table in tables]],
         )
         return [name for (name,) in cursor.fetchall()]
 

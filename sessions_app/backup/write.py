@@ -176,7 +176,7 @@ def _in_blocks(rows: Iterator[bytes], count: RowCount) -> Iterator[bytes]:
 
 def _sequence_values(cursor: Any) -> dict[str, tuple[int, bool]]:
     values = {}
-    for name in sequences():
+    for name in sequences(all_tables()):
         cursor.execute(sql.SQL("SELECT last_value, is_called FROM {}").format(sql.Identifier(name)))
         values[name] = cursor.fetchone()
     return values

@@ -30,6 +30,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-receipts": {"GET": "read"},
     "api-receipt": {"GET": "read"},
     # Any scope: it asks for nothing that is stored.
+    "api-index": {"GET": "any"},
     "api-me": {"GET": "any"},
     "api-audit": {"GET": "audit"},
     "api-audit-verify": {"GET": "audit"},

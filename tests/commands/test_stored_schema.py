@@ -43,6 +43,16 @@ def test_a_missing_table_and_a_column_that_nobody_fills_are_found() -> None:
         schema_check()
 
 
+def test_a_newer_version_is_named_by_its_migration() -> None:
+    alter(
+        "ALTER TABLE sessions_app_label RENAME colour TO tint",
+        "INSERT INTO django_migrations (app, name, applied)"
+        " VALUES ('sessions_app', '0099_tints', now())",
+    )
+    with pytest.raises(OtherSchemaError, match=r"by a newer version .*sessions_app\.0099_tints"):
+        schema_check()
+
+
 def test_the_columns_of_a_newer_version_are_no_hindrance() -> None:
     alter(
         "ALTER TABLE sessions_app_label ADD COLUMN mood text",

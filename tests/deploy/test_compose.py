@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ COMPOSE: dict[str, Any] = yaml.safe_load(read("compose.yaml"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if "build" in service}
 VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)")
+DEFAULT = re.compile(r"\$\{\w+(?::-([^}]*)|:\?[^}]*)?\}")
 # What only the deployment's own files read.
 OF_DEPLOYMENT = {
     "MEMORY_SITE",
@@ -35,6 +39,30 @@ def instructions(name: str) -> list[str]:
     """Return the arguments of one instruction of the Dockerfile."""
     joined = re.sub(r"\\\n\s*", " ", read("Dockerfile"))
     return re.findall(rf"^{name} (.+)$", joined, re.MULTILINE)
+
+
+def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
+    program = Path(sys.executable).with_name("hadolint")
+    if not program.exists():
+        pytest.skip("there is no hadolint here")
+    found = subprocess.run(
+        [program, PROJECT / "Dockerfile"], capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stdout) == (0, "")
+
+
+def test_compose_yaml_is_as_its_specification_says() -> None:
+    compose_spec = pytest.importorskip("compose_spec")
+    text = DEFAULT.sub(lambda found: found[1] or "x", read("compose.yaml"))
+
+    def parse(text: str) -> Any:
+        # Anchors and merges are read by YAML alone.
+        return compose_spec.PyCompose.from_yaml(yaml.safe_dump(yaml.safe_load(text)))
+
+    assert set(parse(text).service_names()) == set(SERVICES)
+    for right, wrong in (("read_only:", "reed_only:"), ("service_healthy", "service_happy")):
+        with pytest.raises(ValueError, match=wrong.strip(":")):
+            parse(text.replace(right, wrong))
 
 
 def test_every_part_is_there() -> None:
@@ -117,10 +145,10 @@ def test_the_image_runs_as_nobody_special_with_folders_of_the_settings() -> None
     assert instructions("USER") == ["10001:10001"]
     environment = " ".join(instructions("ENV"))
     assert "DATA_DIR=/var/lib/memory/data" in environment
-    assert "LOG_DIR=/var/log/memory" in environment
+    assert "LOG_DIR=/var/lib/memory/data/logs" in environment
+    assert instructions("VOLUME") == ["/var/lib/memory/data"]
     for name in OURS:
         assert "data:/var/lib/memory/data" in OURS[name]["volumes"]
-        assert "logs:/var/log/memory" in OURS[name]["volumes"]
 
 
 def test_the_image_installs_what_the_server_needs_and_nothing_for_tests() -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import httpx
 import psutil
 
-from memoryproject.programs import BASE_DIR, GUNICORN_CONF
+from memoryproject.folders import FILES
+from memoryproject.programs import GUNICORN_CONF
 from tests.processes.installation import Installation, free_port
 from tests.processes.waiting import wait_until
 
-CADDYFILE = BASE_DIR / "deploy" / "Caddyfile"
+CADDYFILE = FILES / "deploy" / "Caddyfile"
 EVERYBODY = "0.0.0.0/0 ::/0"
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
+from tests.processes.database import Database
 from tests.processes.installation import Installation
+from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
 
@@ -23,44 +28,141 @@ psql, environment = connection.client.settings_to_cmd_args_env(connection.settin
 restore = [str(postgres_program("pg_restore")), *connects, "--dbname", database, "--no-owner"]
 subprocess.run([*restore, {dump!r}], env={{**os.environ, **environment}}, check=True)
 """
-COUNT = """
-import json
-from django.db import connection
-with connection.cursor() as cursor:
-    counts = {}
-    for table in connection.introspection.table_names(cursor):
-        cursor.execute(f'SELECT count(*) FROM "{table}"')
-        counts[table] = cursor.fetchone()[0]
-print(json.dumps(counts))
+TABLES = "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema()"
+COLUMNS = """
+SELECT table_name AS table, column_name AS name,
+    is_nullable = 'YES' OR column_default IS NOT NULL OR is_identity = 'YES' AS is_optional
+FROM information_schema.columns WHERE table_schema = current_schema()
 """
-# What a migration itself adds to, or makes anew; the third was an engine beside PostgreSQL.
-OUR_OWN = ("django_", "auth_", "dashboard_", "memories_app_textchange")
+WAITING = "SELECT pid FROM pg_locks WHERE NOT granted AND locktype <> 'advisory'"
+# What a migration itself adds to, or makes anew; the last was an engine beside PostgreSQL.
+OUR_OWN = ("django_", "auth_", "dashboard_", "shared_cache", "memories_app_textchange")
+# One for a whole installation, or what is only written in rare cases.
+FEW = {
+    *("auth_group", "memories_app_embeddingmodel", "sessions_app_assistantprofile"),
+    *("sessions_app_summarywork", "audit_auditcheckpoint", "audit_audithead", "audit_auditperson"),
+    *("audit_auditsealjob", "audit_auditsetting", "audit_auditverification"),
+}
+BACKUP_KEY = "a-key-of-the-tests-of-upgrades-and-nothing-else"
+REMEMBERED = "TestCorp pays within 30 days of the invoice"
 
 
 @pytest.fixture(params=sorted(STATES.glob("*.dump")), ids=lambda path: path.stem)
 def restored(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
-    """An installation with a database of that state."""
-    old = Installation(tmp_path, ENABLE_MEMORY_SYSTEM="true")
-    old.manage("shell", "-v", "0", "-c", RESTORE.format(dump=str(request.param)))
-    yield old
-    old.stop()
+    """An installation with a database of that state, and with its keys."""
+    old = installation(tmp_path)
+    old.data_dir.mkdir(mode=0o700)
+    with zipfile.ZipFile(request.param.with_suffix(".zip")) as archive:
+        (old.data_dir / "audit.key").write_bytes(archive.read("keys/audit.key"))
+    server = EmbeddedPostgres(old.data_dir)
+    try:
+        server.ensure_running()
+        old.manage("shell", "-v", "0", "-c", RESTORE.format(dump=str(request.param)))
+        old.manage("audit_verify", "--write-log")
+        yield old
+    finally:
+        server.release()
+        old.stop()
 
 
-def counts(installation: Installation) -> dict[str, int]:
-    printed = installation.manage("shell", "-v", "0", "-c", COUNT)
-    found: dict[str, int] = json.loads(printed.splitlines()[-1])
-    return {table: number for table, number in found.items() if not table.startswith(OUR_OWN)}
+def installation(folder: Path) -> Installation:
+    return Installation(
+        folder, ENABLE_MEMORY_SYSTEM="true", BACKUP_KEY=BACKUP_KEY, ADMIN_PASSWORD="of-the-tests"
+    )
 
 
-def test_all_that_it_holds_stays(restored: Installation) -> None:
-    before = counts(restored)
-    assert sum(before.values()) > 900
-    restored.migrate()
-    after = counts(restored)
+def counts(database: Database) -> dict[str, int]:
+    tables = [row["name"] for row in database.rows(TABLES)]
+    return {
+        table: database.rows(f'SELECT count(*) AS rows FROM "{table}"')[0]["rows"]
+        for table in tables
+        if not table.startswith(OUR_OWN)
+    }
+
+
+def columns(database: Database) -> dict[tuple[str, str], bool]:
+    """Each column by its table, with whether a row can be stored without it."""
+    return {(row["table"], row["name"]): row["is_optional"] for row in database.rows(COLUMNS)}
+
+
+def test_all_that_it_holds_stays_and_is_used(restored: Installation) -> None:
+    database = Database(restored.data_dir)
+    before, known = counts(database), columns(database)
+    assert [table for table, rows in before.items() if rows < 200 and table not in FEW] == []
+
+    told = restored.manage("prepare")
+    assert "Index messages anew" in told
+    after = counts(database)
     assert {table: after.get(table) for table in before} == before
     restored.manage("migrate", "--check")
-    exported = restored.folder / "memories.jsonl"
-    restored.manage("memories_export", "--out", str(exported))
-    assert "gluten" in exported.read_text(encoding="utf-8")
-    # It runs with the data.
+    assert_older_code_can_write(known, columns(database))
+    assert_in_use(restored)
     restored.start()
+
+
+def assert_older_code_can_write(
+    known: dict[tuple[str, str], bool], now: dict[tuple[str, str], bool]
+) -> None:
+    """Workers of that state find all of their columns, and need not fill others."""
+    tables = {table for table, _ in known}
+    assert {each for each in known.keys() - now.keys() if not each[0].startswith(OUR_OWN)} == set()
+    added = [each for each in now.keys() - known.keys() if each[0] in tables]
+    assert added
+    assert [each for each in added if not now[each]] == []
+
+
+def assert_in_use(upgraded: Installation) -> None:
+    """What it remembers is found, it can be erased, and the audit log is the old one, longer."""
+    asked = ("chat", "--message", "What do you know about TestCorp?")
+    assert REMEMBERED in upgraded.manage(*asked)
+    assert "Forgotten" in upgraded.manage("chat", "--message", "/forget TestCorp pays")
+    assert REMEMBERED not in upgraded.manage(*asked)
+    found = re.search(r"Verified: (\d+) sealed", upgraded.manage("audit_verify"))
+    assert found
+    assert int(found[1]) > 321
+
+
+@pytest.mark.parametrize(
+    ("stop", "statement"),
+    [
+        # Within the transaction of memories_app.0002.
+        ("kill", "LOCK TABLE memories_app_memory IN ACCESS SHARE MODE"),
+        # Among the portions of sessions_app.0009.
+        ("terminate", "SELECT FROM sessions_app_message WHERE content <> '' FOR UPDATE"),
+    ],
+)
+def test_an_interrupted_upgrade_is_begun_again(
+    restored: Installation, stop: str, statement: str
+) -> None:
+    database = Database(restored.data_dir)
+    before = counts(database)
+    with database.connect() as held:
+        held.execute(statement)
+        first = restored.start_command("migrate")
+        wait_until(lambda: database.rows(WAITING), "the migration waits for the lock")
+        wait_until(lambda: "at work for 10 seconds" in restored.output(), "it says so")
+        getattr(first, stop)()
+        first.wait(60)
+        # The database still works on its statement: nobody begins beside it.
+        second = restored.start_command("migrate")
+        wait_until(lambda: "waiting for it" in restored.output(), "the second one waits")
+    second.wait(60)
+    restored.manage("migrate", "--check")
+    assert counts(database) == before | {"sessions_app_ownaddress": 0}
+    restored.manage("prepare")
+    assert_in_use(restored)
+
+
+@pytest.mark.parametrize("has_tables", [False, True])
+def test_its_backup_is_restored_into_this_version(tmp_path: Path, has_tables: bool) -> None:
+    new = installation(tmp_path)
+    try:
+        if has_tables:
+            new.manage("prepare")
+        restored = json.loads(new.manage("restore", "--json", str(STATES / "e3b8a57.zip")))
+        assert restored["rows"] > 16_000
+        new.manage("migrate", "--check")
+        assert_in_use(new)
+        new.manage("prepare")
+    finally:
+        new.stop()

@@ -127,7 +127,7 @@ def with_media(path: Path) -> Path:
 def fails_as_somebody_writes(path: Path, world: World, **changes: Any) -> None:
     """Restore while a message comes in: nothing is."""
 
-    def somebody_writes() -> None:
+    def somebody_writes(_older: object) -> None:
         world.with_rules(fetch_media=None)
         world.say(CLIENT, "Too early")
 
@@ -139,7 +139,7 @@ def no_keys(_: Any) -> None:
     """The tests' own keys stay."""
 
 
-def no_tables() -> None:
+def no_tables(_older: object) -> None:
     """They are there."""
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from memoryproject import __version__
+
 REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "memoryproject.foundation.rest_kit.authentication.TokenAuthentication",
@@ -32,7 +34,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "Z. Lists come in pages: follow `next`, or give `next_cursor` as `cursor`. Errors have one "
         "shape. POSTs that create take `Idempotency-Key`."
     ),
-    "VERSION": "1",
+    "VERSION": __version__,
     "LICENSE": {"name": "MIT"},
     "TAGS": [
         {"name": "chat", "description": "One whole turn with the server's own model."},

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from memoryproject.management.commands.migrate import is_upgrade
 from memoryproject.stored_schema import OtherSchemaError, schema_check
 
 
@@ -20,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("check", stdout=StringIO())
-        call_command("migrate", verbosity=0)
+        call_command("migrate", verbosity=int(is_upgrade()), stdout=self.stdout)
         try:
             schema_check()
         except OtherSchemaError as error:

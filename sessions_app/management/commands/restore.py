@@ -6,7 +6,7 @@ import hashlib
 import logging
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import DatabaseError, OperationalError, connection, transaction
+from django.db.migrations.executor import MigrationExecutor
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
@@ -40,15 +41,16 @@ from sessions_app.backup.restore_checks import (
     DATA_WHERE,
     OF_A_FRESH_DATABASE,
     RestoreError,
+    State,
     Table,
-    all_tables,
+    check_applied,
     check_empty,
     check_form,
-    check_migrations,
     check_no_jobs,
-    migrations_of_this_version,
     others_connected,
+    remove_newer_tables,
     rows_of,
+    state_of,
     use_fixed_form,
 )
 from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
@@ -118,13 +120,17 @@ class Command(ReportingCommand):
             "Start the server: make run",
         )
 
-    def _make_tables(self) -> None:
+    def _make_tables(self, older: Sequence[Node]) -> None:
         if others := others_connected():
             self.stderr.write(
                 f"{others} other connections to this database are open: the server and the "
                 "workers should be stopped."
             )
-        call_command("migrate", verbosity=0, interactive=False)
+        if older:
+            remove_newer_tables(older)
+            MigrationExecutor(connection).migrate(older)
+        else:
+            call_command("migrate", verbosity=0, interactive=False)
         call_command("createcachetable", verbosity=0)
 
     def _write_log(self) -> None:
@@ -151,6 +157,8 @@ _LOCK = 0x2E5708E
 LOCK_TIMEOUT = "10s"
 
 WriteKeys = Callable[[Mapping[str, bytes]], None]
+# The app and the name of a migration.
+Node = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -170,17 +178,19 @@ def backup_restore(
     *,
     path: Path,
     access: ArchiveAccess,
-    make_tables: Callable[[], None],
+    make_tables: Callable[[Sequence[Node]], None],
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
     media: MediaStorage | None = None,
 ) -> Restored:
     """Verify the whole archive, then restore it into the database, which must be empty.
 
-    ``make_tables`` is called after all checks have passed. The rows are written in one
-    transaction: a killed process leaves the tables unchanged. Before the commit every table is
-    read back and compared with the archive, and ``write_keys`` gets the archive's keys. ``media``:
-    the storage into which the archive's files of messages are put; None: they aren't. Raises
+    ``make_tables`` is called after all checks have passed: with the last migrations of an older
+    version if one made the backup, and at the end with none, to make the tables of this version.
+    The rows are written in one transaction: a killed process leaves the tables unchanged. Before
+    the commit every table is read back and compared with the archive, and ``write_keys`` gets the
+    archive's keys. ``media``: the storage into which the archive's files of messages are put; None:
+    they aren't. Raises
     ArchiveError, RestoreError, DatabaseError and OSError; then nothing was restored.
     """
     with ArchiveReader(path, access=access) as archive:
@@ -189,30 +199,47 @@ def backup_restore(
         check_no_jobs(manifest)
         # Also while the first one creates the tables.
         with advisory_lock(_LOCK, RestoreError("Another restore is at work in this database.")):
-            check_migrations(manifest, migrations_of_this_version())
+            state = state_of(manifest)
             with connection.cursor() as cursor:
                 check_empty(cursor)
-            make_tables()
+            make_tables(state.older)
             with media_put_back(archive, media) as files:
-                _put_back(archive, write_keys, progress)
+                _put_back(archive, state, write_keys, progress)
+            if state.older:
+                _upgrade(manifest, make_tables)
     ContentType.objects.clear_cache()
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
     return Restored(report, is_signed=archive.is_signed, files=files)
 
 
+def _upgrade(manifest: Manifest, make_tables: Callable[[Sequence[Node]], None]) -> None:
+    """Bring the restored rows of an older version up to date."""
+    try:
+        make_tables([])
+    except DatabaseError as error:
+        raise RestoreError(
+            f"All rows were restored, as version {manifest.product_version} had them, but they "
+            f"can't be brought up to date: {error}. Once that is mended, run `manage.py prepare`."
+        ) from error
+    _record(manifest)
+
+
 def _put_back(
-    archive: ArchiveReader, write_keys: WriteKeys, progress: Callable[[int, int], None]
+    archive: ArchiveReader,
+    state: State,
+    write_keys: WriteKeys,
+    progress: Callable[[int, int], None],
 ) -> None:
     """Restore the rows in one transaction."""
     manifest = archive.manifest
-    tables = all_tables()
+    tables = state.tables
     try:
         with transaction.atomic(durable=True), connection.cursor() as cursor:
             use_fixed_form(cursor)
             _lock(cursor, tables)
             # Check again: from here on nobody can change the tables.
-            check_migrations(manifest, migrations_applied(cursor))
+            check_applied(manifest, migrations_applied(cursor))
             check_form(manifest, tables)
             check_empty(cursor)
             cursor.execute("SET CONSTRAINTS ALL DEFERRED")
@@ -227,7 +254,8 @@ def _put_back(
             # Errors of the commit occur here, before any key is replaced.
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             count.finish()
-            _record(manifest)
+            if not state.older:
+                _record(manifest)
             write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):

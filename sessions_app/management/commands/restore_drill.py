@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from argparse import ArgumentParser
 from io import StringIO
@@ -21,10 +20,10 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from memoryproject.checks import SETTINGS
+from memoryproject.folders import HOME, MANAGE
 from memoryproject.foundation.commands import ReportingCommand
 from sessions_app.backup.dependencies import add_access_arguments
 
-MANAGE = Path(settings.BASE_DIR) / "manage.py"
 SHOWN_OF_OUTPUT = 2_000
 
 
@@ -155,9 +154,9 @@ def _manage_here(step: str, *words: str) -> str:
 def _manage(step: str, environment: dict[str, str], *words: str) -> str:
     """Run a command of manage.py in another installation, likewise."""
     done = subprocess.run(  # noqa: S603 our own program
-        [sys.executable, str(MANAGE), *words],
+        [*MANAGE, *words],
         env=environment,
-        cwd=MANAGE.parent,
+        cwd=HOME,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
