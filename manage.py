@@ -13,6 +13,8 @@ if sys.version_info < (3, 10):
         "Install Python 3.10 to 3.13 and run again." % sys.version.split()[0]
     )
 
+# Where those commands are that work with a database that is prepared.
+PREPARED = ("sessions_app.", "memories_app.", "memoryproject.staff_site.")
 OUTPUT_FAILED = (errno.EPIPE, errno.ENOSPC, errno.EIO)
 
 
@@ -24,7 +26,7 @@ def write_utf8() -> None:
 
 
 def main() -> None:
-    from django.core.management import execute_from_command_line  # noqa: PLC0415 after the check
+    from django.core.management import BaseCommand, ManagementUtility  # noqa: PLC0415 after the check
     from django.db import OperationalError  # noqa: PLC0415
 
     # Importing makes more than 100,000 objects and hardly any garbage. By default the collector
@@ -32,8 +34,20 @@ def main() -> None:
     gc.set_threshold(100_000)
     write_utf8()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
+
+    class Utility(ManagementUtility):
+        """Django's own; our commands for a database that is prepared use what is stored there."""
+
+        def fetch_command(self, subcommand: str) -> BaseCommand:
+            command = super().fetch_command(subcommand)
+            if type(command).__module__.startswith(PREPARED):
+                from sessions_app.stored_settings import with_stored_settings  # noqa: PLC0415
+
+                command.handle = with_stored_settings(command.handle)  # type: ignore[method-assign]
+            return command
+
     try:
-        execute_from_command_line(sys.argv)
+        Utility(sys.argv).execute()
         sys.stdout.flush()
     except OperationalError as error:
         sys.exit(f"FATAL: The database cannot be used: {str(error).strip()}")

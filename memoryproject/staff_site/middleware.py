@@ -29,6 +29,7 @@ from memoryproject.foundation.process.tracing import (
     span,
 )
 from memoryproject.foundation.rest_kit.bodies import may_be_slow
+from sessions_app.stored_settings import stored_settings_look
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,19 @@ class RequestIds:
                 traced.note({"http.route": route})
             note_status(traced, response.status_code, failed_from=SERVER_ERROR)
         return response
+
+
+class StoredSettings:
+    """Takes over the settings that were changed in the browser, at most once a second."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # A probe isn't to wait for a database that doesn't answer.
+        if request.path not in POLLED:
+            stored_settings_look()
+        return self.get_response(request)
 
 
 class StaffLanguage(LocaleMiddleware):

@@ -1,5 +1,11 @@
 """Public face of taking messages in: what other packages may use."""
 
-from sessions_app.inbound.receive import events_receive, foreign_numbers, raw_deliveries_drop
+from sessions_app.inbound.receive import (
+    events_receive,
+    foreign_numbers,
+    handshake_seen,
+    last_message_from,
+    raw_deliveries_drop,
+)
 from sessions_app.inbound.retry_deliveries import deliveries_due, delivery_retry, unprocessed_count
 from sessions_app.inbound.take_message import IntakeRules

@@ -25,6 +25,7 @@ from sessions_app.models.review import (
 )
 from sessions_app.models.sessions import CardWork, ChatSession
 from sessions_app.models.stored_media import MediaFile
+from sessions_app.models.stored_settings import StoredSetting
 from sessions_app.models.summaries import (
     ExtractionWork,
     SummarizationMetadata,

@@ -101,10 +101,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check: its findings, and when it ended."""
+    """The result of a check: its findings, and when it ended, or began where it is running."""
 
     findings: list[Finding]
     at: datetime
+    is_running: bool = False
 
     @property
     def ok(self) -> bool:
@@ -122,19 +123,26 @@ class Report:
 
 def models_check() -> Report:
     """Probe each server of models that the settings name. It may take minutes."""
-    findings: list[Finding] = []
+    return Report(list(model_findings()), timezone.now())
+
+
+def model_findings() -> Iterator[Finding]:
+    """Probe each server of models that the settings name; yield each finding when it is there."""
+    is_any = False
     if settings.CHAT_MODEL == "openai":
-        findings += _check_chat(model_server(), settings.OPENAI_MODEL, settings.MODEL_EXTRA_BODY)
+        is_any = True
+        yield from _check_chat(model_server(), settings.OPENAI_MODEL, settings.MODEL_EXTRA_BODY)
         if settings.OPENAI_FALLBACK_MODEL:
             fallback = model_server("OPENAI_FALLBACK")
-            findings += _check_chat(fallback, settings.OPENAI_FALLBACK_MODEL, {})
+            yield from _check_chat(fallback, settings.OPENAI_FALLBACK_MODEL, {})
     if settings.EMBEDDER == "openai":
-        findings += _check_embeddings(model_server("EMBEDDING"), settings.EMBEDDING_MODEL)
+        is_any = True
+        yield from _check_embeddings(model_server("EMBEDDING"), settings.EMBEDDING_MODEL)
     if settings.TRANSCRIPTION_MODEL:
-        findings += _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
-    if not findings:
-        findings.append(Finding(None, ErrorText("check_nothing")))
-    return Report(findings, timezone.now())
+        is_any = True
+        yield from _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
+    if not is_any:
+        yield Finding(None, ErrorText("check_nothing"))
 
 
 # The chat model.
