@@ -14,7 +14,13 @@ if sys.version_info < (3, 10):
     )
 
 # Where those commands are that work with a database that is prepared.
-PREPARED = ("sessions_app.", "memories_app.", "memoryproject.staff_site.")
+PREPARED = (
+    "sessions_app.",
+    "memories_app.",
+    "memoryproject.staff_site.",
+    "memoryproject.management.commands.check_setup",
+    "memoryproject.management.commands.send_test_alert",
+)
 OUTPUT_FAILED = (errno.EPIPE, errno.ENOSPC, errno.EIO)
 
 

@@ -37,6 +37,7 @@ REQUEST_ID = "X-Request-ID"
 TRACEPARENT = "traceparent"
 # Asked for every few seconds, by load balancers and Prometheus: they are not traced.
 POLLED = frozenset({"/healthz", "/readyz", "/metrics"})
+SHOW_SETTINGS = ("/admin/setup/", "/admin/operations/settings/")
 # What proxies and load balancers send; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
@@ -84,9 +85,10 @@ class StoredSettings:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # A probe isn't to wait for a database that doesn't answer.
+        # A probe isn't to wait for a database that doesn't answer. A page that shows settings is
+        # often the next one after a change that another process stored.
         if request.path not in POLLED:
-            stored_settings_look()
+            stored_settings_look(at_once=request.path.startswith(SHOW_SETTINGS))
         return self.get_response(request)
 
 

@@ -91,7 +91,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.views import OPERATIONS_PAGES  # noqa: PLC0415
-        from memoryproject.staff_site.setup.views import SETUP_PAGES  # noqa: PLC0415
+        from memoryproject.staff_site.setup.step_pages import SETUP_PAGES  # noqa: PLC0415
         from sessions_app.contacts.presentation import CONTACT_PAGES  # noqa: PLC0415
 
         pages = {

@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django.test import Client, override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.staff_site.setup.forms import owner_id
+from memoryproject.staff_site.setup.step_forms import owner_id
 from sessions_app.models import AssistantProfile, StoredSetting
 from sessions_app.stored_settings import stored_problems, stored_settings_look
 from tests.dashboard.staff import page
@@ -134,9 +134,9 @@ def test_a_secret_of_another_secret_key_is_named_and_can_be_entered_again(
 
 
 def test_what_env_sets_wins_and_says_so(admin_client: Client, settings: Any) -> None:
-    change(admin_client, "RECALL_TOP_K", "7")
     settings.CONFIG_ORIGINS = {**settings.CONFIG_ORIGINS, "RECALL_TOP_K": ".env"}
     settings.RECALL_TOP_K = 3
+    StoredSetting.objects.create(name="RECALL_TOP_K", value="7", changed_by="admin")
     change(admin_client, "RECALL_MIN_SIMILARITY", "0.5")
     assert (settings.RECALL_TOP_K, settings.RECALL_MIN_SIMILARITY) == (3, 0.5)
     assert "Set in .env, which wins." in shown(admin_client, "/admin/operations/settings/")
@@ -146,6 +146,7 @@ def test_what_env_sets_wins_and_says_so(admin_client: Client, settings: Any) -> 
 def test_of_two_administrators_the_second_one_is_told(admin_client: Client, settings: Any) -> None:
     first = mark(admin_client, setting("RECALL_TOP_K"))
     change(admin_client, "RECALL_TOP_K", "7", seen=first)
+    assert change(admin_client, "RECALL_TOP_K", "7", seen=first).status_code == 302
     late = change(admin_client, "RECALL_TOP_K", "8", seen=first)
     assert late.status_code == 409
     assert "Somebody else changed this meanwhile" in words_of(late.content.decode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 import httpx
 import pytest
@@ -41,7 +42,7 @@ class Browser:
 
 
 def test_what_is_stored_needs_no_restart_and_the_environment_wins() -> None:
-    unset = dict.fromkeys(NOT_SET.split(), "")
+    unset: Any = dict.fromkeys(NOT_SET.split(), "")
     with (
         stage(run=everything, EMBEDDER="wordllama", ADMIN_PASSWORD=PASSWORD, **unset) as new,
         httpx.Client(base_url=new.installation.url, follow_redirects=True, timeout=60) as client,

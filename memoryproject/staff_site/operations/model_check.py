@@ -128,20 +128,19 @@ def models_check() -> Report:
 
 def model_findings() -> Iterator[Finding]:
     """Probe each server of models that the settings name; yield each finding when it is there."""
-    is_any = False
     if settings.CHAT_MODEL == "openai":
-        is_any = True
         yield from _check_chat(model_server(), settings.OPENAI_MODEL, settings.MODEL_EXTRA_BODY)
         if settings.OPENAI_FALLBACK_MODEL:
             fallback = model_server("OPENAI_FALLBACK")
             yield from _check_chat(fallback, settings.OPENAI_FALLBACK_MODEL, {})
     if settings.EMBEDDER == "openai":
-        is_any = True
         yield from _check_embeddings(model_server("EMBEDDING"), settings.EMBEDDING_MODEL)
     if settings.TRANSCRIPTION_MODEL:
-        is_any = True
         yield from _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
-    if not is_any:
+    if (
+        "openai" not in (settings.CHAT_MODEL, settings.EMBEDDER)
+        and not settings.TRANSCRIPTION_MODEL
+    ):
         yield Finding(None, ErrorText("check_nothing"))
 
 

@@ -24,9 +24,10 @@ from memoryproject.foundation.admin_kit.staff_pages import (
 )
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.staff_site.operations.change_setting import SettingsForm
 from memoryproject.staff_site.operations.models_page import LAST_CHECK, check_begin
 from memoryproject.staff_site.operations.provider_test import RIGHT
-from memoryproject.staff_site.setup.forms import FORMS, PRESETS, CloudForm, SettingsForm
+from memoryproject.staff_site.setup.step_forms import FORMS, PRESETS, CloudForm
 from memoryproject.staff_site.setup.steps import TITLES, after, first_open, steps
 from sessions_app.inbound.facade import foreign_numbers, handshake_seen, last_message_from
 from sessions_app.models import StoredSetting

@@ -239,7 +239,7 @@ class CloudForm(SettingsForm):
     """What Meta's pages show of an app."""
 
     provider = "cloud"
-    names = (
+    names: ClassVar[tuple[str, ...]] = (
         "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
         "WHATSAPP_CLOUD_ACCESS_TOKEN",
         "WHATSAPP_CLOUD_APP_SECRET",
