@@ -17,7 +17,6 @@ from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
 from memoryproject.foundation.integrations.configured import (
@@ -121,13 +120,11 @@ class Report:
         return {"ok": self.ok, "at": self.at.isoformat(), "findings": found, "env": self.lines}
 
 
-def models_check() -> Report:
-    """Probe each server of models that the settings name. It may take minutes."""
-    return Report(list(model_findings()), timezone.now())
-
-
 def model_findings() -> Iterator[Finding]:
-    """Probe each server of models that the settings name; yield each finding when it is there."""
+    """Probe each server of models that the settings name; yield each finding when it is there.
+
+    It may take minutes.
+    """
     if settings.CHAT_MODEL == "openai":
         yield from _check_chat(model_server(), settings.OPENAI_MODEL, settings.MODEL_EXTRA_BODY)
         if settings.OPENAI_FALLBACK_MODEL:
@@ -137,10 +134,8 @@ def model_findings() -> Iterator[Finding]:
         yield from _check_embeddings(model_server("EMBEDDING"), settings.EMBEDDING_MODEL)
     if settings.TRANSCRIPTION_MODEL:
         yield from _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
-    if (
-        "openai" not in (settings.CHAT_MODEL, settings.EMBEDDER)
-        and not settings.TRANSCRIPTION_MODEL
-    ):
+    is_openai = "openai" in (settings.CHAT_MODEL, settings.EMBEDDER)
+    if not is_openai and not settings.TRANSCRIPTION_MODEL:
         yield Finding(None, ErrorText("check_nothing"))
 
 
