@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.core.cache import cache
+from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -136,10 +137,11 @@ def _whatsapp(request: HttpRequest, form: CloudForm) -> dict[str, Any]:
     record = PROVIDERS[form.provider]
     address = request.build_absolute_uri(f"/webhooks/whatsapp/{form.provider}/")
     host = request.get_host().rpartition(":")[0] or request.get_host()
-    since = StoredSetting.objects.filter(pk=form.token).values_list("changed_at", flat=True).first()
+    ours = StoredSetting.objects.filter(name__in=(form.token, record.number_setting))
+    since = ours.aggregate(since=Max("changed_at"))["since"]
     seen, message = handshake_seen(form.provider), last_message_from(form.provider)
     if since is not None:
-        # Those of the demo don't count, say.
+        # Those for another number don't count, such as the demo's.
         seen = seen if seen and seen > since else None
         message = message if message and message[0] > since else None
     known = seen if record.handshake else message

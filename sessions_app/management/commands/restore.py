@@ -116,7 +116,8 @@ class Command(ReportingCommand):
             self.stderr.write(NOT_SIGNED)
         if "secret.key" not in written or is_set_elsewhere("SECRET_KEY"):
             stored_settings_look(at_once=True)
-            self.stderr.write("\n".join(stored_problems().values()))
+            for problem in stored_problems().values():
+                self.stderr.write(problem)
         files = f" and {restored.files} files of messages" if restored.files else ""
         self.report(
             options,
