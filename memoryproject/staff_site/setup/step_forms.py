@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 from zoneinfo import available_timezones
 
-import phonenumbers
 from django import forms
 from django.conf import settings
 from django.conf.locale import LANG_INFO
@@ -55,6 +54,8 @@ def owner_id(text: str, country: str) -> str:
     ``country``: of a number without its country code, as ISO 3166 writes it. Raises
     ValidationError.
     """
+    import phonenumbers  # noqa: PLC0415 slow to import
+
     if WHATSAPP_ID.fullmatch(text):
         return text
     number = f"+{text[2:]}" if text.startswith("00") else text
@@ -74,6 +75,8 @@ def owner_id(text: str, country: str) -> str:
 
 
 def _countries() -> list[tuple[str, Any]]:
+    import phonenumbers  # noqa: PLC0415 slow to import
+
     found = sorted(phonenumbers.SUPPORTED_REGIONS)
     codes = [(each, phonenumbers.country_code_for_region(each)) for each in found]
     return [("", _("in the number")), *((each, f"{each} +{code}") for each, code in codes)]
