@@ -13,13 +13,14 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from memoryproject.settings_table import OWN_SETTINGS
+from memoryproject.settings_table import CHANGEABLE, OWN_SETTINGS
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "configuration.md"
 EXAMPLE = PROJECT / ".env.example"
 HEADING = re.compile(r"## (.+)")
 ROW = re.compile(r"\| `([A-Z][A-Z0-9_]+)` \|(?: `[^`]*`)? \| (.+) \|")
+CHANGED = re.compile(r"May be changed in the browser: .*")
 LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 # Where the choice depends on the machine, the default must not be copied with the rest.
 COMMENTED_OUT = {"EMBEDDER"}
@@ -56,7 +57,8 @@ def page_with_defaults(page: str) -> str:
     described = {found[1] for found in ROW.finditer(page)}
     if described != set(OWN_SETTINGS):
         sys.exit(f"In only one of table and page: {', '.join(described ^ set(OWN_SETTINGS))}")
-    return ROW.sub(row, page)
+    changed = ", ".join(f"`{name}`" for name in OWN_SETTINGS if name in CHANGEABLE)
+    return CHANGED.sub(f"May be changed in the browser: {changed}.", ROW.sub(row, page))
 
 
 def example(page: str) -> str:

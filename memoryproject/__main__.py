@@ -11,6 +11,14 @@ import sys
 from memoryproject import __version__
 from memoryproject.folders import IS_CLONE
 
+# Where those commands are that work with a database that is prepared.
+PREPARED = (
+    "sessions_app.",
+    "memories_app.",
+    "memoryproject.staff_site.",
+    "memoryproject.management.commands.check_setup",
+    "memoryproject.management.commands.send_test_alert",
+)
 OUTPUT_FAILED = (errno.EPIPE, errno.ENOSPC, errno.EIO)
 
 
@@ -46,15 +54,27 @@ def become_server() -> None:
 
 
 def execute() -> None:
-    from django.core.management import execute_from_command_line  # noqa: PLC0415 not for the others
+    from django.core.management import BaseCommand, ManagementUtility  # noqa: PLC0415 not for all
     from django.db import OperationalError  # noqa: PLC0415
 
     # Importing makes more than 100,000 objects and hardly any garbage. By default the collector
     # looks through them again and again, for a fifth of the time of a short command.
     gc.set_threshold(100_000)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryproject.settings")
+
+    class Utility(ManagementUtility):
+        """Django's own; our commands for a database that is prepared use what is stored there."""
+
+        def fetch_command(self, subcommand: str) -> BaseCommand:
+            command = super().fetch_command(subcommand)
+            if type(command).__module__.startswith(PREPARED):
+                from sessions_app.stored_settings import with_stored_settings  # noqa: PLC0415
+
+                command.handle = with_stored_settings(command.handle)  # type: ignore[method-assign]
+            return command
+
     try:
-        execute_from_command_line(sys.argv)
+        Utility(sys.argv).execute()
         sys.stdout.flush()
     except OperationalError as error:
         sys.exit(f"FATAL: The database cannot be used: {str(error).strip()}")

@@ -48,7 +48,13 @@ class MemoryProjectConfig(AppConfig):
         from django_q.signals import pre_execute  # noqa: PLC0415 needs the apps
 
         from memoryproject import checks  # noqa: F401, PLC0415 registers the checks
+        from sessions_app.stored_settings import stored_settings_look  # noqa: PLC0415 needs the apps
 
+        def look(**_: object) -> None:
+            """Do each job with the settings of now."""
+            stored_settings_look(at_once=True)
+
+        pre_execute.connect(look, weak=False)
         pre_execute.connect(note_job)
         connection_created.connect(disable_jit)
         if settings.TRACES_ENDPOINT:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import ERROR as ERROR
 from django.core.checks import CheckMessage, Critical, Error, Warning, register
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -107,28 +108,28 @@ def space_problems(
 
 
 @register(SETTINGS)
-def providers_are_whole(**_: Any) -> list[CheckMessage]:
+def providers_are_whole(values: Any = settings, **_: Any) -> list[CheckMessage]:
     """Check that a chosen provider has all of its settings."""
-    record = PROVIDERS.get(settings.WHATSAPP_PROVIDER)
-    missing = [name for name in record.needed if not getattr(settings, name)] if record else []
+    record = PROVIDERS.get(values.WHATSAPP_PROVIDER)
+    missing = [name for name in record.needed if not getattr(values, name)] if record else []
     if not missing:
         return []
     text = ErrorText(
-        "provider_incomplete", provider=settings.WHATSAPP_PROVIDER, names=", ".join(missing)
+        "provider_incomplete", provider=values.WHATSAPP_PROVIDER, names=", ".join(missing)
     )
     return [Error(text, hint=ErrorText("provider_hint"), id="memory.E002")]
 
 
 @register(SETTINGS)
-def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
+def models_are_reachable_by_settings(values: Any = settings, **_: Any) -> list[CheckMessage]:
     """Check the API keys. OpenAI itself needs one; a compatible server may not."""
     servers = {"CHAT_MODEL": "", "EMBEDDER": "EMBEDDING"}
     uses = [
         name
         for name, server in servers.items()
-        if getattr(settings, name) == "openai" and model_server(server).needs_key
+        if getattr(values, name) == "openai" and model_server(server, values).needs_key
     ]
-    speech = bool(settings.TRANSCRIPTION_MODEL) and model_server("TRANSCRIPTION").needs_key
+    speech = bool(values.TRANSCRIPTION_MODEL) and model_server("TRANSCRIPTION", values).needs_key
     if not uses and not speech:
         return []
     names = ErrorText("two_models") if len(uses) == 2 else "".join(uses)
@@ -142,11 +143,11 @@ def models_are_reachable_by_settings(**_: Any) -> list[CheckMessage]:
 
 
 @register(SETTINGS)
-def budget_can_be_counted(**_: Any) -> list[CheckMessage]:
+def budget_can_be_counted(values: Any = settings, **_: Any) -> list[CheckMessage]:
     """Check that each model has a price if there is a budget: without one it would never end."""
-    if not settings.CLIENTS_DAILY_BUDGET or settings.CHAT_MODEL == "offline":
+    if not values.CLIENTS_DAILY_BUDGET or values.CHAT_MODEL == "offline":
         return []
-    models = (settings.OPENAI_MODEL, settings.OPENAI_FALLBACK_MODEL, *settings.COMPARISON_MODELS)
+    models = (values.OPENAI_MODEL, values.OPENAI_FALLBACK_MODEL, *values.COMPARISON_MODELS)
     return [
         Error(
             ErrorText("budget_without_price", model=model),
@@ -154,8 +155,14 @@ def budget_can_be_counted(**_: Any) -> list[CheckMessage]:
             id="memory.E006",
         )
         for model in filter(None, models)
-        if model_tokens(model, 1, 1, settings.MODEL_PRICES).cost is None
+        if model_tokens(model, 1, 1, values.MODEL_PRICES).cost is None
     ]
+
+
+def cross_checks(values: Any) -> list[CheckMessage]:
+    """Return what is wrong with settings beside each other. ``values`` has them by name."""
+    checks = (providers_are_whole, models_are_reachable_by_settings, budget_can_be_counted)
+    return [message for check in checks for message in check(values)]
 
 
 @register(SETTINGS)

@@ -18,7 +18,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, lambda number, _frame: os._exit(SIGNALLED + number))
 
 import fcntl
-import secrets
 import socket
 import sys
 from io import StringIO
@@ -38,19 +37,7 @@ ENV_FILE = """\
 
 ENABLE_MEMORY_SYSTEM=true
 
-# --- demo values, for `make demo` -------------------------------------------------
-# The providers' addresses are loopback servers that the demo starts, so that nothing
-# leaves this machine. For real WhatsApp replace them: see docs/whatsapp.md.
-GODFATHER_PHONE=15550199999@c.us
-WHATSAPP_CLOUD_API_URL=http://127.0.0.1:8791/v24.0
-WHATSAPP_CLOUD_PHONE_NUMBER_ID=100000000000001
-WHATSAPP_CLOUD_APP_SECRET={app_secret}
-WHATSAPP_CLOUD_VERIFY_TOKEN={verify_token}
-WHATSAPP_CLOUD_ACCESS_TOKEN={access_token}
-GREEN_API_URL=http://127.0.0.1:8792
-GREEN_API_ID_INSTANCE=1101000001
-GREEN_API_TOKEN={green_token}
-GREEN_API_WEBHOOK_TOKEN={green_webhook_token}
+# The owner's number, the model and WhatsApp are set up in the browser. What is set here wins.
 """
 
 
@@ -78,15 +65,12 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 
 def write_env_file(path: Path) -> None:
-    """Write the demo's settings with fresh secrets, unless the file exists. Raises CommandError."""
-    names = ("app_secret", "verify_token", "access_token", "green_token", "green_webhook_token")
-    fresh = {name: secrets.token_urlsafe(24) for name in names}
-    text = ENV_FILE.format(all_settings=FILES / ".env.example", **fresh)
+    """Write the first settings, unless the file exists. Raises CommandError."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
+                file.write(ENV_FILE.format(all_settings=FILES / ".env.example"))
         except OSError:
             # The next start would take what is missing as unset.
             path.unlink()

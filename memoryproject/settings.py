@@ -62,6 +62,8 @@ CONFIG_ERRORS = env.errors
 CONFIG_NOTES = env.notes
 # The origin of each setting, shown to staff.
 CONFIG_ORIGINS = {name: env.origin(name, _environment) for name in OWN_SETTINGS}
+# How often a process looks for settings that were changed in the browser. None: never by itself.
+STORED_SETTINGS_SECONDS = 1.0
 
 # --- what follows from them ---------------------------------------------------------------
 CSRF_TRUSTED_ORIGINS = [
@@ -172,6 +174,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "memoryproject.staff_site.middleware.KnownHosts",
+    "memoryproject.staff_site.middleware.StoredSettings",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

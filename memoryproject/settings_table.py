@@ -69,6 +69,7 @@ SERVER: Settings = {
         _("The password that the user “admin” is given at the start."), secret=True, audited=False
     ),
     "BUSINESS_TIME_ZONE": TimeZone(_("Of dates in prompts and of times on these pages."), "UTC"),
+    "SHOW_SETUP": Boolean(_("Leads administrators to the set-up until it is finished."), True),
     "MEMORY_CONFIG": Setting(
         _("A config.json of the old form; the environment wins over it."), audited=False
     ),
@@ -352,3 +353,23 @@ GROUPS: tuple[tuple[_StrPromise, Settings], ...] = (
     (_("Integrations and documents"), INTEGRATIONS),
 )
 OWN_SETTINGS = {name: row for _title, rows in GROUPS for name, row in rows.items()}
+
+# Read at each use: an administrator may change them in the browser while the server runs (see
+# sessions_app/stored_settings.py). Not among them: what is needed to reach the database, what
+# Django reads once at the start, and what the stored vectors depend on.
+CHANGEABLE = {
+    "BUSINESS_TIME_ZONE",
+    "SHOW_SETUP",
+    "ALERT_WEBHOOK_URL",
+    "ALERT_EMAILS",
+    *LIMITS,
+    *WHATSAPP,
+    *(name for name in MEMORY if not name.startswith(("MEDIA_STORAGE", "MEDIA_S3_"))),
+    *(name for name in MODELS if name not in ("EMBEDDER", "EMBEDDING_MODEL")),
+} - {
+    "ANSWER_THREADS",
+    "TURN_DEBOUNCE_SECONDS",
+    "EMBEDDING_MAX_TOKENS",
+    "EMBEDDING_QUERY_PREFIX",
+    "EMBEDDING_PASSAGE_PREFIX",
+}

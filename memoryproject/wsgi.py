@@ -23,6 +23,10 @@ call_command("check", stdout=StringIO())
 from django.conf import settings  # noqa: E402 the apps are there by now
 from django.db import connections  # noqa: E402
 
+from sessions_app.stored_settings import stored_settings_look  # noqa: E402
+
+stored_settings_look()
+
 # A request waits for the database many times. After each statement its thread waits until another
 # one gives up the interpreter, by default for 5 ms: ten statements are slow then.
 sys.setswitchinterval(SWITCH_SECONDS)

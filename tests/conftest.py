@@ -29,12 +29,15 @@ settings.load_profile("busy")
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_logins_and_clients() -> Iterator[None]:
-    """A safe hash takes a third of a second, each new client looks for all static files, and the
-    default embedder needs 50 ms for a text."""
+    """A safe hash takes a third of a second, each new client looks for all static files, the
+    default embedder needs 50 ms for a text, and a look for stored settings is a statement more."""
     with override_settings(
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
         WHITENOISE_AUTOREFRESH=True,
         EMBEDDER="wordllama",
+        # Tests of stored settings and of the set-up switch them on.
+        STORED_SETTINGS_SECONDS=None,
+        SHOW_SETUP=False,
     ):
         yield
 

@@ -41,6 +41,7 @@ from memoryproject.foundation.process.tracing import (
 )
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
 from memoryproject.foundation.rest_kit.errors import error_response
+from sessions_app.stored_settings import stored_settings_look
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,7 @@ REQUEST_ID = "X-Request-ID"
 TRACEPARENT = "traceparent"
 # Asked for every few seconds, by load balancers and Prometheus: they are not traced.
 POLLED = frozenset({"/healthz", "/readyz", "/metrics"})
+SHOW_SETTINGS = ("/admin/setup/", "/admin/operations/settings/")
 # What proxies and load balancers send; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _PORT = re.compile(r"[0-9]{1,5}")
@@ -181,6 +183,20 @@ class RequestIds:
                 traced.note({"http.route": route})
             note_status(traced, response.status_code, failed_from=SERVER_ERROR)
         return response
+
+
+class StoredSettings:
+    """Takes over the settings that were changed in the browser, at most once a second."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # A probe isn't to wait for a database that doesn't answer. A page that shows settings is
+        # often the next one after a change that another process stored.
+        if request.path not in POLLED:
+            stored_settings_look(at_once=request.path.startswith(SHOW_SETTINGS))
+        return self.get_response(request)
 
 
 class StaffLanguage(LocaleMiddleware):

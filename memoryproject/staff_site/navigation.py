@@ -119,7 +119,11 @@ SETTINGS: tuple[tuple[Any, Entries], ...] = (
     ),
     (
         _("System"),
-        (Entry("monitor_heart", "operations", _("Operations"), OPERATE, also=("django_q_",)),),
+        (
+            Entry(
+                "monitor_heart", "operations", _("Operations"), OPERATE, also=("django_q_", "setup")
+            ),
+        ),
     ),
 )
 

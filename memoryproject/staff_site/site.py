@@ -29,6 +29,7 @@ from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.pages import costs_page, figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
+from memoryproject.staff_site.setup.steps import is_open
 from sessions_app.global_search import SEARCH_PAGES, search_address
 from sessions_app.inbound.facade import foreign_numbers
 from sessions_app.turns.facade import accounts_refused
@@ -64,6 +65,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             context["product_version"] = __version__
             context["account_links"] = _account_links(request)
             context["search_address"] = search_address(request.user)
+            context["setup_open"] = is_open(request)
             context["idle_seconds"] = settings.STAFF_SESSION_MINUTES * 60
             # Called by a page's frame alone: a look for news reads nothing of it.
             context["refused_accounts"] = partial(_refused_accounts, request)
@@ -91,6 +93,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         """Return our own pages before the models' pages."""
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.views import OPERATIONS_PAGES  # noqa: PLC0415
+        from memoryproject.staff_site.setup.step_pages import SETUP_PAGES  # noqa: PLC0415
         from sessions_app.contacts.presentation import CONTACT_PAGES  # noqa: PLC0415
 
         pages = {
@@ -99,6 +102,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             **SEARCH_PAGES,
             **CONTACT_PAGES,
             **OPERATIONS_PAGES,
+            **SETUP_PAGES,
         }
         # Unfold's own search finds lists; ours finds people, messages and memories.
         others = [url for url in super().get_urls() if getattr(url, "name", "") != "search"]
@@ -109,8 +113,11 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
     ) -> TemplateResponse:
         """Show the dashboard, or the lists for staff who may not see any figure.
 
-        It includes a note about webhooks that fail to deliver.
+        A server that isn't set up leads its administrators to the set-up, once in a session. It
+        includes a note about webhooks that fail to deliver.
         """
+        if is_open(request) and not request.session.get("setup_seen"):
+            return HttpResponseRedirect(reverse("admin:setup"))  # type: ignore[return-value]
         if request.user.has_perm("hooks.view_webhookendpoint"):
             _warn_of_failing_webhooks(request)
         if request.user.has_perm("sessions_app.view_inbounddelivery"):
@@ -219,6 +226,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "operations_schedule_run": ("operations_schedules", ""),
     "operations_turn_take_up": ("operations_turns", ""),
     "operations_models_action": ("operations_models", ""),
+    "setup_close": ("setup", ""),
 }
 
 

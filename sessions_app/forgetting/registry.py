@@ -149,6 +149,9 @@ _SAFE_COLUMNS: dict[str, dict[str, str]] = {
     "words of ours, and where something was found; never what": {
         "sessions_app_forgetitem": "kind state error"
     },
+    "settings of those who operate the server, and who changed them": {
+        "sessions_app_storedsetting": "name value changed_by"
+    },
     "staff's own accounts, groups and permissions": {
         "auth_user": "password username first_name last_name email",
         "auth_group": "name",

@@ -6,6 +6,12 @@ from sessions_app.inbound.exchanges import (
     messages_learn,
     session_open_in,
 )
-from sessions_app.inbound.receive import events_receive, foreign_numbers, raw_deliveries_drop
+from sessions_app.inbound.receive import (
+    events_receive,
+    foreign_numbers,
+    handshake_seen,
+    last_message_from,
+    raw_deliveries_drop,
+)
 from sessions_app.inbound.retry_deliveries import deliveries_due, delivery_retry, unprocessed_count
 from sessions_app.inbound.take_message import IntakeRules

@@ -11,13 +11,15 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.core.cache import cache
 from django.db import (
     DataError,
+    Error,
     IntegrityError,
     InterfaceError,
     OperationalError,
@@ -342,6 +344,38 @@ def foreign_numbers(*, since: datetime) -> list[str]:
         event="Notice", delivery_key__startswith=FOREIGN, raw__isnull=False, received_at__gte=since
     )
     return sorted({key.split(":")[1] for key in notices.values_list("delivery_key", flat=True)})
+
+
+# Where the time of a provider's last handshake is kept.
+HANDSHAKE = "webhook-handshake:"
+
+
+def handshake_note(provider: str) -> None:
+    """Note that the provider made its handshake with the token that we know, for the set-up."""
+    with suppress(Error):
+        cache.set(f"{HANDSHAKE}{provider}", timezone.now(), None)
+
+
+def handshake_seen(provider: str) -> datetime | None:
+    """Return when the provider last made its handshake."""
+    found: datetime | None = cache.get(f"{HANDSHAKE}{provider}")
+    return found
+
+
+def last_message_from(provider: str) -> tuple[datetime, str] | None:
+    """Return when the provider last delivered a message, and the end of the person's number."""
+    found = (
+        InboundDelivery.objects.filter(
+            provider=provider, event="InboundMessage", chat__isnull=False
+        )
+        .select_related("chat")
+        .order_by("-id")
+        .first()
+    )
+    if found is None or found.chat is None:
+        return None
+    number = found.chat.client_phone or found.chat.whatsapp_chat.partition("@")[0]
+    return found.received_at, number[-2:]
 
 
 def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_000) -> int:

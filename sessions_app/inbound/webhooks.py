@@ -23,7 +23,13 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, o
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from memoryproject.foundation.rest_kit.bodies import drain
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.receive import FOREIGN, ChatBusyError, ChatGate, events_receive
+from sessions_app.inbound.receive import (
+    FOREIGN,
+    ChatBusyError,
+    ChatGate,
+    events_receive,
+    handshake_note,
+)
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.facade import answer_soon
 
@@ -115,6 +121,7 @@ def webhook(provider: ProviderRecord) -> Callable[[HttpRequest], HttpResponse]:
             if request.method == "GET" and provider.handshake:
                 # Plain text, so that no browser takes it for a page.
                 answer = provider.handshake(request.GET.dict())
+                handshake_note(provider.name)
                 return HttpResponse(answer, content_type="text/plain")
             # Without the body: a flood of unsigned posts costs next to nothing.
             provider.verify(request.headers, None)

@@ -95,14 +95,14 @@ def build_storage_notices() -> StorageNotices:
     """
     executor = ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
     notified = SharedTimes(settings.DATA_DIR / "storage-notices.times")
-    return StorageNotices(configured_providers(), executor, notified)
+    return StorageNotices(configured_providers, executor, notified)
 
 
 def build_answerer(*, threads: int, tend: Callable[[], object]) -> Answerer:
     """Build the program that answers."""
     return Answerer(
         threads=threads,
-        godfather=build_chat_memory().godfather,
+        godfather=lambda: settings.GODFATHER_PHONE,
         dependencies=build_turn_dependencies,
         embed=enqueue_vectors,
         tend=tend,

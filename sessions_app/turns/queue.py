@@ -29,6 +29,7 @@ from sessions_app.embedding.facade import messages_embed
 from sessions_app.limits.facade import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
+from sessions_app.stored_settings import stored_settings_look
 from sessions_app.turns.answer import turn_run
 from sessions_app.turns.bursts import (
     OPEN_STATES,
@@ -188,12 +189,12 @@ class Heartbeat:
 class Answerer:
     """Answers turns in ``threads`` threads, and those that need no model in QUICK_THREADS more.
 
-    ``godfather``: the owner's ids. ``dependencies`` makes those of one turn. ``embed`` lets the
-    vectors of a session's messages be made. ``tend`` is called now and every TEND_SECONDS.
+    ``godfather`` returns the owner's ids. ``dependencies`` makes those of one turn. ``embed`` lets
+    the vectors of a session's messages be made. ``tend`` is called now and every TEND_SECONDS.
     """
 
     threads: int
-    godfather: Collection[str]
+    godfather: Callable[[], Collection[str]]
     dependencies: Callable[[], Dependencies]
     embed: Callable[[UUID], object]
     tend: Callable[[], object]
@@ -265,7 +266,7 @@ class Answerer:
                 chat_id = next_quick_chat(besides=besides, now=now)
             else:
                 chat_id = next_chat(
-                    godfather=self.godfather, besides=besides, now=now, debounce=self._wait
+                    godfather=self.godfather(), besides=besides, now=now, debounce=self._wait
                 )
             if chat_id is not None:
                 self._taken.add(chat_id)
@@ -306,6 +307,7 @@ class Answerer:
                     with connection.cursor() as cursor:
                         cursor.execute(f"LISTEN {CHANNEL}")
                     is_listening = True
+                stored_settings_look()
                 if time.monotonic() >= tend_at:
                     tend_at = time.monotonic() + TEND_SECONDS
                     self.tend()

@@ -325,7 +325,7 @@ class StorageNotices:
     stores when each chat was notified.
     """
 
-    providers: Mapping[str, WhatsAppProvider]
+    providers: Callable[[], Mapping[str, WhatsAppProvider]]
     executor: Executor
     notified: SharedTimes
     clock: Callable[[], float] = time.time
@@ -341,7 +341,7 @@ class StorageNotices:
 
     def notify(self, *, provider: str, to: Recipient, language: str) -> None:
         """Send the notice, unless this chat was notified a short while ago."""
-        sender = self.providers.get(provider)
+        sender = self.providers().get(provider)
         if sender is None:
             return
         chat = f"{provider}:{to.whatsapp_chat}"

@@ -23,7 +23,7 @@ def answerer_of(world: World, **changes: Any) -> Answerer:
     """One whose threads don't run: tests call ``answer_next``."""
     given: dict[str, Any] = {
         "threads": 1,
-        "godfather": {GODFATHER},
+        "godfather": lambda: {GODFATHER},
         "dependencies": lambda: world.dependencies,
         "embed": lambda _session: None,
         "tend": lambda: None,

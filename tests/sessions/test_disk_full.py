@@ -68,7 +68,7 @@ def told(tmp_path: Path) -> SharedTimes:
 
 @pytest.fixture
 def notices(world: World, told: SharedTimes) -> StorageNotices:
-    made = StorageNotices(world.dependencies.providers, AtOnce(), told)
+    made = StorageNotices(lambda: world.dependencies.providers, AtOnce(), told)
     world.use(storage_notices=made)
     return made
 
@@ -127,7 +127,9 @@ def test_the_notice_speaks_the_language(disk: Disk, world: World, notices: Stora
 
 def test_each_chat_is_told_again_after_a_while(world: World, told: SharedTimes) -> None:
     now = 0.0
-    notices = StorageNotices(world.dependencies.providers, AtOnce(), told, clock=lambda: now)
+    notices = StorageNotices(
+        lambda: world.dependencies.providers, AtOnce(), told, clock=lambda: now
+    )
     for at, who in ((0, CLIENT), (1, CLIENT), (2, OTHER_CLIENT), (EVERY_SECONDS, CLIENT)):
         now = 1e9 + at
         notices.notify_sender(message_from(who, "hello"))
@@ -138,7 +140,7 @@ def test_each_chat_is_told_again_after_a_while(world: World, told: SharedTimes) 
 def test_a_chat_that_another_process_told_is_not_told_again(world: World, tmp_path: Path) -> None:
     for _ in range(3):
         other = SharedTimes(tmp_path / "shared.times")
-        notices = StorageNotices(world.dependencies.providers, AtOnce(), other)
+        notices = StorageNotices(lambda: world.dependencies.providers, AtOnce(), other)
         notices.notify_sender(message_from(CLIENT, "hello"))
     assert len(world.provider.sent) == 1
     size = (tmp_path / "shared.times").stat().st_size
@@ -183,7 +185,7 @@ def test_a_notice_leaves_no_connection(
 )
 def test_only_who_waits_is_told(changes: dict[str, Any], count: int, told: SharedTimes) -> None:
     provider = RecordingProvider(name="cloud")
-    notices = StorageNotices({"cloud": provider}, AtOnce(), told)
+    notices = StorageNotices(lambda: {"cloud": provider}, AtOnce(), told)
     notices.notify_sender(message_from(CLIENT, "hello", **changes))
     assert len(provider.sent) == count
 

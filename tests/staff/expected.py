@@ -226,6 +226,9 @@ PAGES: Mapping[str, Page] = {
     # --- the server
     "operations": Page(ADMINISTER),
     "operations_settings": Page(ADMINISTER),
+    "operations_setting": Page(
+        ADMINISTER, ADMINISTER, args={"name": "RECALL_TOP_K"}, data={"RECALL_TOP_K": "5"}
+    ),
     "operations_queue": Page(ADMINISTER),
     "operations_job": Page(None, ADMINISTER, args={"key": "x", "verb": "drop"}),
     "operations_schedules": Page(ADMINISTER),
@@ -233,6 +236,11 @@ PAGES: Mapping[str, Page] = {
     "operations_turns": Page(ADMINISTER),
     "operations_turn_take_up": Page(None, ADMINISTER, args=_TURN),
     "operations_provider": Page(ADMINISTER, ADMINISTER),
+    "setup": Page(ADMINISTER),
+    "setup_close": Page(None, ADMINISTER),
+    "setup_step": Page(
+        ADMINISTER, ADMINISTER, args={"step": "owner"}, data={"GODFATHER_PHONE": "+15550100100"}
+    ),
     "operations_models": Page(ADMINISTER),
     "operations_models_action": Page(None, ADMINISTER, args={"verb": "forget"}),
     # --- staff

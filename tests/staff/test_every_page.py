@@ -40,6 +40,7 @@ ENTRIES = {
     "contact": "contacts",
     "contacts": "contacts",
     "operations": "operations",
+    "setup": "operations",
     **dict.fromkeys(
         [f"django_q_{each}" for each in ("schedule", "success", "failure", "ormq")], "operations"
     ),

@@ -21,6 +21,7 @@ def padded(payload: dict[str, Any], size: int) -> bytes:
     return body_bytes({**payload, "padding": "x" * (size - len(bare))})
 
 
+@pytest.mark.django_db
 def test_the_handshake_gives_the_bare_challenge_back(client: Client) -> None:
     answer = client.get(CLOUD, {**HANDSHAKE, "hub.verify_token": "test-verify-token"})
     assert (answer.status_code, answer.content) == (200, b"1158201444")

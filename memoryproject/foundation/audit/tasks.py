@@ -71,8 +71,15 @@ def note_settings() -> list[str]:
 
 
 def tracked_values(settings: Any) -> dict[str, str]:
-    """Return the audited settings as texts, in a stable form; sets are sorted."""
-    names = sorted(name for name, setting in settings.OWN_SETTINGS.items() if setting.audited)
+    """Return the audited settings as texts, in a stable form; sets are sorted.
+
+    Those that are stored were recorded when somebody changed them.
+    """
+    names = sorted(
+        name
+        for name, setting in settings.OWN_SETTINGS.items()
+        if setting.audited and settings.CONFIG_ORIGINS[name] != "stored"
+    )
     return {name: _form(getattr(settings, name)) for name in names}
 
 

@@ -260,6 +260,13 @@ CATALOGUE: dict[str, str] = {
     "limit_budget": _("The day's budget for all clients is spent (CLIENTS_DAILY_BUDGET)."),
     # Settings and checks of the start.
     "setting_wrong": _("%(problem)s; it is %(word)s."),
+    "setting_fixed": _("%(name)s can't be changed while the server runs: set it in .env"),
+    "setting_one_line": _("%(name)s must be one line of at most %(most)s characters"),
+    "stored_unreadable": _(
+        "%(name)s: the stored value can't be read, because SECRET_KEY is another one than when it "
+        "was stored. Enter it again."
+    ),
+    "stored_unusable": _("%(name)s: the stored value can't be used any more. Enter it again."),
     "setting_wrong_default": _("%(problem)s; it is %(word)s. The default is used."),
     "setting_boolean": _("%(name)s must be true or false"),
     "setting_integer": _("%(name)s must be a whole number from %(least)s to %(most)s"),

@@ -57,18 +57,18 @@ class ModelServer:
         return not self.key and OPENAIS_OWN in self.url
 
 
-def model_server(settings_of: str = "") -> ModelServer:
+def model_server(settings_of: str = "", values: Any = settings) -> ModelServer:
     """Return the server of EMBEDDING, TRANSCRIPTION or OPENAI_FALLBACK, by default the common one.
 
     What isn't set for it is that of the common one. Headers are for the common server alone.
     """
-    common = settings.OPENAI_BASE_URL
-    url = settings_of and getattr(settings, f"{settings_of}_BASE_URL") or common
-    key = settings_of and getattr(settings, f"{settings_of}_API_KEY") or settings.OPENAI_API_KEY
+    common = values.OPENAI_BASE_URL
+    url = settings_of and getattr(values, f"{settings_of}_BASE_URL") or common
+    key = settings_of and getattr(values, f"{settings_of}_API_KEY") or values.OPENAI_API_KEY
     if url != common:
         return ModelServer(url, key)
-    headers = tuple(settings.MODEL_HEADERS.items())
-    return ModelServer(url, key, headers, settings.OPENAI_API_VERSION)
+    headers = tuple(values.MODEL_HEADERS.items())
+    return ModelServer(url, key, headers, values.OPENAI_API_VERSION)
 
 
 def configured_transcriber() -> Transcriber | None:

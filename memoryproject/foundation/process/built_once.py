@@ -14,7 +14,8 @@ T = TypeVar("T")
 def built_once(build: Callable[[], T]) -> Callable[[], T]:
     """Decorate a function of the settings that returns something immutable.
 
-    Settings change only in tests, which say so by Django's signal: then it is built again.
+    Where settings change, in tests or because an administrator stored some, Django's signal says
+    so: then it is built again.
     """
     cached = functools.cache(build)
 

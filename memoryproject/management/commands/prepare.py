@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from memoryproject.management.commands.migrate import is_upgrade
 from memoryproject.stored_schema import OtherSchemaError, schema_check
+from sessions_app.stored_settings import stored_settings_look
 
 
 class Command(BaseCommand):
@@ -26,6 +27,7 @@ class Command(BaseCommand):
             schema_check()
         except OtherSchemaError as error:
             raise CommandError(str(error)) from None
+        stored_settings_look(at_once=True)
         call_command("createcachetable", verbosity=0)
         call_command("install_schedules", stdout=StringIO())
         call_command("check", databases=["default"], stdout=StringIO())

@@ -17,7 +17,6 @@ from typing import Any
 
 import httpx2
 from django.conf import settings
-from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
 from memoryproject.foundation.integrations.configured import (
@@ -101,10 +100,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a check: its findings, and when it ended."""
+    """The result of a check: its findings, and when it ended, or began where it is running."""
 
     findings: list[Finding]
     at: datetime
+    is_running: bool = False
 
     @property
     def ok(self) -> bool:
@@ -120,21 +120,23 @@ class Report:
         return {"ok": self.ok, "at": self.at.isoformat(), "findings": found, "env": self.lines}
 
 
-def models_check() -> Report:
-    """Probe each server of models that the settings name. It may take minutes."""
-    findings: list[Finding] = []
+def model_findings() -> Iterator[Finding]:
+    """Probe each server of models that the settings name; yield each finding when it is there.
+
+    It may take minutes.
+    """
     if settings.CHAT_MODEL == "openai":
-        findings += _check_chat(model_server(), settings.OPENAI_MODEL, settings.MODEL_EXTRA_BODY)
+        yield from _check_chat(model_server(), settings.OPENAI_MODEL, settings.MODEL_EXTRA_BODY)
         if settings.OPENAI_FALLBACK_MODEL:
             fallback = model_server("OPENAI_FALLBACK")
-            findings += _check_chat(fallback, settings.OPENAI_FALLBACK_MODEL, {})
+            yield from _check_chat(fallback, settings.OPENAI_FALLBACK_MODEL, {})
     if settings.EMBEDDER == "openai":
-        findings += _check_embeddings(model_server("EMBEDDING"), settings.EMBEDDING_MODEL)
+        yield from _check_embeddings(model_server("EMBEDDING"), settings.EMBEDDING_MODEL)
     if settings.TRANSCRIPTION_MODEL:
-        findings += _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
-    if not findings:
-        findings.append(Finding(None, ErrorText("check_nothing")))
-    return Report(findings, timezone.now())
+        yield from _check_speech(model_server("TRANSCRIPTION"), settings.TRANSCRIPTION_MODEL)
+    is_openai = "openai" in (settings.CHAT_MODEL, settings.EMBEDDER)
+    if not is_openai and not settings.TRANSCRIPTION_MODEL:
+        yield Finding(None, ErrorText("check_nothing"))
 
 
 # The chat model.

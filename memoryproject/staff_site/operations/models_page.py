@@ -46,8 +46,7 @@ def models_action(request: HttpRequest, verb: str) -> HttpResponse:
     if verb not in ("check", "forget"):
         raise Http404
     if verb == "check":
-        enqueue(JOB, task_name="check models")
-        staff_record(request, "models.check")
+        check_begin(request)
         messages.success(request, _("The models are being checked. Load this page again soon."))
     else:
         services = OutsideService.objects.filter(name__in=MODEL_SERVICES)
@@ -56,3 +55,10 @@ def models_action(request: HttpRequest, verb: str) -> HttpResponse:
         staff_record(request, "models.forget_learned", servers=forgotten)
         messages.success(request, _("What was learned is forgotten: it is learned again."))
     return redirect("admin:operations_models")
+
+
+def check_begin(request: HttpRequest) -> None:
+    """Let a worker check the models. What an earlier check found is gone."""
+    cache.delete(LAST_CHECK)
+    enqueue(JOB, task_name="check models")
+    staff_record(request, "models.check")

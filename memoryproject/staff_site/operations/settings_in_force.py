@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage
 from django.core.checks.registry import registry
+from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,7 +20,9 @@ from memoryproject.environment import Url
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.integrations.configured import configured_context_limit
 from memoryproject.foundation.integrations.context_limit import KEPT_FOR
-from memoryproject.settings_table import GROUPS, OWN_SETTINGS
+from memoryproject.settings_table import CHANGEABLE, GROUPS, OWN_SETTINGS
+from sessions_app.models import StoredSetting
+from sessions_app.stored_settings import is_set_elsewhere, stored_problems, stored_text
 
 SERIOUS = 40  # checks.ERROR: such a problem stops the next start
 # The embedder's checks may query another server, and no page waits for that.
@@ -40,7 +43,10 @@ class Problem:
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting. ``value`` and ``origin`` are texts to display, without any part of a secret."""
+    """A setting. ``value`` and ``origin`` are texts to display, without any part of a secret.
+
+    ``changeable``: here, while the server runs; ``stored``: who stored a value, and when.
+    """
 
     name: str
     value: str
@@ -48,6 +54,8 @@ class Setting:
     meaning: str
     is_set: bool
     is_default: bool
+    changeable: bool
+    stored: str
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -71,7 +79,11 @@ class SettingsInForce:
 def settings_in_force() -> SettingsInForce:
     """Return the settings as this process uses them."""
     problems = problems_found()
-    groups = [(str(title), [_setting(name, problems) for name in rows]) for title, rows in GROUPS]
+    stored = StoredSetting.objects.in_bulk()
+    groups = [
+        (str(title), [_setting(name, problems, stored.get(name)) for name in rows])
+        for title, rows in GROUPS
+    ]
     general = [each for each in problems if not _names_in(each) & set(OWN_SETTINGS)]
     return SettingsInForce(groups, general)
 
@@ -85,6 +97,7 @@ def problems_found() -> list[Problem]:
     found = [_problem(message, secrets) for check in _checks() for message in check()]
     notes = [note for note in settings.CONFIG_NOTES if note.level == "ERROR"]
     texts = [without_secrets(translate_error(note.text), secrets) for note in notes]
+    texts += map(translate_error, stored_problems().values())
     return found + [Problem(text, "", False) for text in texts] + _model_limit()
 
 
@@ -129,19 +142,32 @@ def _without_value(text: str) -> str:
     return WRONG_VALUE.sub(".", translate_error(text))
 
 
-def _setting(name: str, problems: list[Problem]) -> Setting:
+def _setting(name: str, problems: list[Problem], stored: StoredSetting | None) -> Setting:
     value = getattr(settings, name)
-    origin = settings.CONFIG_ORIGINS[name]
-    refused = any(error.startswith(f"{name} ") for error in settings.CONFIG_ERRORS)
     return Setting(
         name=name,
         value=value_shown(name, value),
-        origin=_origin_shown(name, "refused" if refused else origin),
+        origin=origin_shown(name),
         meaning=str(OWN_SETTINGS[name].meaning),
         is_set=value not in (None, "", frozenset(), []),
-        is_default=origin == "default",
+        is_default=settings.CONFIG_ORIGINS[name] == "default",
+        changeable=name in CHANGEABLE and not is_set_elsewhere(name),
+        stored=stored_shown(stored) if stored else "",
         problems=[problem for problem in problems if name in _names_in(problem)],
     )
+
+
+def stored_shown(stored: StoredSetting) -> str:
+    """Return who stored a value, and when; of a long secret its end, by which it is known again."""
+    words = {
+        "time": date_format(localtime(stored.changed_at), "SHORT_DATETIME_FORMAT"),
+        "who": stored.changed_by,
+    }
+    text = _("stored by %(who)s, %(time)s") % words
+    secret = OWN_SETTINGS[stored.name].secret and stored_text(stored.name, stored.value)
+    if secret and len(secret) >= MIN_LENGTH_WITH_END:
+        return _("set, ends in …%(end)s, %(text)s") % {"end": secret[-4:], "text": text}
+    return text
 
 
 def value_shown(name: str, value: object) -> str:
@@ -169,17 +195,15 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _origin_shown(name: str, origin: str) -> str:
+def origin_shown(name: str) -> str:
+    """Return where a setting's value comes from."""
+    origin = settings.CONFIG_ORIGINS[name]
+    if any(error.startswith(f"{name} ") for error in settings.CONFIG_ERRORS):
+        return _("default: what was given is wrong")
     if origin == "default" and OWN_SETTINGS[name].file:
         return _("made by itself, in DATA_DIR")
-    words = {
-        "environment": _("environment"),
-        ".env": ".env",
-        "config.json": "config.json",
-        "default": _("default"),
-        "refused": _("default: what was given is wrong"),
-    }
-    return words[origin]
+    words = {"environment": _("environment"), "default": _("default"), "stored": _("stored")}
+    return words.get(origin, origin)
 
 
 def _names_in(problem: Problem) -> set[str]:
@@ -190,6 +214,8 @@ def _names_in(problem: Problem) -> set[str]:
 # Show that a secret is set without showing any of it.
 
 HIDDEN = "•••"
+# Of shorter ones too much would be told.
+MIN_LENGTH_WITH_END = 16
 # Shorter secrets would also match parts of common words.
 MIN_REPLACED = 6
 

@@ -18,6 +18,7 @@ from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.staff_site.alerts import alerts_open
+from memoryproject.staff_site.operations.change_setting import change_setting_page
 from memoryproject.staff_site.operations.job_words import (
     MAX_COUNTED,
     TURN_KINDS,
@@ -196,6 +197,7 @@ def _page(route: str, view: View, methods: str) -> OwnPage:
 OPERATIONS_PAGES = {
     "operations": _page("", overview_page, "GET HEAD"),
     "operations_settings": _page("settings/", settings_page, "GET HEAD"),
+    "operations_setting": _page("settings/<str:name>/", change_setting_page, "GET HEAD POST"),
     "operations_queue": _page("queue/", queue_page, "GET HEAD"),
     "operations_job": _page("queue/<str:key>/<str:verb>/", job_action, "POST"),
     "operations_schedules": _page("schedules/", schedules_page, "GET HEAD"),

@@ -24,6 +24,7 @@ from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.embedding.choice import embedder
 from sessions_app.mcp.rest import Rest
 from sessions_app.mcp.server import instructions_for, server_for
+from sessions_app.stored_settings import stored_settings_look
 
 VARIABLE = "MCP_TOKEN"
 
@@ -57,7 +58,7 @@ class Command(BaseCommand):
         # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         # There is no request cycle, which otherwise manages the connection.
-        server = server_for(rest, instructions=instructions, prepare=close_old_connections)
+        server = server_for(rest, instructions=instructions, prepare=prepare)
         async_to_sync(serve_stdio)(server)
 
 
@@ -100,3 +101,9 @@ async def _pass_on(lines: Any, readable: Any, writing: Any) -> None:
                 await writing.send(refusal)
             else:
                 await readable.send(line)
+
+
+def prepare() -> None:
+    """Get ready for a call of a program that has waited for long."""
+    close_old_connections()
+    stored_settings_look()

@@ -54,6 +54,7 @@ from sessions_app.backup.restore_checks import (
     use_fixed_form,
 )
 from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
+from sessions_app.stored_settings import is_set_elsewhere, stored_problems, stored_settings_look
 
 NOT_SIGNED = (
     "WARNING: the archive was not signed with this installation's BACKUP_KEY. Before you let "
@@ -96,9 +97,12 @@ class Command(ReportingCommand):
     def run(self, options: dict[str, Any]) -> None:
         path: Path = options["file"]
 
+        written: set[str] = set()
+
         def write_keys(keys: Mapping[str, bytes]) -> None:
             if not options["without_keys"]:
                 keys_write(settings.DATA_DIR, keys)
+                written.update(keys)
 
         restored = backup_restore(
             path=path,
@@ -112,6 +116,10 @@ class Command(ReportingCommand):
         report = restored.report
         if not restored.is_signed:
             self.stderr.write(NOT_SIGNED)
+        if "secret.key" not in written or is_set_elsewhere("SECRET_KEY"):
+            stored_settings_look(at_once=True)
+            for problem in stored_problems().values():
+                self.stderr.write(problem)
         files = f" and {restored.files} files of messages" if restored.files else ""
         self.report(
             options,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 import uuid
 from argparse import ArgumentParser
@@ -15,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.loopback.providers import (
     GraphServer,
     GreenServer,
@@ -41,10 +43,28 @@ from memoryproject.staff_site.demo.story_texts import (
 from sessions_app.models import MediaFile, Turn
 from sessions_app.models.stored_media import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.stored_settings import settings_store
 
 ANSWER_WITHIN_SECONDS = 60
 # His address in the recording.
 GODFATHER = "15550199999@c.us"
+# What is stored where none of it is set; "": something random.
+DEMO_SETTINGS: tuple[dict[str, str], ...] = (
+    {"GODFATHER_PHONE": GODFATHER},
+    {
+        "WHATSAPP_CLOUD_API_URL": "http://127.0.0.1:8791/v24.0",
+        "WHATSAPP_CLOUD_PHONE_NUMBER_ID": "100000000000001",
+        "WHATSAPP_CLOUD_APP_SECRET": "",
+        "WHATSAPP_CLOUD_VERIFY_TOKEN": "",
+        "WHATSAPP_CLOUD_ACCESS_TOKEN": "",
+    },
+    {
+        "GREEN_API_URL": "http://127.0.0.1:8792",
+        "GREEN_API_ID_INSTANCE": "1101000001",
+        "GREEN_API_TOKEN": "",
+        "GREEN_API_WEBHOOK_TOKEN": "",
+    },
+)
 
 
 class Command(BaseCommand):
@@ -72,6 +92,7 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             self._client = stack.enter_context(httpx.Client(timeout=30, trust_env=False))
             self._check_ready(url)
+            self._store_settings()
             servers = {
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
@@ -101,6 +122,20 @@ class Command(BaseCommand):
             raise CommandError(f"No server at {url} ({error}). Start it: make run") from error
         if ready.status_code != httpx.codes.OK:
             raise CommandError(f"The server isn't ready: {ready.text}")
+
+    def _store_settings(self) -> None:
+        """Store what the demo needs of a server on which WhatsApp isn't set up yet.
+
+        The stand-ins' addresses are on this machine. The set-up replaces them.
+        """
+        texts: dict[str, str] = {}
+        for values in DEMO_SETTINGS:
+            if all(settings.CONFIG_ORIGINS[name] == "default" for name in values):
+                texts |= {name: text or secrets.token_urlsafe(24) for name, text in values.items()}
+        if texts:
+            settings_store(texts=texts, actor=Actor("command", "demo"))
+            # By then each process of the server has looked again.
+            time.sleep(2 * settings.STORED_SETTINGS_SECONDS)
 
     def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> list[Event]:
         """Play one conversation; return its events."""

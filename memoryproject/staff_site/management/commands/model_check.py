@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
 from memoryproject.foundation.commands import ReportingCommand
-from memoryproject.staff_site.operations.model_check import models_check
+from memoryproject.staff_site.operations.model_check import Report, model_findings
 
 
 class Command(ReportingCommand):
@@ -18,7 +19,7 @@ class Command(ReportingCommand):
     )
 
     def run(self, options: dict[str, Any]) -> None:
-        report = models_check()
+        report = Report(list(model_findings()), timezone.now())
         marks = {True: "good", None: "note", False: "trouble"}
         lines = [f"{marks[each.ok]:8} {each.words}" for each in report.findings]
         if report.lines:

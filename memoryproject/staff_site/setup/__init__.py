@@ -1,0 +1,1 @@
+"""The set-up in the browser: steps that lead through what a new installation needs."""

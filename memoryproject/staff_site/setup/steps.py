@@ -1,0 +1,79 @@
+"""The steps of the set-up, and which of them are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories_app.models import Memory
+from memoryproject.staff_site.operations.provider_test import RIGHT, providers_there
+from memoryproject.staff_site.operations.settings_in_force import origin_shown
+from sessions_app.conversations.facade import profile_current
+from sessions_app.stored_settings import is_set_elsewhere
+
+TITLES = {
+    "owner": gettext_lazy("The owner's number"),
+    "business": gettext_lazy("Your business"),
+    "model": gettext_lazy("Language model"),
+    "whatsapp": gettext_lazy("WhatsApp"),
+    "facts": gettext_lazy("First facts"),
+    "colleague": gettext_lazy("First colleague"),
+    "end": gettext_lazy("Try it out"),
+}
+NAMES = tuple(TITLES)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step as the pages show it. ``how``: for a done one, where that comes from."""
+
+    name: str
+    title: str
+    done: bool
+    how: str = ""
+
+
+def is_open(request: HttpRequest) -> bool:
+    """Return whether this person is led to the set-up.
+
+    Not where the owner is named in .env: such an installation was set up by hand.
+    """
+    return (
+        bool(settings.SHOW_SETUP)
+        and not is_set_elsewhere("GODFATHER_PHONE")
+        and request.user.has_perm(RIGHT)
+    )
+
+
+def steps() -> list[Step]:
+    """Return all steps in their order."""
+    profile = profile_current()
+    connected = [each for each in providers_there() if each.configured and not each.demo]
+    done: dict[str, Any] = {
+        "owner": settings.GODFATHER_PHONE and origin_shown("GODFATHER_PHONE"),
+        "business": profile.business_name or profile.business_facts,
+        "model": settings.CHAT_MODEL == "openai" and origin_shown("CHAT_MODEL"),
+        "whatsapp": connected and ", ".join(each.title for each in connected),
+        "facts": Memory.objects.exists() and _("there are memories"),
+        "colleague": User.objects.filter(is_staff=True)[1:2].exists() and _("there are several"),
+    }
+    return [
+        Step(name, str(title), bool(done.get(name)), str(done.get(name) or ""))
+        for name, title in TITLES.items()
+    ]
+
+
+def first_open() -> str:
+    """Return the name of the first step that isn't done."""
+    return next(step.name for step in steps() if not step.done)
+
+
+def after(name: str) -> str:
+    """Return the name of the step after this one."""
+    return NAMES[min(NAMES.index(name) + 1, len(NAMES) - 1)]
