@@ -45,6 +45,11 @@ SERVER: Settings = {
         "",
         ("postgres", "postgresql"),
     ),
+    "DATABASE_REPLICA_URL": Url(
+        _("A streaming replica of DATABASE_URL, which these pages read while it is up to date."),
+        "",
+        ("postgres", "postgresql"),
+    ),
     "Q_BROKER": Url(
         _("The queue of background jobs. Not set: in the database."), "", ("redis", "rediss")
     ),
