@@ -149,6 +149,12 @@ MEMORY: Settings = {
         0,
         10**8,
     ),
+    "REPLAY_RETENTION_DAYS": Integer(
+        _("How long it is kept how answers were made, in whole months. Not set: without a limit."),
+        None,
+        1,
+        36_500,
+    ),
     "MEDIA_RETENTION_DAYS": Integer(
         _("How long files of messages are kept. 0: not at all."), 90, 0, 36_500
     ),
