@@ -1,7 +1,7 @@
 """Partition deliveries and replays by month. What is there becomes the first partition, unmoved.
 
-A partition has the primary key and the unique constraint that the whole table had. A trigger
-compares a delivery with those of other months, too.
+A partition has the primary key and the unique constraint that the whole table had. Triggers
+look into the other months: a delivery that is there is left out, and an earlier replay goes.
 """
 
 from __future__ import annotations
@@ -50,13 +50,23 @@ END $$;
 CREATE TRIGGER delivered_event_once BEFORE INSERT ON sessions_app_inbounddelivery
     FOR EACH ROW EXECUTE FUNCTION sessions_app_delivery_known();
 """
+# A turn has one record. The earlier one may be in another month.
+ONE_REPLAY = """
+CREATE FUNCTION sessions_app_replay_replace() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM sessions_app_turnreplay WHERE turn_id = NEW.turn_id;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER replay_once BEFORE INSERT ON sessions_app_turnreplay
+    FOR EACH ROW EXECUTE FUNCTION sessions_app_replay_replace();
+"""
 
 
 def partition(apps: Any, schema_editor: Any) -> None:
     with schema_editor.connection.cursor() as cursor:
         for table, (column, keys) in TABLES.items():
             _partition(cursor, table, column, keys)
-        cursor.execute(KNOWN_DELIVERY)
+        cursor.execute(KNOWN_DELIVERY + ONE_REPLAY)
 
 
 def _partition(cursor: Any, table: str, column: str, keys: str) -> None:

@@ -260,7 +260,8 @@ class TurnReplay(models.Model):
     their scores. ``shown``: the ids of the memories that the answer lists. ``left_out``: counts
     of texts that the token budget left out. ``timings`` are in milliseconds.
 
-    The table is partitioned by the month of ``made_at`` (`sessions_app/partitions.py`).
+    The table is partitioned by the month of ``made_at`` (`sessions_app/partitions.py`). A
+    new record replaces the earlier one of its turn, whatever month that is in.
 
     The row is stored with the answer. A turn without an answer has none: read it with
     ``TurnReplay.of``.

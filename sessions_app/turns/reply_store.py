@@ -175,10 +175,8 @@ def replay_store(turn: Turn, draft: Draft) -> None:
         "completion_tokens": draft.completion_tokens,
         "timings": draft.timings,
     }
-    # The turn is ours: nobody else adds one meanwhile. An earlier one may be in another month's
-    # partition, so that there is no unique constraint to conflict with.
-    if not TurnReplay.objects.filter(turn=turn).update(**record):
-        TurnReplay.objects.bulk_create([TurnReplay(turn=turn, **record)])
+    # A trigger removes the earlier one.
+    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, **record)])
 
 
 # An answer that is made but not stored yet, with its replay record.

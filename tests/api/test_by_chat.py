@@ -44,7 +44,6 @@ EXPECTED = {
     "UPDATE sessions_app_message": ONE_ROW,
     "UPDATE sessions_app_outboundpart": NO_COLUMN,
     "UPDATE sessions_app_turn": ONE_ROW,
-    "UPDATE sessions_app_turnreplay": NO_COLUMN,
 }
 
 
