@@ -144,7 +144,7 @@ def print_whole() -> None:
     later = now + timedelta(days=400)
     print_once("making 6 partitions", lambda: partitions_tend(now=later, **kept))
     target = FOLDER / "export.ndjson"
-    export = partial(call_command, "memories_export", out=str(target), stdout=StringIO())
+    export = partial(call_command, "memories_export", out=target, stdout=StringIO())
     print_once("exporting the memories", export)
     archive = FOLDER / "backup.tar"
     archive.unlink(missing_ok=True)
