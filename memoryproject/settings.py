@@ -93,6 +93,13 @@ else:
         "OPTIONS": {"embedded_data_dir": str(_own["DATA_DIR"])},
     }
 DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}}
+if _own["DATABASE_REPLICA_URL"]:
+    _replica = environ.Env.db_url_config(_own["DATABASE_REPLICA_URL"])
+    # A page waits no longer for a machine that is gone.
+    _given_up = {"keepalives_idle": 1, "keepalives_interval": 1, "keepalives_count": 2}
+    _replica["OPTIONS"] = {"connect_timeout": 2, **_given_up, **_replica.get("OPTIONS", {})}
+    DATABASES["replica"] = {**_replica, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+    DATABASE_ROUTERS = ["memoryproject.foundation.replica.ReplicaRouter"]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Shared by web and workers: django-q2 keeps the heartbeat of its cluster in it.
 CACHES = {
@@ -187,6 +194,7 @@ MIDDLEWARE = [
     "memoryproject.staff_site.middleware.ReadableAddress",
     "memoryproject.staff_site.accounts.middleware.StaffSessions",
     "memoryproject.staff_site.middleware.StorageFull",
+    "memoryproject.staff_site.middleware.ReplicaReads",
     # Last: it replaces the login's response with the lock page.
     "axes.middleware.AxesMiddleware",
 ]

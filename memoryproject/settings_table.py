@@ -46,6 +46,11 @@ SERVER: Settings = {
         "",
         ("postgres", "postgresql"),
     ),
+    "DATABASE_REPLICA_URL": Url(
+        _("A streaming replica of DATABASE_URL, which these pages read while it is up to date."),
+        "",
+        ("postgres", "postgresql"),
+    ),
     "Q_BROKER": Url(
         _("The queue of background jobs. Not set: in the database."), "", ("redis", "rediss")
     ),
@@ -146,6 +151,12 @@ MEMORY: Settings = {
         20_000,
         0,
         10**8,
+    ),
+    "REPLAY_RETENTION_DAYS": Integer(
+        _("How long it is kept how answers were made, in whole months. Not set: without a limit."),
+        None,
+        1,
+        36_500,
     ),
     "MEDIA_RETENTION_DAYS": Integer(
         _("How long files of messages are kept. 0: not at all."), 90, 0, 36_500

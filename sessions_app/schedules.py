@@ -31,6 +31,7 @@ PLANNED = (
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),
     Planned("Tend embeddings", "sessions_app.tasks.tend_embeddings", 5),
     Planned("Drop raw deliveries", "sessions_app.tasks.drop_raw_deliveries", 60),
+    Planned("Make and drop partitions", "sessions_app.tasks.tend_partitions", 60),
     Planned("Drop old usage", "sessions_app.tasks.drop_old_usage", 24 * 60),
     Planned("Drop backups of transcripts", "sessions_app.tasks.drop_transcript_backups", 60),
     Planned("Drop old media", "sessions_app.tasks.drop_old_media", 60),

@@ -38,6 +38,7 @@ from sessions_app.media.dependencies import (
     ordered_media_remove,
 )
 from sessions_app.media.facade import media_fetch
+from sessions_app.partitions import partitions_tend
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
@@ -204,6 +205,17 @@ def drop_raw_deliveries() -> int:
     return raw_deliveries_drop(
         now=timezone.now(), older_than=timedelta(days=settings.RAW_RETENTION_DAYS)
     )
+
+
+def tend_partitions() -> int:
+    """Make the partitions of the next months, and drop those past their retention."""
+    replays = settings.REPLAY_RETENTION_DAYS
+    changed = partitions_tend(
+        now=timezone.now(),
+        deliveries_kept=timedelta(days=settings.RAW_RETENTION_DAYS),
+        replays_kept=timedelta(days=replays) if replays else None,
+    )
+    return len(changed)
 
 
 def drop_transcript_backups() -> int:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import OperationalError, connection, transaction
+from django.db import DEFAULT_DB_ALIAS, OperationalError, transaction
+from psycopg.errors import QueryCanceled
+
+from memoryproject.foundation.replica import read_alias, read_connection
 
 
 class TooSlowError(Exception):
@@ -17,10 +20,13 @@ def time_limit(seconds: int) -> Iterator[None]:
     """Limit the time of each query of the block, which only reads. Raises TooSlowError."""
     try:
         # Rolled back at the end: the limit ends with the transaction.
-        with transaction.atomic():
-            with connection.cursor() as cursor:
+        with transaction.atomic(using=read_alias()):
+            with read_connection().cursor() as cursor:
                 cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{seconds}s"])
             yield
-            transaction.set_rollback(True)
+            transaction.set_rollback(True, using=read_alias())
     except OperationalError as error:
+        if read_alias() != DEFAULT_DB_ALIAS and not isinstance(error.__cause__, QueryCanceled):
+            # The primary is asked instead.
+            raise
         raise TooSlowError("It takes too long.") from error

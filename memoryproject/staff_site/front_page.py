@@ -30,6 +30,7 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.foundation.replica import replica_state
 from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.server_state import (
     BrokerGoneError,
@@ -164,7 +165,7 @@ class ServerCollector(Collector):
             "memory_data_dir_free_bytes", "Room left for DATA_DIR.", free_bytes(settings.DATA_DIR)
         )
         if any(part.name == "migrations" and part.ready for part in found):
-            for made in (_waiting, _recent, _rows, _attention, _jobs):
+            for made in (_waiting, _recent, _rows, _attention, _jobs, _replica):
                 yield from _of_database(made)
 
 
@@ -186,6 +187,18 @@ def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> Met
     for key, value in values.items():
         gauge.add_metric([key], float(value))
     return gauge
+
+
+def _replica() -> Iterator[Metric]:
+    if not settings.DATABASE_REPLICA_URL:
+        return
+    state = replica_state()
+    yield GaugeMetricFamily(
+        "memory_replica_usable", "1 while staff's pages can read the replica.", not state.problem
+    )
+    if state.seconds is not None:
+        text = "How far the replica is behind."
+        yield GaugeMetricFamily("memory_replica_lag_seconds", text, state.seconds)
 
 
 def _waiting() -> Iterator[Metric]:

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
@@ -19,11 +20,12 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import DisallowedHost
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.http.request import split_domain_port
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
+from django.template.response import SimpleTemplateResponse
 from django.utils import timezone, translation
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
@@ -39,6 +41,7 @@ from memoryproject.foundation.process.tracing import (
     note_status,
     span,
 )
+from memoryproject.foundation.replica import each_from_replica, from_replica
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
 from memoryproject.foundation.rest_kit.errors import error_response
 from sessions_app.stored_settings import stored_settings_look
@@ -50,6 +53,9 @@ TRACEPARENT = "traceparent"
 # Asked for every few seconds, by load balancers and Prometheus: they are not traced.
 POLLED = frozenset({"/healthz", "/readyz", "/metrics"})
 SHOW_SETTINGS = ("/admin/setup/", "/admin/operations/settings/")
+FROM_REPLICA = frozenset(
+    {"admin:index", "admin:dashboard_figures", "admin:costs", "admin:global_search"}
+)
 # What proxies and load balancers send; anything else is replaced.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _PORT = re.compile(r"[0-9]{1,5}")
@@ -257,6 +263,37 @@ class KnownUploaders(MiddlewareMixin):
         if is_upload and not request.user.is_authenticated:
             return redirect_to_login(request.path)
         return None
+
+
+class ReplicaReads(MiddlewareMixin):
+    """Makes lists, searches, figures and exports from the replica of the database, if it can.
+
+    They only read. The response is complete here, so that it can be made again from the primary.
+    """
+
+    def process_view(
+        self,
+        request: HttpRequest,
+        view: Callable[..., HttpResponseBase],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> HttpResponseBase | None:
+        name = getattr(request.resolver_match, "view_name", "")
+        is_export = name.startswith("admin:") and name.endswith("_export")
+        is_read = name in FROM_REPLICA or name.endswith("_changelist")
+        if not (is_export or (is_read and request.method in ("GET", "HEAD"))):
+            return None
+
+        def made() -> HttpResponseBase:
+            response = view(request, *args, **kwargs)
+            if isinstance(response, SimpleTemplateResponse):
+                return response.render()
+            if is_export and isinstance(response, StreamingHttpResponse):
+                parts = each_from_replica(iter(response))
+                response.streaming_content = chain([next(parts, b"")], parts)
+            return response
+
+        return from_replica(made)
 
 
 class StorageFull(MiddlewareMixin):

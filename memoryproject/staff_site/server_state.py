@@ -5,6 +5,7 @@ Nothing here waits longer than a moment.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from django_q.status import Stat
 from django_q.tasks import async_task
 
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
+from memoryproject.foundation.replica import replica_state
 from sessions_app.turns.facade import heartbeats
 
 WAIT_SECONDS = 2.0
@@ -162,6 +164,7 @@ TITLES = {
     "database": gettext_lazy("database"),
     "migrations": gettext_lazy("migrations"),
     "workers": gettext_lazy("workers"),
+    "replica": gettext_lazy("replica of the database"),
 }
 
 
@@ -189,6 +192,21 @@ def _database_parts() -> Iterator[Part]:
     yield Part("migrations", not plan, _("Run `python manage.py migrate`.") if plan else "")
     if not plan:
         yield _workers()
+
+
+def replica_part() -> list[Part]:
+    """Return the replica of the database, if there is to be one. The server is ready without it."""
+    if not settings.DATABASE_REPLICA_URL:
+        return []
+    state = replica_state()
+    hints = {
+        "": _("Up to date."),
+        "late": _("It is %(seconds)d s behind: the primary is read.")
+        % {"seconds": math.ceil(state.seconds or 0)},
+        "unreachable": _("It doesn't answer: the primary is read."),
+        "other": _("It is no replica of this database, or was promoted: the primary is read."),
+    }
+    return [Part("replica", not state.problem, hints[state.problem])]
 
 
 def _storage() -> Part:

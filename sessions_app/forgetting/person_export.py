@@ -43,6 +43,8 @@ LEFT_OUT = {
     "lease_owner",
     "lease_until",
     "source_digest",
+    # Of a record of an answer: its month, and there may be no record.
+    "made_at",
 }
 
 

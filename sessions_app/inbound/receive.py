@@ -60,7 +60,7 @@ ADD = f"""
 INSERT INTO {InboundDelivery._meta.db_table}
     (provider, delivery_key, event, subject_id, raw, outcome, attempts, received_at)
 VALUES (%s, %s, %s, %s, %s, '', 0, clock_timestamp())
-ON CONFLICT (provider, delivery_key) DO NOTHING
+ON CONFLICT DO NOTHING
 RETURNING id, set_config('lock_timeout', %s, true)
 """  # noqa: S608 constants only
 

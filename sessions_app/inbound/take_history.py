@@ -161,8 +161,8 @@ def _month_take(
     limit = rules.chat_memory.limits.tokens_for(rules.chat_memory.role_in(chat))
     old_messages_add(session=session, rows=rows, token_limit=limit)
     # As if each had been delivered alone: what is erased doesn't come back with a later piece.
-    deliveries = [
-        InboundDelivery(
+    deliveries = {
+        event.delivery_key: InboundDelivery(
             provider=event.provider,
             delivery_key=event.delivery_key,
             event="InboundMessage",
@@ -172,13 +172,13 @@ def _month_take(
             message=row,
         )
         for event, row in zip(events, rows, strict=True)
-    ]
-    InboundDelivery.objects.bulk_create(
-        deliveries,
-        update_conflicts=True,
-        unique_fields=["provider", "delivery_key"],
-        update_fields=["message"],
-    )
+    }
+    keys = {"provider": events[0].provider, "delivery_key__in": list(deliveries)}
+    known = list(InboundDelivery.objects.filter(**keys))
+    for earlier in known:
+        earlier.message = deliveries.pop(earlier.delivery_key).message
+    InboundDelivery.objects.bulk_update(known, ["message"])
+    InboundDelivery.objects.bulk_create(deliveries.values(), ignore_conflicts=True)
     return rows
 
 

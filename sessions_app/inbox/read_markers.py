@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
+from memoryproject.foundation.replica import read_connection
 from sessions_app.conversations.facade import BEGINNING, Place
 from sessions_app.models import (
     Assignment,
@@ -245,7 +246,7 @@ def _found(rows: list[tuple[UUID, UUID, datetime, UUID, int]]) -> dict[UUID, Fou
 
 
 def _ask(sql: str, *values: object) -> list[Any]:
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(sql, list(values))
         return cursor.fetchall()
 

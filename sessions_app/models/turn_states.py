@@ -92,7 +92,8 @@ def turn_move(turn: Turn, to: str, **fields: Any) -> None:
     if to not in TRANSITIONS[known]:
         raise TransitionError(f"Turn {turn.pk} can't go from {known} to {to}.")
     changes = _with_outcome(to, fields)
-    if not Turn.objects.filter(pk=turn.pk, state=known).update(**changes):
+    this_turn = Turn.objects.filter(pk=turn.pk, chat=turn.chat_id, state=known)
+    if not this_turn.update(**changes):
         raise TransitionError(f"Turn {turn.pk} is no longer {known}.")
     for name, value in changes.items():
         setattr(turn, name, value)

@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
@@ -259,6 +260,9 @@ class TurnReplay(models.Model):
     their scores. ``shown``: the ids of the memories that the answer lists. ``left_out``: counts
     of texts that the token budget left out. ``timings`` are in milliseconds.
 
+    The table is partitioned by the month of ``made_at`` (`sessions_app/partitions.py`). A
+    new record replaces the earlier one of its turn, whatever month that is in.
+
     The row is stored with the answer. A turn without an answer has none: read it with
     ``TurnReplay.of``.
     """
@@ -282,6 +286,7 @@ class TurnReplay(models.Model):
     prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
     completion_tokens = models.PositiveIntegerField(_("completion tokens"), null=True, blank=True)
     timings = models.JSONField(_("timings"), default=dict, blank=True)
+    made_at = models.DateTimeField(_("made at"), db_default=Now(), editable=False)
 
     class Meta:
         verbose_name = _("replay")

@@ -175,13 +175,8 @@ def replay_store(turn: Turn, draft: Draft) -> None:
         "completion_tokens": draft.completion_tokens,
         "timings": draft.timings,
     }
-    # One statement, whether there is an earlier one or not.
-    TurnReplay.objects.bulk_create(
-        [TurnReplay(turn=turn, **record)],
-        update_conflicts=True,
-        unique_fields=["turn"],
-        update_fields=[name.removesuffix("_id") for name in record],
-    )
+    # A trigger removes the earlier one.
+    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, **record)])
 
 
 # An answer that is made but not stored yet, with its replay record.

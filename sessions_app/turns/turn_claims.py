@@ -50,7 +50,7 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
     elif PartState.WAITING in states:
         # An answer that counted as unconfirmed but went out continues with its other parts.
         begun = [TurnState.SENDING, TurnState.UNCONFIRMED]
-        this_turn = Turn.objects.filter(pk=turn.pk, state__in=begun)
+        this_turn = Turn.objects.filter(pk=turn.pk, chat=turn.chat_id, state__in=begun)
         turns_move(this_turn, TurnState.REPLIED, finished_at=None)
         return True
     elif states == {PartState.SENT}:
@@ -63,7 +63,7 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
 
 def _finish(turn: Turn, state: str, **noted: Any) -> None:
     open_states = [TurnState.REPLIED, TurnState.SENDING, TurnState.UNCONFIRMED]
-    this_turn = Turn.objects.filter(pk=turn.pk, state__in=open_states)
+    this_turn = Turn.objects.filter(pk=turn.pk, chat=turn.chat_id, state__in=open_states)
     changes = {"finished_at": timezone.now(), **RELEASED, **noted}
     with transaction.atomic(savepoint=False):
         if not turns_move(this_turn, state, **changes):
@@ -108,7 +108,7 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
         return None
     token = uuid.uuid4()
     unchanged = Turn.objects.filter(
-        pk=oldest.pk, state=oldest.state, lease_token=oldest.lease_token
+        pk=oldest.pk, chat=chat_id, state=oldest.state, lease_token=oldest.lease_token
     )
     taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
     try:

@@ -22,6 +22,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
+from memoryproject.foundation.replica import REPLICA, from_replica, read_alias
 
 LIVE = "live"
 
@@ -154,13 +155,17 @@ def late_page(
     shown = {**context, "late": mark_safe(place)}  # noqa: S308 a comment of hexadecimal digits
     before, _, after = render_to_string(template, shown, request).partition(place)
     language, zone = translation.get_language(), timezone.get_current_timezone()
+    may_be_replica = read_alias() == REPLICA
+
+    def looked_up() -> str:
+        name, more = late()
+        return render_to_string(name, {**context, **more}, request)
 
     def rendered() -> str:
         # The middleware that sets these has finished when this runs.
         with translation.override(language), timezone.override(zone):
             try:
-                name, more = late()
-                return render_to_string(name, {**context, **more}, request)
+                return (from_replica(looked_up) if may_be_replica else None) or looked_up()
             except Exception as error:
                 logger.exception("A part of %s could not be made.", request.path)
                 full = is_caused_by_full_disk(error, settings.DATA_DIR)

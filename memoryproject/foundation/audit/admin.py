@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 from django.contrib import admin, messages
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.core.exceptions import BadRequest, PermissionDenied
-from django.db import connection
 from django.db.models import Max, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -32,6 +31,7 @@ from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
+from memoryproject.foundation.replica import read_connection
 from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from memoryproject.foundation.text.uuids import uuid_or_none
 
@@ -122,7 +122,7 @@ def values_there(column: Literal["action", "object_type"]) -> list[str]:
         f" WHERE event.{column} > found.value) FROM found WHERE found.value IS NOT NULL)"
         " SELECT value FROM found WHERE value IS NOT NULL ORDER BY value"
     )
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(query)
         return [value for (value,) in cursor.fetchall()]
 

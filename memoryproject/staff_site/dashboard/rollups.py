@@ -20,6 +20,7 @@ from django.db import connection, transaction
 from django.db.models import IntegerField
 
 from memoryproject.foundation.admin_kit.periods import period_named
+from memoryproject.foundation.replica import read_connection
 from memoryproject.staff_site.models import Day, Mark, Quarter
 
 # Durations of answers are stored as counts of bins whose borders grow by a fixed factor. A
@@ -254,7 +255,7 @@ class Read:
 def slots_read(borders: Sequence[datetime]) -> Read:
     """Return the current figures between the borders."""
     values = {"borders": list(borders), "start": borders[0], "end": borders[-1]}
-    with connection.cursor() as cursor:
+    with read_connection().cursor() as cursor:
         cursor.execute(READ, values)
         rows = cursor.fetchall()
     slots = {slot: json.loads(figures) for slot, figures, _ in rows}

@@ -37,6 +37,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.tend_embeddings": gettext_lazy("Look after the index of memories"),
     "sessions_app.tasks.tend_memory_documents": gettext_lazy("Remove and archive old documents"),
     "sessions_app.tasks.drop_raw_deliveries": gettext_lazy("Remove the providers' old raw bodies"),
+    "sessions_app.tasks.tend_partitions": gettext_lazy("Make and drop the partitions of months"),
     "sessions_app.tasks.drop_old_usage": gettext_lazy("Remove the usage of days long past"),
     "sessions_app.tasks.drop_transcript_backups": gettext_lazy("Remove old backups of transcripts"),
     "sessions_app.tasks.fetch_media": gettext_lazy("Fetch a picture or recording"),

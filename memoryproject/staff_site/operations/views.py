@@ -45,7 +45,7 @@ from memoryproject.staff_site.operations.queue import (
     turn_take_up,
 )
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
-from memoryproject.staff_site.server_state import BrokerGoneError, parts
+from memoryproject.staff_site.server_state import BrokerGoneError, parts, replica_part
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.media.dependencies import build_media_quota
@@ -64,7 +64,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
     schedules, providers = schedules_shown(), providers_there()
     files, quota = bytes_used(), build_media_quota()
     context = {
-        "parts": parts(),
+        "parts": [*parts(), *replica_part()],
         "alerts": alerts_open(),
         "problems": settings_in_force().count,
         "queue": queue_state(),
