@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -301,6 +302,9 @@ UNFOLD: dict[str, Any] = {
     },
 }
 
+# answer, qcluster or another command of manage.py; else a web server.
+_program = sys.argv[1] if sys.argv[0].endswith("manage.py") and sys.argv[1:] else "web"
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -314,6 +318,7 @@ LOGGING: dict[str, Any] = {
             "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s",
             "datefmt": "%Y-%m-%dT%H:%M:%S%z",
             "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
+            "static_fields": {"program": _program},
         },
     },
     "filters": {
@@ -352,6 +357,8 @@ LOGGING: dict[str, Any] = {
         "httpx2": {"level": "WARNING"},
         "httpcore2": {"level": "WARNING"},
         "django-q": {"level": "WARNING"},
+        # Its own handler writes lines in a form of its own.
+        "gunicorn.error": {"handlers": [], "propagate": True},
         # The audit log records the logins.
         "axes": {"level": "ERROR"},
         # It logs the beginning and the end of each request.
