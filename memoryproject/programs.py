@@ -13,9 +13,9 @@ from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 GUNICORN_CONF = BASE_DIR / "deploy" / "gunicorn.conf.py"
-# A program has so long to end before it is killed; it gives up after 5 by itself. The database ends
+# A program has so long to end before it is killed; it gives up after 4 by itself. The database ends
 # after it.
-STOP_SECONDS = 7
+STOP_SECONDS = 6
 # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
 NICE = ("nice", "-n", "10")
 # glibc gives threads memory from up to eight pools for each processor, each of which keeps what it
