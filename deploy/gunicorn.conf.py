@@ -13,7 +13,7 @@ worker_class = "gthread"
 threads = int(os.environ.get("WEB_THREADS", "18"))
 timeout = 120
 # Requests that have begun have so long when the server stops, as answers and jobs have.
-graceful_timeout = 4
+graceful_timeout = 3
 # Longer than the proxy keeps an idle connection, which deploy/Caddyfile limits to 30 seconds.
 keepalive = 75
 limit_request_line = 8190

@@ -13,7 +13,7 @@ from pathlib import Path
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 GUNICORN_CONF = BASE_DIR / "deploy" / "gunicorn.conf.py"
-# A program has so long to end before it is killed; it gives up after 4 by itself. The database ends
+# A program has so long to end before it is killed; it gives up after 3 by itself. The database ends
 # after it.
 STOP_SECONDS = 6
 # Answers take seconds anyway; a webhook is to be taken in some milliseconds.

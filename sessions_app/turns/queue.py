@@ -168,7 +168,7 @@ IDLE_SECONDS = 20.0
 BEAT_SECONDS = 2.0
 # The answers that are being made when the program is told to stop have so long; docs/deploy.md has
 # all limits of time. A model may take minutes.
-STOP_SECONDS = 4.0
+STOP_SECONDS = 3.0
 # Heartbeats older than this don't count; a machine under load beats late.
 BEAT_LASTS = timedelta(seconds=15)
 BEATS = "answer-heartbeats"

@@ -72,8 +72,8 @@ def test_each_program_gives_up_before_it_is_killed() -> None:
     gives_up = re.search(r"^graceful_timeout = (\d+)$", GUNICORN, re.M)
     assert gives_up
     own = {float(gives_up[1]), queue.STOP_SECONDS, qcluster.STOP_SECONDS}
-    assert own == {4.0}
+    assert own == {3.0}
     text = read("docs/deploy.md")
-    assert "4 seconds" in text
+    assert "3 seconds" in text
     assert f"hasn't ended after {programs.STOP_SECONDS} seconds is killed" in text
-    assert 4 < programs.STOP_SECONDS < int(ROWS["answer"][3])
+    assert 3 < programs.STOP_SECONDS < int(ROWS["answer"][3])

@@ -8,7 +8,7 @@ class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum, auto
 from typing import Literal, Protocol, TypeAlias
@@ -141,12 +141,12 @@ def span(
         started.end()
 
 
-def memory_span(operation: MemoryOperation) -> AbstractContextManager[Span]:
+@contextmanager
+def memory_span(operation: MemoryOperation) -> Iterator[Span]:
     """Trace an operation on memories; also as a decorator. See ``note_records``."""
-    return span(
-        operation,
-        attributes={"gen_ai.operation.name": operation, "gen_ai.provider.name": OURSELVES},
-    )
+    attributes: Attributes = {"gen_ai.operation.name": operation, "gen_ai.provider.name": OURSELVES}
+    with span(operation, attributes=attributes) as traced:
+        yield traced
 
 
 def note_records(count: int) -> None:
@@ -155,20 +155,17 @@ def note_records(count: int) -> None:
         around.note({"gen_ai.memory.record.count": count})
 
 
-def model_span(
-    operation: Literal["chat", "embeddings"], model: str
-) -> AbstractContextManager[Span]:
+@contextmanager
+def model_span(operation: Literal["chat", "embeddings"], model: str) -> Iterator[Span]:
     """Trace a call of a model with all its attempts. ``model``: as the settings name it."""
-    # The provider's name stands for the form of the API: any server may be behind it.
-    return span(
-        f"{operation} {model}",
-        Kind.CLIENT,
-        attributes={
-            "gen_ai.operation.name": operation,
-            "gen_ai.provider.name": "openai",
-            "gen_ai.request.model": model,
-        },
-    )
+    attributes: Attributes = {
+        "gen_ai.operation.name": operation,
+        # This stands for the form of the API: any server may be behind it.
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": model,
+    }
+    with span(f"{operation} {model}", Kind.CLIENT, attributes=attributes) as traced:
+        yield traced
 
 
 @contextmanager

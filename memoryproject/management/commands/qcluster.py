@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.25
 # While they start: one that is killed before it was seen isn't missed.
 FIRST_LOOK_SECONDS = 0.02
 # The jobs that have begun when the cluster is told to stop have so long: docs/deploy.md.
-STOP_SECONDS = 4.0
+STOP_SECONDS = 3.0
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
