@@ -232,7 +232,9 @@ def drill_disk(live: Stage) -> Iterator[tuple[str, str]]:
     before = ask(live, 5).wait()
     phone = new_phone()
     payload = cloud_text(phone, "question of a full disk")
-    payload["unknown"] = os.urandom(500_000).hex()
+    # Of more than the space that is left inside of files that are there already.
+    (message,) = payload["entry"][0]["changes"][0]["value"]["messages"]
+    message["unknown"] = os.urandom(500_000).hex()
     ballast.fill()
     try:
         status = live.post.cloud(payload).status_code
