@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/measure_growth.py [--messages 300000]
 
 Fills a database of its own with years of generated messages. Prints the size of each large table
-for a message, and how long it takes to store one more.
+for a message, how long it takes to store one more, and how long a scrape of /metrics takes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from own_database import KEEPING, machine, own_database  # isort: skip it sets Django up
 
 from django.db import connection
+from django.test import Client
 from staff_texts import texts_made
 from staff_world import Sizes, world_fill
 
@@ -23,6 +24,7 @@ from sessions_app.inbound.receive import events_receive
 from tests.world import message_from
 
 STORED = 300
+SCRAPES = 20
 MAX_TEXTS = 20_000
 CHATS_PER_MESSAGES = 100
 LARGE = """
@@ -50,6 +52,18 @@ def main() -> None:
             cursor.execute("VACUUM ANALYZE")
         print_sizes(options.messages)
         print_times()
+        print_scrapes()
+
+
+def print_scrapes() -> None:
+    """Print how long Prometheus waits: for the first answer of a process, and for later ones."""
+    client, took = Client(), []
+    for _ in range(SCRAPES):
+        began = time.perf_counter()
+        assert client.get("/metrics", headers={"host": "localhost"}).status_code == 200
+        took.append((time.perf_counter() - began) * 1000)
+    first, *later = took
+    print(f"/metrics: first {first:.0f} ms, then median {statistics.median(later):.0f} ms")
 
 
 def print_sizes(messages: int) -> None:
