@@ -51,9 +51,11 @@ class Output(io.TextIOWrapper):
 
 
 def use_lossy_output(program: str, *, level: str = "INFO") -> None:
-    """Replace standard output, whose lines have this level, and standard error."""
-    sys.stdout = Output(1, program=program, level=level)
-    sys.stderr = Output(2, program=program, level="ERROR")
+    """Replace standard output, whose lines have this level, and standard error, where open."""
+    if sys.stdout is not None:
+        sys.stdout = Output(1, program=program, level=level)
+    if sys.stderr is not None:
+        sys.stderr = Output(2, program=program, level="ERROR")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator
 
 import psutil
@@ -64,3 +65,30 @@ def test_answers_that_are_being_made_are_made_after_the_next_start(
         assert launched.wait_for_answers(phone, 1) == [f"answer to: {text}"]
         (turn,) = launched.database.turns(f"{phone}@c.us")
         assert (turn["state"], turn["attempts"]) == ("sent", 1)
+
+
+def test_the_program_that_answers_ends_with_0_and_gives_back_at_once() -> None:
+    """As systemd and Docker stop it: another one, on whatever machine, goes on without waiting."""
+
+    def start(installation: Installation) -> None:
+        installation.prepare()
+        installation.start_program("web")
+        wait_until(lambda: installation.answer("/healthz") == 200, "the web server")
+
+    with stage(run=start) as live:
+        phone = new_phone()
+        hold = live.openai.hold_chat("given back")
+        live.post.say(phone, "given back")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            answer = live.installation.start_other(
+                sys.executable, "manage.py", "answer", PYTHONUNBUFFERED="1"
+            )
+            reached = hold.reached
+            wait_until(lambda reached=reached: hold.reached > reached, "the model is asked")
+            answer.send_signal(number)
+            assert answer.wait(PATIENCE_SECONDS) == 0
+            (turn,) = live.database.turns(f"{phone}@c.us")
+            assert (turn["state"], turn["lease_token"], turn["attempts"]) == ("running", None, 0)
+        hold.release()
+        live.installation.start_program("answer")
+        assert live.wait_for_answers(phone, 1) == ["answer to: given back"]
