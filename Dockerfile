@@ -1,7 +1,8 @@
-# syntax=docker/dockerfile:1
+# By its digest: docs/deploy.md.
+ARG PYTHON_IMAGE=python:3.13-slim-trixie
 
 # The packages, with their hashes, and without those that only `make run` needs.
-FROM python:3.13-slim-trixie AS packages
+FROM ${PYTHON_IMAGE} AS packages
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /srv/memory
 COPY requirements.txt requirements-tracing.txt requirements-s3.txt ./
@@ -18,7 +19,7 @@ RUN python -m venv /opt/venv \
     && /opt/venv/bin/python -m pip uninstall --yes supervisor \
     && /opt/venv/bin/python -m pip uninstall --yes pip
 
-FROM python:3.13-slim-trixie
+FROM ${PYTHON_IMAGE}
 # The user that runs everything, and the folders that it may write to.
 RUN groupadd --gid 10001 memory \
     && useradd --uid 10001 --gid memory --home-dir /var/lib/memory --create-home memory \

@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos bench bench-peers fuzz-api client lint demo screenshots lock wheel messages help fuzz audit licences settings
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client lint demo screenshots lock wheel messages help fuzz audit licences settings
 
 help:
 	@echo "make wheel  the package, in dist/, for machines without a clone"
@@ -18,6 +18,7 @@ help:
 	@echo "make coverage  which lines the tests run; fails below 90%"
 	@echo "make test-scale  tests at a million rows"
 	@echo "make chaos  10,000 messages under random kills: is each stored and answered once?"
+	@echo "make drills  each failure once, and what was seen; takes half an hour"
 	@echo "make bench  measurements of time and memory, each in a database of its own"
 	@echo "make bench-peers  recall beside Chroma, mem0 and LangGraph, in one run"
 	@echo "make demo   replay recorded WhatsApp messages against the running server"
@@ -80,6 +81,10 @@ test-scale: install-dev
 # ARGS="--messages 500" for a short run.
 chaos: install-dev
 	@$(BIN)/python -m tests.chaos $(ARGS)
+
+# ARGS="--only stop,kill" for some of them.
+drills: install-dev
+	@$(BIN)/python benchmarks/drills.py $(ARGS)
 
 # What recall finds in conversations is measured where their file is named: CONVERSATIONS=FILE.
 MEASURED := $(filter-out %/measure_conversations.py,$(wildcard benchmarks/measure_*.py))

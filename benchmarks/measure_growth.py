@@ -4,8 +4,9 @@
         [--memories 30000] [--keep DIR]
 
 Fills a database of its own with years of generated messages. Prints the size of each large table
-for a message; how long it takes to store one more, to recall, and to make a page of staff's; and
-how long a backup, an export, and making and dropping a month's partitions take.
+for a message; how long it takes to store one more, to recall, to scrape /metrics, and to make a
+page of staff's; and how long a backup, an export, and making and dropping a month's partitions
+take.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from tests.world import message_from
 
 STORED = 300
 ROUNDS = 20
+SCRAPES = 20
 MAX_TEXTS = 20_000
 FILLED = FOLDER / "filled.json"
 LARGE = """
@@ -66,9 +68,21 @@ def main() -> None:
             cursor.execute("VACUUM ANALYZE")
         print_sizes(options.messages)
         print_times()
+        print_scrapes()
         print_recalls()
         print_pages()
         print_whole()
+
+
+def print_scrapes() -> None:
+    """Print how long Prometheus waits: for the first answer of a process, and for later ones."""
+    client, took = Client(), []
+    for _ in range(SCRAPES):
+        began = time.perf_counter()
+        assert client.get("/metrics", headers={"host": "localhost"}).status_code == 200
+        took.append((time.perf_counter() - began) * 1000)
+    first, *later = took
+    print(f"/metrics: first {first:.0f} ms, then median {statistics.median(later):.0f} ms")
 
 
 def print_sizes(messages: int) -> None:

@@ -12,7 +12,8 @@ worker_class = "gthread"
 # More than the calls that may wait for a model: memoryproject/foundation/rest_kit/throttles.py.
 threads = int(os.environ.get("WEB_THREADS", "18"))
 timeout = 120
-graceful_timeout = 20
+# Requests that have begun have so long when the server stops, as answers and jobs have.
+graceful_timeout = 3
 # Longer than the proxy keeps an idle connection, which deploy/Caddyfile limits to 30 seconds.
 keepalive = 75
 limit_request_line = 8190

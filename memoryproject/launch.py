@@ -28,6 +28,7 @@ import django
 from django.core.management import CommandError, call_command
 
 from memoryproject.folders import FILES, HOME
+from memoryproject.output import use_lossy_output
 from memoryproject.programs import all_programs, supervisor_conf
 from memoryproject.supervise import STOPPING
 
@@ -43,6 +44,7 @@ ENABLE_MEMORY_SYSTEM=true
 
 def main() -> int:
     """Prepare the installation and become its supervision. Return the exit code of a failure."""
+    use_lossy_output("launcher")
     for number in STOPPING:
         signal.signal(number, stop)
     os.chdir(HOME)
@@ -92,6 +94,8 @@ def prepare() -> int:
     from django.conf import settings  # noqa: PLC0415 configured by now
     from django.db import connections  # noqa: PLC0415
 
+    # For what is printed from here on; it may stand in .env.
+    os.environ["LOG_FORMAT"] = settings.LOG_FORMAT
     call_command("check", stdout=StringIO())
     lock = lock_data_dir(settings.DATA_DIR)
     refuse_taken_port(settings.PORT)

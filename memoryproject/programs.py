@@ -14,6 +14,9 @@ from pathlib import Path
 from memoryproject.folders import FILES, MANAGE
 
 GUNICORN_CONF = FILES / "deploy" / "gunicorn.conf.py"
+# A program has so long to end before it is killed; it gives up after 3 by itself. The database ends
+# after it.
+STOP_SECONDS = 6
 # Answers take seconds anyway; a webhook is to be taken in some milliseconds.
 NICE = ("nice", "-n", "10")
 # glibc gives threads memory from up to eight pools for each processor, each of which keeps what it
@@ -35,7 +38,7 @@ PROGRAM = """
 command={command}
 environment={environment}
 directory={directory}
-stopwaitsecs=30
+stopwaitsecs={stop_seconds}
 stdout_logfile={log_dir}/{name}.log
 autostart=true
 autorestart=true
@@ -80,7 +83,9 @@ def supervisor_conf(
             run_dir=_escape(run_dir), as_root="user=root" if os.geteuid() == 0 else ""
         )
     ]
+    names = []
     for program in programs:
+        names.append(program.name)
         environment = ",".join(
             f"{name}={_escape(shlex.quote(value))}" for name, value in program.environment.items()
         )
@@ -91,8 +96,11 @@ def supervisor_conf(
                 environment=environment,
                 directory=_escape(directory),
                 log_dir=_escape(log_dir),
+                stop_seconds=STOP_SECONDS,
             )
         )
+    # Supervisor stops one group after the other, and all programs of a group at once.
+    parts.append(f"\n[group:memory]\nprograms={','.join(names)}\n")
     return "".join(parts)
 
 

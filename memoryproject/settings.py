@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,10 @@ UNFOLD: dict[str, Any] = {
     "COLORS": {name: dict(zip(_SHADES, row.split(), strict=True)) for name, row in _COLORS.items()},
 }
 
+# answer, qcluster or another command of manage.py; else a web server.
+_is_command = Path(sys.argv[0]).name in ("manage.py", "whatsapp-memory", "__main__.py")
+_program = sys.argv[1] if _is_command and sys.argv[1:] else "web"
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -329,6 +334,7 @@ LOGGING: dict[str, Any] = {
             "fmt": "%(asctime)s %(levelname)s %(name)s %(message)s",
             "datefmt": "%Y-%m-%dT%H:%M:%S%z",
             "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
+            "static_fields": {"program": _program},
         },
     },
     "filters": {
@@ -364,6 +370,8 @@ LOGGING: dict[str, Any] = {
         # The openai package brings an httpx of its own.
         **dict.fromkeys(("httpx", "httpcore", "httpx2", "httpcore2"), {"level": "WARNING"}),
         "django-q": {"level": "WARNING"},
+        # Its own handler writes lines in a form of its own.
+        "gunicorn.error": {"handlers": [], "propagate": True},
         # The audit log records the logins.
         "axes": {"level": "ERROR"},
         # It logs the beginning and the end of each request.

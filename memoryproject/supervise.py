@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from memoryproject.output import use_lossy_output
 from memoryproject.programs import ending_with_parent
 
 READY_WITHIN_SECONDS = 90
@@ -55,6 +56,7 @@ def main(conf: str, port: str, url: str, logs: str, data_dir: str, lock: str) ->
     ``url``: the address to print. ``data_dir``: the folder of the embedded PostgreSQL; empty
     without one. ``lock``: the descriptor of DATA_DIR's lock.
     """
+    use_lossy_output("launcher")
     child = Child()
     try:
         return supervise(child, conf, int(port), url, logs, int(lock))
@@ -75,7 +77,8 @@ def supervise(child: Child, conf: str, port: int, url: str, logs: str, lock: int
 
     Supervisor holds the lock, too: it may take a moment to end after this process.
     """
-    command = [sys.executable, "-W", "ignore", "-m", "supervisor.supervisord", "-c", conf]
+    command = [sys.executable, "-W", "ignore", "-m", "memoryproject.output"]
+    command += ["supervisor", "supervisor.supervisord", "-c", conf]
     while not child.is_stopped:
         supervisor = child.start(command, umask=0o077, pass_fds=[lock])
         was_ready = announce(port, url, logs, supervisor)

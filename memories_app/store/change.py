@@ -41,6 +41,7 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_covered
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
+from memoryproject.foundation.process.tracing import memory_span, note_records
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,7 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 TEXTS = ("content", "type", "category", "tags", "metadata")
 
 
+@memory_span("update_memory")
 def memory_patch(
     *,
     memory_id: UUID,
@@ -268,6 +270,7 @@ def memory_patch(
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError,
     EmbedderError, DatabaseError; nothing is changed then.
     """
+    note_records(1)
     known = memory_get(memory_id)
     visibility = changes.get("visibility", known.visibility)
     given = _checked(known, changes, visibility)

@@ -22,6 +22,7 @@ from memories_app.store.memory_fields import validity_given
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_awaited
+from memoryproject.foundation.process.tracing import memory_span, note_records
 
 logger = logging.getLogger(__name__)
 
@@ -51,6 +52,7 @@ def memory_remember(
     return remembered
 
 
+@memory_span("create_memory")
 def memories_remember(
     *,
     memories: Sequence[NewMemory],
@@ -67,6 +69,7 @@ def memories_remember(
     it raises an error, nothing is stored. Raises MemoryValidationError with every problem of
     every memory, EmbedderError, DatabaseError.
     """
+    note_records(len(memories))
     if len(memories) > MAX_AT_ONCE:
         text = _("are %(count)s, at most %(most)s at once")
         detail = text % {"count": len(memories), "most": MAX_AT_ONCE}

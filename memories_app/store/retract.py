@@ -18,6 +18,7 @@ from memories_app.store.change import memory_reinstate
 from memories_app.store.duplicate_lookup import last_before
 from memories_app.store.memory_fields import memories_audit, scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.process.tracing import memory_span, note_records
 
 # The source of memories that were extracted without a command.
 EXTRACTION = "extraction"
@@ -119,6 +120,7 @@ def _key(scope: str, text: str) -> str:
     return keyed_hash(f"{scope}\0{fact_key(text)}", purpose="tombstone")
 
 
+@memory_span("delete_memory")
 def memories_delete(
     *, memory_ids: Sequence[UUID], actor: Actor, details: Mapping[str, Any] | None = None
 ) -> list[UUID]:
@@ -138,6 +140,7 @@ def memories_delete(
         ids = [memory.pk for memory in gone]
         Memory.objects.filter(pk__in=ids).delete()
         _reopen(gone)
+    note_records(len(ids))
     return ids
 
 

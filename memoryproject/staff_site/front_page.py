@@ -131,8 +131,17 @@ def _reaches_whatsapp() -> bool:
 # The metrics for Prometheus.
 
 
-TABLES: tuple[type[Model], ...] = (Chat, ChatSession, Message, Turn, Memory, AuditEvent)
-OPEN_STATES = (*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING)
+# Names and labels are stable: docs/operations.md lists them, and a test compares.
+TABLES: Mapping[str, type[Model]] = {
+    "chats": Chat,
+    "sessions": ChatSession,
+    "messages": Message,
+    "answers": Turn,
+    "memories": Memory,
+    "events": AuditEvent,
+}
+OTHER_OPEN_STATES = (TurnState.DEFERRED, TurnState.SENDING)
+OPEN_STATES = (*WAITING_STATES, *OTHER_OPEN_STATES)
 RECENT = timedelta(hours=1)
 # In a busier hour only the newest turns are read, so that the cost is limited.
 RECENT_TURNS = 10_000
@@ -202,14 +211,19 @@ def _replica() -> Iterator[Metric]:
 
 
 def _waiting() -> Iterator[Metric]:
-    """Yield the number of unfinished turns."""
-    open_turns = Turn.objects.filter(state__in=OPEN_STATES).order_by()
-    counted = dict(open_turns.values_list("state").annotate(Count("id")))
+    """Yield the number of unfinished turns.
+
+    Each query has an index of its own, because it asks for that index's states and no others.
+    """
+    waiting = Turn.objects.filter(state__in=WAITING_STATES).order_by().values_list("state")
+    rows = list(waiting.annotate(Count("id"), Min("created_at")))
+    counted = {state: count for state, count, _oldest in rows}
+    for state in OTHER_OPEN_STATES:
+        counted[str(state)] = Turn.objects.filter(state=state).count()
     by_state = {str(state): counted.get(str(state), 0) for state in OPEN_STATES}
     text = "Messages whose answer is not out, by state."
     yield _gauge("memory_open_turns", text, "state", by_state)
-    oldest = Turn.objects.filter(state__in=WAITING_STATES).aggregate(Min("created_at"))
-    since = oldest["created_at__min"]
+    since = min((oldest for *_counted, oldest in rows), default=None)
     waited = (timezone.now() - since).total_seconds() if since else 0.0
     yield GaugeMetricFamily(
         "memory_oldest_waiting_turn_seconds", "How long the oldest of them waits.", max(waited, 0.0)
@@ -237,7 +251,7 @@ def _recent() -> Iterator[Metric]:
 
 def _rows() -> Iterator[Metric]:
     """Yield the database's own statistics: counting a million rows would take too long."""
-    names = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in TABLES}
+    names = {model._meta.db_table: name for name, model in TABLES.items()}
     there = GaugeMetricFamily("memory_rows", "Rows, estimated.", labels=["of"])
     stored = CounterMetricFamily(
         "memory_rows_stored", "Rows stored since the statistics began.", labels=["of"]

@@ -11,9 +11,11 @@ from datetime import datetime
 from django.db.models import Q
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.process.tracing import memory_span, note_records
 from sessions_app.recall.hits import MEMORIES, MESSAGES, LeftOut, RecallResult, Viewer
 
 
+@memory_span("search_memory")
 def recall(
     *,
     query: str,
@@ -46,7 +48,7 @@ def recall(
 
     if as_of is not None:
         messages_where = (messages_where or Q()) & Q(timestamp__lte=as_of)
-    return Search(
+    found = Search(
         query=query,
         viewer=viewer,
         embedder=embedder,
@@ -60,3 +62,5 @@ def recall(
         repeats=repeats,
         as_of=as_of,
     ).run()
+    note_records(len(found.hits))
+    return found

@@ -19,10 +19,11 @@ from uuid import UUID
 
 from django.core.cache import cache
 from django.db import Error, close_old_connections, connection, connections
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
-from memoryproject.foundation.leases import LeaseLostError, this_process
+from memoryproject.foundation.leases import RELEASED, LeaseLostError, this_process
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.embedding.facade import messages_embed
@@ -166,6 +167,9 @@ LATER_SECONDS = 1.0
 # A thread that had nothing to do for so long closes its connection to the database.
 IDLE_SECONDS = 20.0
 BEAT_SECONDS = 2.0
+# The answers that are being made when the program is told to stop have so long; docs/deploy.md has
+# all limits of time. A model may take minutes.
+STOP_SECONDS = 3.0
 # Heartbeats older than this don't count; a machine under load beats late.
 BEAT_LASTS = timedelta(seconds=15)
 BEATS = "answer-heartbeats"
@@ -215,7 +219,7 @@ class Answerer:
         self._wait = max(self.debounce - timedelta(seconds=POLL_SECONDS), timedelta(0))
 
     def stop(self) -> None:
-        """Take no more turns. Those that are being answered are finished."""
+        """Take no more turns. Those that are being answered have STOP_SECONDS to be finished."""
         self._is_stopping.set()
         for is_quick, number in self._threads.items():
             for _ in range(number):
@@ -223,17 +227,25 @@ class Answerer:
                 self._call(is_quick)
 
     def run(self) -> None:
-        """Answer until ``stop``; return when all threads have ended."""
+        """Answer until ``stop``. What isn't finished then is left to the next program.
+
+        The threads that still wait for a model end with the process.
+        """
         threads = [
-            threading.Thread(target=self._work, args=(is_quick,), name=f"answers {number}")
+            threading.Thread(
+                target=self._work, args=(is_quick,), name=f"answers {number}", daemon=True
+            )
             for is_quick, most in self._threads.items()
             for number in range(most)
         ]
         for thread in threads:
             thread.start()
         self._listen()
+        gives_up_at = time.monotonic() + STOP_SECONDS
         for thread in threads:
-            thread.join()
+            thread.join(max(gives_up_at - time.monotonic(), 0))
+        if any(thread.is_alive() for thread in threads):
+            _give_back()
 
     def answer_next(self, *, is_quick: bool = False) -> bool:
         """Answer one turn, or none where none waits; return whether one was answered."""
@@ -345,6 +357,23 @@ class Answerer:
         others = {each.name: each for each in heartbeats(now)}
         beat = Heartbeat(this_process(), now, sum(self._threads.values()), len(self._taken))
         cache.set(BEATS, {**others, beat.name: beat}, BEAT_LASTS.total_seconds())
+
+
+def _give_back() -> None:
+    """Let another program answer what this one hasn't finished, as if it had not been tried.
+
+    Without its lease a thread stores and sends nothing more. A part that is just being sent keeps
+    the lease: whether it arrived is found out as after a kill.
+    """
+    mine = Turn.objects.filter(
+        lease_owner=this_process(), lease_token__isnull=False, state__in=WAITING_STATES
+    )
+    try:
+        given = mine.update(attempts=Greatest(F("attempts") - 1, 0), **RELEASED)
+        logger.info("%d answers were not finished. The next program makes them.", given)
+    except Error:
+        logger.exception("Answers could not be given back. The sweep finds them.")
+    connections.close_all()
 
 
 def heartbeats(now: datetime) -> list[Heartbeat]:

@@ -30,6 +30,9 @@ OF_DEPLOYMENT = {
     "MEMORY_VERSION",
     "TRACING",
     "S3",
+    "PYTHON_IMAGE",
+    "POSTGRES_IMAGE",
+    "CADDY_IMAGE",
 }
 OF_GUNICORN = set(re.findall(r'environ\.get\("([A-Z_]+)"', read("deploy/gunicorn.conf.py")))
 CADDYFILE = read("deploy/Caddyfile")

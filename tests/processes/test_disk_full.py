@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.conftest import everything
-from tests.processes.installation import Installation
+from tests.processes.installation import Installation, kill
 from tests.processes.posting import cloud_text, new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -59,14 +58,9 @@ class Ballast:
 
 
 @pytest.fixture(scope="module")
-def full_stage(small_disk: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """On the small disk are the data and the log file, but not what the processes print."""
-
-    def start(installation: Installation) -> None:
-        installation.console = tmp_path_factory.mktemp("console") / "output.log"
-        everything(installation)
-
-    with stage(run=start, parent=small_disk) as started:
+def full_stage(small_disk: Path) -> Iterator[Stage]:
+    """On the small disk are the data, the log files, and what `make run` prints."""
+    with stage(run=Installation.launch, parent=small_disk) as started:
         yield started
 
 
@@ -94,6 +88,9 @@ def test_err_session_002_told_kept_whole_and_answered_when_there_is_space(
     wait_until(lambda: FULL in live.graph.texts_to(phone), "the person is told")
     assert live.installation.answer("/readyz") == 503
     assert live.installation.answer("/healthz") == 200
+    # The launcher says so, on the full disk.
+    kill(live.installation.programs["launcher"].children())
+    wait_until(lambda: live.installation.answer("/healthz") == 200, "all is started again")
 
     ballast.free()
     wait_until(lambda: live.post.cloud(payload).status_code == 200, "the repeat is taken")
@@ -105,3 +102,22 @@ def test_err_session_002_told_kept_whole_and_answered_when_there_is_space(
     live.installation.wait_until_ready()
     # What was recorded meanwhile is sealed, each event with its line.
     live.installation.manage("audit_verify")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has it")
+def test_make_run_needs_no_room_for_its_output() -> None:
+    def start(installation: Installation) -> None:
+        console, installation.console = installation.console, Path("/dev/full")
+        installation.launch()
+        installation.console = console
+
+    with stage(run=start) as started:
+        # The launcher says this, too.
+        kill(started.installation.programs["launcher"].children())
+        started.installation.wait_until_ready()
+        phone = new_phone()
+        started.post.say(phone, "nobody hears the launcher")
+        assert started.wait_for_answers(phone, 1) == ["answer to: nobody hears the launcher"]
+        launcher = started.installation.programs.pop("launcher")
+        launcher.terminate()
+        assert launcher.wait(60) == 0

@@ -74,7 +74,7 @@ def test_one_webhook_is_one_trace_to_the_send(traced: Stage, collector: Collecto
     (turn,) = traced.database.turns(f"{phone}@c.us")
     parts = {span.name: span for span in collector.spans(turn=turn["turn_id"])}
 
-    assert set(parts) == {"turn", "recall", "prompt", "model", "send"}
+    assert set(parts) == {"turn", "recall", "search_memory", "prompt", "model", "send"}
     for span in parts.values():
         assert span.attributes["memory.chat"] == str(turn["chat_id"])
         assert span.trace == answered.trace
@@ -89,6 +89,15 @@ def test_one_webhook_is_one_trace_to_the_send(traced: Stage, collector: Collecto
     assert not any(span.has_failed for span in path)
     assert sent.attributes["server.address"] == "127.0.0.1"
     assert sent.attributes["server.port"] == int(traced.graph.url.rpartition(":")[2])
+    (chat,) = [each for each in collector.spans("chat gpt-4o-mini") if each.trace == answered.trace]
+    assert (chat.kind, chat.parent) == ("CLIENT", parts["model"].id)
+    assert chat.attributes["gen_ai.operation.name"] == "chat"
+    assert chat.attributes["gen_ai.response.finish_reasons"] == "stop"
+    assert int(chat.attributes["gen_ai.usage.input_tokens"]) > 0
+    assert int(chat.attributes["gen_ai.usage.output_tokens"]) > 0
+    searched = parts["search_memory"].attributes
+    assert searched["gen_ai.operation.name"] == "search_memory"
+    assert searched["gen_ai.memory.record.count"] == 0
     request = path[0]
     assert request.attributes["http.route"] == "/webhooks/whatsapp/cloud/"
     assert re.fullmatch("[0-9a-f]{32}", str(request.attributes["memory.request"]))

@@ -44,6 +44,7 @@ def test_a_line_is_one_object(lines: io.StringIO) -> None:
         logging.getLogger("a.b").warning("Two\nlines and %s", "שלום")
     (line,) = read(lines)
     assert line.pop("time")
+    assert line.pop("program") == "web"
     assert line == {
         "level": "WARNING",
         "logger": "a.b",

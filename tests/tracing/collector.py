@@ -100,6 +100,9 @@ def _attributes(pairs: Any) -> dict[str, Value]:
     pair: KeyValue
     for pair in pairs:
         kind = pair.value.WhichOneof("value")
-        assert kind in ("string_value", "int_value"), pair
-        found[pair.key] = getattr(pair.value, str(kind))
+        assert kind in ("string_value", "int_value", "array_value"), pair
+        if kind == "array_value":
+            found[pair.key] = " ".join(each.string_value for each in pair.value.array_value.values)
+        else:
+            found[pair.key] = getattr(pair.value, str(kind))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from memoryproject.foundation.process.tracing import Attributes, Kind, Span
@@ -15,7 +15,7 @@ class Recorded(Span):
     name: str
     kind: Kind
     parent: Span | str | None
-    attributes: dict[str, str | int]
+    attributes: dict[str, str | int | Sequence[str]]
     failed: list[str] = field(default_factory=list)
     ended: bool = False
     traceparent: str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -39,7 +39,11 @@ class Recorder:
         self.spans: list[Recorded] = []
 
     def start(
-        self, name: str, kind: Kind, parent: Span | str | None, attributes: Mapping[str, str | int]
+        self,
+        name: str,
+        kind: Kind,
+        parent: Span | str | None,
+        attributes: Mapping[str, str | int | Sequence[str]],
     ) -> Recorded:
         self.spans.append(Recorded(name, kind, parent, dict(attributes)))
         return self.spans[-1]

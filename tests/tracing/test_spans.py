@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
+from memories_app.store.change import memory_patch
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.traced_work import query_shown
 from memoryproject.foundation.process.tracing import (
@@ -25,6 +28,7 @@ from memoryproject.foundation.process.tracing import (
     use_tracer,
 )
 from tests.tracing.recorder import Recorder
+from tests.world import CLIENT, World, remember
 
 PROJECT = Path(__file__).resolve().parents[2]
 TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -167,6 +171,32 @@ def test_a_callers_trace_is_continued_only_behind_a_proxy(
 @pytest.mark.django_db
 def test_queries_are_not_traced_while_traces_are_off() -> None:
     assert connection.execute_wrappers == []
+
+
+@pytest.mark.django_db
+def test_operations_on_memories_have_the_names_of_the_conventions(
+    world: World, recorder: Recorder
+) -> None:
+    """And numbers, but no words."""
+    memory = remember(world, "The code of the safe is 4711", visibility="public")
+    memory_patch(
+        memory_id=memory.pk,
+        changes={"content": "The code of the safe is 4712"},
+        actor=SYSTEM,
+        embedder=world.dependencies.embedder,
+    )
+    world.say(CLIENT, "What is the code of the safe?")
+    world.forget("memory", memory.pk)
+
+    named: dict[str, int] = {}
+    for each in recorder.spans:
+        if operation := each.attributes.get("gen_ai.operation.name"):
+            assert (each.name, each.kind) == (operation, Kind.INTERNAL)
+            assert each.attributes["gen_ai.provider.name"] == "whatsapp-memory"
+            # Of the searches, the first: the last ones show that nothing is found any more.
+            named.setdefault(each.name, int(str(each.attributes["gen_ai.memory.record.count"])))
+    assert named == {"create_memory": 1, "update_memory": 1, "search_memory": 1, "delete_memory": 1}
+    assert not {"safe", "4711", "4712"} & set(re.findall(r"\w+", repr(recorder.spans)))
 
 
 @pytest.mark.processes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from multiprocessing.util import Finalize
 
 from opentelemetry.context import Context
@@ -79,7 +79,11 @@ class OtelTracer:
         self._tracer: SdkTracer | None = None
 
     def start(
-        self, name: str, kind: Kind, parent: Span | str | None, attributes: Mapping[str, str | int]
+        self,
+        name: str,
+        kind: Kind,
+        parent: Span | str | None,
+        attributes: Mapping[str, str | int | Sequence[str]],
     ) -> StartedSpan:
         """See Tracer.start."""
         span = self._sdk_tracer().start_span(

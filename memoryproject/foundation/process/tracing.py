@@ -7,7 +7,7 @@ class.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum, auto
@@ -23,6 +23,13 @@ Attribute: TypeAlias = Literal[
     "db.query.text",
     "db.system.name",
     "error.type",
+    "gen_ai.memory.record.count",
+    "gen_ai.operation.name",
+    "gen_ai.provider.name",
+    "gen_ai.request.model",
+    "gen_ai.response.finish_reasons",
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.output_tokens",
     "http.request.method",
     "http.response.status_code",
     "http.route",
@@ -30,13 +37,19 @@ Attribute: TypeAlias = Literal[
     "server.address",
     "server.port",
 ]
-Attributes: TypeAlias = Mapping[Attribute, str | int]
+Attributes: TypeAlias = Mapping[Attribute, str | int | Sequence[str]]
+# The operations on memories that the conventions for generative AI name.
+MemoryOperation: TypeAlias = Literal[
+    "create_memory", "delete_memory", "search_memory", "update_memory"
+]
 
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 OTHER = "_OTHER"
 # The name under which a job's package and a turn keep the span that they belong to.
 TRACEPARENT = "traceparent"
 SERVER_ERROR = 500
+# gen_ai.provider.name of what this server does itself.
+OURSELVES = "whatsapp-memory"
 CLIENT_ERROR = 400
 
 
@@ -71,7 +84,11 @@ class Tracer(Protocol):
     """Begins spans. ``parent``: a span of this process, the traceparent of another one, or None."""
 
     def start(
-        self, name: str, kind: Kind, parent: Span | str | None, attributes: Mapping[str, str | int]
+        self,
+        name: str,
+        kind: Kind,
+        parent: Span | str | None,
+        attributes: Mapping[str, str | int | Sequence[str]],
     ) -> Span: ...
 
 
@@ -107,7 +124,7 @@ def span(
     if _tracer is None or (around is None and kind is Kind.CLIENT):
         yield NO_SPAN
         return
-    all_attributes: dict[str, str | int] = {}
+    all_attributes: dict[str, str | int | Sequence[str]] = {}
     if kind is not Kind.CLIENT:
         all_attributes.update({f"memory.{key}": value for key, value in log_ids().items()})
     for key, value in (attributes or {}).items():
@@ -122,6 +139,33 @@ def span(
     finally:
         _current.reset(token)
         started.end()
+
+
+@contextmanager
+def memory_span(operation: MemoryOperation) -> Iterator[Span]:
+    """Trace an operation on memories; also as a decorator. See ``note_records``."""
+    attributes: Attributes = {"gen_ai.operation.name": operation, "gen_ai.provider.name": OURSELVES}
+    with span(operation, attributes=attributes) as traced:
+        yield traced
+
+
+def note_records(count: int) -> None:
+    """Note how many memories the operation around the caller has found or changed."""
+    if around := _current.get():
+        around.note({"gen_ai.memory.record.count": count})
+
+
+@contextmanager
+def model_span(operation: Literal["chat", "embeddings"], model: str) -> Iterator[Span]:
+    """Trace a call of a model with all its attempts. ``model``: as the settings name it."""
+    attributes: Attributes = {
+        "gen_ai.operation.name": operation,
+        # This stands for the form of the API: any server may be behind it.
+        "gen_ai.provider.name": "openai",
+        "gen_ai.request.model": model,
+    }
+    with span(f"{operation} {model}", Kind.CLIENT, attributes=attributes) as traced:
+        yield traced
 
 
 @contextmanager

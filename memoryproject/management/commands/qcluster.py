@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
+from contextlib import suppress
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import psutil
@@ -18,10 +22,14 @@ from django_q.management.commands import qcluster
 from memoryproject.checks import SETTINGS
 from memoryproject.programs import end_with_parent
 
+logger = logging.getLogger(__name__)
+
 # Jobs that are taken meanwhile wait for the sweep.
 LOOK_SECONDS = 0.25
 # While they start: one that is killed before it was seen isn't missed.
 FIRST_LOOK_SECONDS = 0.02
+# The jobs that have begun when the cluster is told to stop have so long: docs/deploy.md.
+STOP_SECONDS = 3.0
 
 
 class Command(qcluster.Command):  # type: ignore[misc]
@@ -43,14 +51,15 @@ class Command(qcluster.Command):  # type: ignore[misc]
         gc.freeze()
         super().handle(*args, **options)
         if not options["run_once"]:
-            self._watch()
+            (sentinel,) = multiprocessing.active_children()
+            stop_in_time(sentinel)
+            self._watch(sentinel)
 
-    def _watch(self) -> None:
+    def _watch(self, sentinel: multiprocessing.process.BaseProcess) -> None:
         """Return when the cluster has stopped; end this process where a part of it was killed.
 
         A signal to stop is handled in this thread, and until then nothing ends by itself.
         """
-        (sentinel,) = multiprocessing.active_children()
         started: list[psutil.Process] = []
         while sentinel.is_alive():
             # Workers, monitor and pusher.
@@ -58,12 +67,38 @@ class Command(qcluster.Command):  # type: ignore[misc]
             if not is_whole:
                 started = psutil.Process(sentinel.pid).children()
             elif not all(each.is_running() for each in started):
-                self.stderr.write("A process of the cluster was killed: all of it is ended.")
-                sentinel.kill()
-                for each in started:
-                    if each.is_running():
-                        each.kill()
+                logger.error("A process of the cluster was killed: all of it is ended.")
+                kill_cluster(sentinel)
                 sys.exit(1)
             time.sleep(LOOK_SECONDS if is_whole else FIRST_LOOK_SECONDS)
         if sentinel.exitcode:
             sys.exit(1)
+
+
+def stop_in_time(sentinel: multiprocessing.process.BaseProcess) -> None:
+    """Let a signal to stop end the cluster within STOP_SECONDS, whatever its jobs do.
+
+    django-q2 waits for them without end. Their leases end with their process.
+    """
+    stop: Any = signal.getsignal(signal.SIGTERM)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        deadline = threading.Timer(STOP_SECONDS, kill_cluster, [sentinel])
+        deadline.daemon = True
+        deadline.start()
+        stop(number, frame)
+        if sentinel.exitcode:
+            sys.exit(0)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handle)
+
+
+def kill_cluster(sentinel: multiprocessing.process.BaseProcess) -> None:
+    """Kill the process that the others come from, and those that outlive it."""
+    with suppress(psutil.NoSuchProcess):
+        started = psutil.Process(sentinel.pid).children()
+        sentinel.kill()
+        for each in started:
+            if each.is_running():
+                each.kill()

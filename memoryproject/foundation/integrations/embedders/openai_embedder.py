@@ -32,6 +32,7 @@ from memoryproject.foundation.integrations.llm.server_traits import (
 )
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
 from memoryproject.foundation.outside_services.guards import Guard
+from memoryproject.foundation.process.tracing import model_span
 
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,
@@ -139,13 +140,14 @@ class OpenAIEmbedder:
 
     def _embed_prefixed(self, texts: Sequence[str], prefix: str) -> list[list[float]]:
         known = traits = Traits.of(self._traits.load())
-        while True:
-            try:
-                vectors = self._embed_in_form(texts, prefix, traits)
-            except _OtherFormNamed as refusal:
-                traits = refusal.traits
-            else:
-                break
+        with model_span("embeddings", self._model):
+            while True:
+                try:
+                    vectors = self._embed_in_form(texts, prefix, traits)
+                except _OtherFormNamed as refusal:
+                    traits = refusal.traits
+                else:
+                    break
         if traits != known:
             self._traits.save(traits.record())
         return vectors

@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatModelError,
     ChatRequest,
     Completion,
+    Finish,
 )
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
 from memoryproject.foundation.integrations.llm.reading import (
@@ -40,6 +41,7 @@ from memoryproject.foundation.integrations.retry import (
     do_nothing,
 )
 from memoryproject.foundation.outside_services.guards import Guard
+from memoryproject.foundation.process.tracing import Span, model_span
 
 # A model that thinks before it answers counts its thoughts, too. If they take all the room that
 # an answer has, it gets so many times more.
@@ -94,15 +96,17 @@ class OpenAIChatModel:
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
     ) -> Completion:
         """See ChatModel.complete."""
-        try:
-            completion, attempts = call_with_retries(
-                lambda: self._ask(request),
-                sleep=self._sleep,
-                before_attempt=before_attempt,
-                delays=self._delays,
-            )
-        except AttemptFailed as failure:
-            raise ChatModelError.of(failure) from None
+        with model_span("chat", self._model) as traced:
+            try:
+                completion, attempts = call_with_retries(
+                    lambda: self._ask(request),
+                    sleep=self._sleep,
+                    before_attempt=before_attempt,
+                    delays=self._delays,
+                )
+            except AttemptFailed as failure:
+                raise ChatModelError.of(failure) from None
+            _note(traced, completion)
         return replace(completion, attempts=attempts)
 
     def close(self) -> None:
@@ -166,6 +170,18 @@ class OpenAIChatModel:
         if traits.streams:
             body["stream"] = True
         return {**body, **self._extra_body}
+
+
+def _note(traced: Span, completion: Completion) -> None:
+    """Note how the model ended, and the tokens that its server reports."""
+    finish = "length" if completion.finish is Finish.CUT else "stop"
+    traced.note(
+        {"gen_ai.response.finish_reasons": ["tool_calls" if completion.tool_calls else finish]}
+    )
+    if completion.prompt_tokens is not None:
+        traced.note({"gen_ai.usage.input_tokens": completion.prompt_tokens})
+    if completion.completion_tokens is not None:
+        traced.note({"gen_ai.usage.output_tokens": completion.completion_tokens})
 
 
 def _sent(request: ChatRequest, traits: Traits) -> Sent:
