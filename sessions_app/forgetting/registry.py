@@ -261,7 +261,18 @@ WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
 """
 
 # Before PostgreSQL 18, the statistics of an empty table can't be removed.
-_CLEAR = "SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, false)"
+# A partitioned table has statistics of all its partitions.
+_CLEAR = """
+SELECT pg_clear_attribute_stats(current_schema()::text, %s, %s, inherited)
+FROM (VALUES (false), (true)) AS both_kinds (inherited)
+"""
+
+# By the name of each partition, that of its table.
+_PARTITIONS = """
+SELECT leaf.relname, parent.relname FROM pg_inherits
+JOIN pg_class leaf ON leaf.oid = inhrelid JOIN pg_class parent ON parent.oid = inhparent
+WHERE leaf.relkind = 'r' AND leaf.relnamespace = current_schema()::regnamespace
+"""
 
 CLEARABLE = (18,)
 
@@ -270,8 +281,10 @@ def statistics_values() -> list[tuple[str, str, str]]:
     """Return the sampled values of erasable columns: table, column, and value as text."""
     swept = statistics_columns()
     with connection.cursor() as cursor:
-        cursor.execute(_VALUES, [sorted({table for table, _ in swept})])
-        kept = [row for row in cursor.fetchall() if row[:2] in swept]
+        cursor.execute(_PARTITIONS)
+        table_of = dict(cursor.fetchall())
+        cursor.execute(_VALUES, [sorted({*table_of, *(table for table, _ in swept)})])
+        kept = [row for row in cursor if (table_of.get(row[0], row[0]), row[1]) in swept]
     if connection.get_database_version() >= CLEARABLE:
         return kept
     empty = {table for table in {table for table, _, _ in kept} if not _has_row(table)}

@@ -15,6 +15,7 @@ WHERE table_schema = 'public'
   AND (data_type IN ('text', 'character varying', 'character', 'json', 'jsonb', 'ARRAY', 'bytea')
        OR udt_name IN ('vector', 'halfvec', 'sparsevec', 'tsvector', 'xml'))
   AND NOT (data_type = 'ARRAY' AND udt_name = '_uuid')
+  AND table_name NOT IN (SELECT relname FROM pg_class WHERE relispartition)
 """
 
 
