@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.installation import Installation, kill
+from memoryproject.foundation.embedded_postgres.processes import is_alive
+from tests.processes.installation import Installation, family, kill
 from tests.processes.posting import cloud_text, new_phone
 from tests.processes.stage import Stage, stage
 from tests.processes.waiting import wait_until
@@ -88,8 +89,7 @@ def test_err_session_002_told_kept_whole_and_answered_when_there_is_space(
     wait_until(lambda: FULL in live.graph.texts_to(phone), "the person is told")
     assert live.installation.answer("/readyz") == 503
     assert live.installation.answer("/healthz") == 200
-    # The launcher says so, on the full disk.
-    kill(live.installation.programs["launcher"].children())
+    kill_supervisor(live)
     wait_until(lambda: live.installation.answer("/healthz") == 200, "all is started again")
 
     ballast.free()
@@ -112,12 +112,20 @@ def test_make_run_needs_no_room_for_its_output() -> None:
         installation.console = console
 
     with stage(run=start) as started:
-        # The launcher says this, too.
-        kill(started.installation.programs["launcher"].children())
-        started.installation.wait_until_ready()
-        phone = new_phone()
-        started.post.say(phone, "nobody hears the launcher")
-        assert started.wait_for_answers(phone, 1) == ["answer to: nobody hears the launcher"]
+        for text in ("nobody hears the launcher", "nor what it says of a kill"):
+            phone = new_phone()
+            started.post.say(phone, text)
+            assert started.wait_for_answers(phone, 1) == [f"answer to: {text}"]
+            kill_supervisor(started)
+            started.installation.wait_until_ready()
         launcher = started.installation.programs.pop("launcher")
         launcher.terminate()
         assert launcher.wait(60) == 0
+
+
+def kill_supervisor(live: Stage) -> None:
+    """The launcher says so, and starts another one, once nothing of the old one is left."""
+    (supervisor,) = live.installation.programs["launcher"].children()
+    old = family(supervisor)
+    kill([supervisor])
+    wait_until(lambda: not any(is_alive(each) for each in old), "what was left of it has ended")
