@@ -23,16 +23,18 @@ from sessions_app.contacts.contact_pages import MERGE, contact_name
 from sessions_app.contacts.merge_rows import compared, warnings_of
 from sessions_app.contacts.readable_export import addresses_of
 from sessions_app.history.dependencies import build_chat_memory
-from sessions_app.inbox.presentation import MAX_QUERY_LENGTH
+from sessions_app.inbox.filters_page import MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.merging.facade import (
+from sessions_app.merging.merge_chats import (
     MergeError,
     MergePreview,
     SeenChangedError,
-    SplitPreview,
-    contact_split,
     contacts_merge,
     merge_preview,
+)
+from sessions_app.merging.split_contact import (
+    SplitPreview,
+    contact_split,
     merge_undo,
     split_preview,
     undo_preview,

@@ -12,7 +12,8 @@ from django.utils.translation import ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
 from memoryproject.foundation.text.phone_numbers import number_shown, phone_forms
-from sessions_app.merging.facade import ContactSide, MergePreview
+from sessions_app.merging.merge_chats import MergePreview
+from sessions_app.merging.portion import ContactSide
 from sessions_app.models import ChatAccess
 from sessions_app.models.limits import Standing
 

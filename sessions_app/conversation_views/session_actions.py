@@ -11,13 +11,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.conversations.facade import (
-    ConversationNotFoundError,
-    chat_at_or_new,
-    session_end,
-    session_open,
-    session_start,
-)
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.message_store import ConversationNotFoundError
+from sessions_app.conversations.session_lifecycle import session_end, session_open, session_start
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.sessions import SessionStatus

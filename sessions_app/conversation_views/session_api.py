@@ -37,7 +37,7 @@ from sessions_app.conversation_views.session_actions import (
     session_open_in,
     session_reset,
 )
-from sessions_app.conversations.facade import ConversationNotFoundError
+from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata

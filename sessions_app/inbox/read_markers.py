@@ -17,7 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import BooleanField, Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
-from sessions_app.conversations.facade import BEGINNING, Place
+from sessions_app.conversations.timeline import BEGINNING, Place
 from sessions_app.models import (
     Assignment,
     Bookmark,

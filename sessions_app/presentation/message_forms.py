@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import Strict, Text
-from sessions_app.conversations.facade import ChatForm, form_size, text_of_parts
+from sessions_app.conversations.message_store import ChatForm, form_size, text_of_parts
 from sessions_app.models.messages import Role
 
 MAX_CONTENT = 262_144

@@ -23,7 +23,13 @@ from memoryproject.foundation.rest_kit.serializers import (
     Text,
 )
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
+from sessions_app.conversations.message_store import (
+    FORM,
+    MAX_MESSAGES,
+    chat_form,
+    form_size,
+    own_metadata,
+)
 from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import handovers_open
+from sessions_app.conversations.chat_queries import handovers_open
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
 from sessions_app.models.chats import GODFATHER

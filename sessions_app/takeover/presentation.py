@@ -23,8 +23,8 @@ from memoryproject.foundation.integrations.configured import configured_provider
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
-from sessions_app.conversations.facade import has_window, window_closes
-from sessions_app.media.facade import EXTENSIONS
+from sessions_app.conversations.chat_queries import has_window, window_closes
+from sessions_app.media.outgoing_types import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turns import TurnState

@@ -29,7 +29,7 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.presentation.access import (
     chat_in_reach,
     chat_or_own,

@@ -23,13 +23,13 @@ from sessions_app.limits.dependencies import build_usage_limits, is_owners
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialState
 from sessions_app.trials.dependencies import enqueue_trial, trial_models
-from sessions_app.trials.facade import MAX_TRIALS, TrialWanted, trial_start
 from sessions_app.trials.given_texts import (
     TrialBusyError,
     TrialRefusedError,
     entries_then,
     prompt_apart,
 )
+from sessions_app.trials.run_trial import MAX_TRIALS, TrialWanted, trial_start
 from sessions_app.trials.trial_form import trial_form, wanted_posted, with_recalled_only
 from sessions_app.turns.presentation import (
     RecalledRow,

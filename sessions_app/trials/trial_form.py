@@ -15,7 +15,6 @@ from django.utils.translation import ngettext
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt
 from sessions_app.trials.dependencies import sees_pictures, trial_models
-from sessions_app.trials.facade import TrialWanted
 from sessions_app.trials.given_texts import (
     MAX_CHOSEN,
     RECALLED_SOURCES,
@@ -23,7 +22,7 @@ from sessions_app.trials.given_texts import (
     entries_then,
     prompt_apart,
 )
-from sessions_app.trials.run_trial import MAX_INSTRUCTIONS, trial_check
+from sessions_app.trials.run_trial import MAX_INSTRUCTIONS, TrialWanted, trial_check
 from sessions_app.turns.facade import pictures_gone, pictures_named
 from sessions_app.turns.presentation import near_misses, recalled_rows
 

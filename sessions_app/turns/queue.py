@@ -26,7 +26,7 @@ from memoryproject.foundation.leases import LeaseLostError, this_process
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.embedding.facade import messages_embed
-from sessions_app.limits.facade import known_chat
+from sessions_app.limits.answer_limits import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.turns.answer import turn_run

@@ -35,7 +35,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_requi
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from sessions_app.conversations.facade import ChatGoneError, chats_keep
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
