@@ -16,8 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
-from sessions_app.conversations.facade import party_of
+from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party, party_of
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_start
 from sessions_app.embedding.message_vectors import sessions_embed

@@ -9,6 +9,8 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext_lazy
 
+from memoryproject.foundation.errors.stored_errors import error_text, translate_error
+
 _FIELDS = {
     "content": pgettext_lazy("field", "content"),
     "type": pgettext_lazy("field", "type"),
@@ -56,6 +58,12 @@ class MemoryValidationError(MemoryOperationError, ValueError):
             parts.append(_("and %(count)s more") % {"count": len(problems) - _MAX_REPORTED})
         super().__init__("; ".join(parts))
         self.problems = list(problems)
+
+
+def no_vector_words(error: Exception) -> str:
+    """Return in the reader's language why an embedder made no vector."""
+    text = _("No vector can be made just now: %(reason)s Try again later.")
+    return text % {"reason": translate_error(error_text(error))}
 
 
 def field_words(name: str) -> str:

@@ -33,7 +33,7 @@ class SessionsAppConfig(AppConfig):
 
 
 def _merge_chats(**arguments: Any) -> Any:
-    from sessions_app.merging.facade import chats_merge  # noqa: PLC0415 slow to import
+    from sessions_app.merging.merge_chats import chats_merge  # noqa: PLC0415 slow to import
 
     return chats_merge(**arguments)
 

@@ -24,8 +24,8 @@ from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.time_limit import TooSlowError, time_limit
-from sessions_app.conversations.facade import number_searched, with_name
-from sessions_app.inbox.presentation import MAX_QUERY_LENGTH
+from sessions_app.conversations.chat_queries import number_searched, with_name
+from sessions_app.inbox.filters_page import MAX_QUERY_LENGTH
 from sessions_app.models import Chat
 from sessions_app.presentation.links import contact_address, conversation_address, list_address
 from sessions_app.recall.facade import Snippet, messages_searched, snippet_of

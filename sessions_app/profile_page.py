@@ -27,7 +27,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.llm.base import ChatMessage
-from sessions_app.conversations.facade import profile_locked
+from sessions_app.conversations.epochs import profile_locked
 from sessions_app.models import AssistantProfile
 from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.turns.facade import PromptParts, Recalled, build_prompt, profile_for_prompt

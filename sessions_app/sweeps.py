@@ -13,7 +13,7 @@ from memories_app.documents.document_store import documents_abandoned, leftovers
 from memories_app.embedding_models.vectors import vectors_waiting
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
-from sessions_app.conversations.facade import redactions_due
+from sessions_app.conversations.redact_derived import redactions_due
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
 from sessions_app.embedding.facade import vectors_abandoned
@@ -24,11 +24,11 @@ from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
 from sessions_app.inbound.dependencies import build_intake_rules, enqueue_redaction
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
-from sessions_app.media.facade import media_abandoned
+from sessions_app.media.fetch import media_abandoned
 from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
-from sessions_app.summaries.facade import excerpts_waiting, summaries_abandoned
+from sessions_app.summaries.summary_store import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
-from sessions_app.trials.facade import trials_abandoned
+from sessions_app.trials.run_trial import trials_abandoned
 from sessions_app.turns.facade import answer_soon
 
 # A job makes new vectors by then, or begins to.

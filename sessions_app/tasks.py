@@ -19,25 +19,26 @@ from memoryproject.foundation.leases import leases_sweep
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from sessions_app.cards.dependencies import enqueue_cards
-from sessions_app.cards.facade import cards_make
-from sessions_app.conversations.facade import cards_sweep, chat_redact
+from sessions_app.cards.make_cards import cards_make
+from sessions_app.conversations.redact_derived import chat_redact
+from sessions_app.conversations.session_lifecycle import cards_sweep
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder, embeddings_tend, session_embed
 from sessions_app.extraction.dependencies import build_extractor
 from sessions_app.extraction.facade import chat_learn
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.facade import run_work
+from sessions_app.history.clear_session import sessions_archive, sessions_expire
 from sessions_app.history.dependencies import build_chat_memory
-from sessions_app.history.facade import sessions_archive, sessions_expire
 from sessions_app.inbound.facade import raw_deliveries_drop
+from sessions_app.limits.answer_limits import usage_drop
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.limits.facade import usage_drop
 from sessions_app.media.dependencies import (
     build_media_dependencies,
     old_media_drop,
     ordered_media_remove,
 )
-from sessions_app.media.facade import media_fetch
+from sessions_app.media.fetch import media_fetch
 from sessions_app.partitions import partitions_tend
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
@@ -45,7 +46,7 @@ from sessions_app.transcript_files.dependencies import (
     transcript_retention,
 )
 from sessions_app.trials.dependencies import trial_model
-from sessions_app.trials.facade import trial_run
+from sessions_app.trials.run_trial import trial_run
 from sessions_app.turns.dependencies import (
     build_file_dependencies,
     build_turn_dependencies,

@@ -23,7 +23,7 @@ from memoryproject.foundation.rest_kit.tokens import (
     token_create,
     token_revoke,
 )
-from sessions_app.conversations.facade import check_chats, token_chats
+from sessions_app.conversations.chat_queries import check_chats, token_chats
 from sessions_app.models import Chat
 
 

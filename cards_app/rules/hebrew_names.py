@@ -10,103 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cards_app.rules.words import folded, without_points
+from cards_app.rules.words import folded, language_data, without_points
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of
 
-# Hebrew words that mark names: titles, places, known names, abbreviations.
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-# Patterns. A name follows them; each may have a prefix.
-TITLES = (
-    "מר",
-    "גב['׳]?",
-    "גברת",
-    "אדון",
-    "ד[\"״]?ר['׳]?",
-    "דוקטור",
-    "פרופ['׳]?",
-    "פרופסור",
-    'עו["״]ד',
-    "עור(?:ך|כת) ה?דין",
-    'רו["״]ח',
-    "הרב",
-    "הרבנית",
-)
-CALLED = ("קוראים ל(?:י|ו|ה|ך)", "ש?שמי", "ש?שמו", "בשם")
-PLACES = (
-    "רחוב",
-    "רח['׳]",
-    "שדרות",
-    "שד['׳]",
-    "שכונת",
-    "קיבוץ",
-    "מושב",
-    "העיר",
-    "חברת",
-    "בנק",
-    "מלון",
-    "מסעדת",
-)
+_HEBREW = language_data("he")
 # Words for the trade of a firm or the kind of a place, which are not its name.
-NO_NAMES = _words(
-    "ביטוח תקשורת ניקיון אבטחה הייטק חשמל השקעות תעופה הובלות הסעות שליחויות אחזקות בנייה "
-    "בניה דירוג סלולר גדולה ותיקה מוכרת הראשי הראשית שקט שקטה הזאת הזה הזו"
-)
-
-PEOPLE = _words(
-    "דנה יוסי משה אברהם יעקב רחל מיכל נועה יונתן דניאל מיכאל איתן עידו רועי יעל מאיה לירון גלית "
-    "אורית רונית סיגל ענת אסף אביגיל בנימין גדעון יצחק שמעון שלמה אליהו רפאל שמואל מרדכי פנחס "
-    "אהרון אילנה לאה נעמי רבקה שושנה אסתר יהודית ליאורה נעמה עינת הדס אפרת יואב ירון דורון רמי "
-    "מוטי קובי איציק יהודה מנחם יהושע אלכס מוחמד אחמד מחמוד פאטמה נטליה אולגה סבטלנה דמיטרי "
-    "ולדימיר סרגיי יבגני מרינה כהן לוי מזרחי פרץ ביטון דהן פרידמן גולדברג שפירא רוזנברג אוחנה "
-    "אזולאי אשכנזי ברקוביץ גולדשטיין פלדמן"
-)
-TOWNS = _words(
-    "ישראל ירושלים חיפה אשדוד אשקלון נתניה הרצליה רעננה חולון רמלה עכו נהריה טבריה צפת אילת "
-    "דימונה חדרה עפולה כרמיאל גבעתיים נצרת קיסריה זכרון לונדון פריז ברלין מוסקבה רומא אמסטרדם "
-    "ברצלונה מדריד"
-)
-TOWNS_OF_TWO_WORDS = frozenset(
-    {
-        ("תל", "אביב"),
-        ("באר", "שבע"),
-        ("פתח", "תקווה"),
-        ("ראשון", "לציון"),
-        ("רמת", "גן"),
-        ("רמת", "השרון"),
-        ("בני", "ברק"),
-        ("בת", "ים"),
-        ("כפר", "סבא"),
-        ("בית", "שמש"),
-        ("ראש", "העין"),
-        ("הוד", "השרון"),
-        ("קריית", "גת"),
-        ("קריית", "אונו"),
-        ("קריית", "שמונה"),
-        ("ניו", "יורק"),
-    }
-)
-
+NO_NAMES = _HEBREW.words("no_names")
+PEOPLE = _HEBREW.words("people")
+TOWNS = _HEBREW.words("towns")
+TOWNS_OF_TWO_WORDS = frozenset(_HEBREW.lists["towns_of_two_words"])
 # Words with gershayim that are not names, listed without the mark.
-ABBREVIATIONS = _words(
-    "שח דר עוד רוח בעמ עי עפ עג קמ סמ ממ מר קג סהכ חול יור מנכל סמנכל דוח דוחות תז מעמ חכ תנך "
-    "זל נב אחכ בדכ ככ עש לפנהצ אחהצ חזל רמטכל דואל מטר מל בכ נל הנל וכד וכו תא תד מס יח סג "
-    "הטב עמ שנא נט מב אא"
-)
-
+ABBREVIATIONS = _HEBREW.words("abbreviations")
 
 MIN_NAME_LENGTH = 3
 
 _LETTER = re.compile("[א-ת]")
 _MARKS = re.compile("[\"״”'׳’]")
 _WORD = r"([א-ת][א-ת'׳\"״]*[א-ת])(?![א-ת])"
-_BEFORE = "|".join([*TITLES, *CALLED, *PLACES])
+# Patterns. A name follows them; each may have a prefix.
+_BEFORE = "|".join(each for name in ("titles", "called", "places") for each in _HEBREW.lists[name])
 _INTRODUCED = re.compile(rf"(?<![א-ת\"״'׳])[ולבמכש]?ה?(?:{_BEFORE})\.?\s+{_WORD}")
 _QUOTED = re.compile(r"(?<![א-ת])[ושהבלמכ]{0,3}[\"״“„]([א-ת]{3,})[\"״”](?![א-ת])")
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
@@ -139,8 +63,9 @@ def towns_of_two_words(words: Sequence[str]) -> Iterator[tuple[int, str]]:
     plain = [folded(word) for word in words]
     for place, pair in enumerate(zip(plain, plain[1:], strict=False)):
         for first in _without(pair[0], _BEFORE_TOWNS):
-            if (first, pair[1]) in TOWNS_OF_TWO_WORDS:
-                yield place, f"{first} {pair[1]}"
+            town = f"{first} {pair[1]}"
+            if town in TOWNS_OF_TWO_WORDS:
+                yield place, town
 
 
 def name_in(word: str, marked: Iterable[str]) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cards_app.rules.session_data import Line, one_line
+from cards_app.rules.words import language_data
 from memoryproject.foundation.text.characters import cut_at_word, detect_language
 
 # Roles that ask nothing: the topic of a conversation comes from others.
@@ -42,30 +43,7 @@ class SectionWords:
         return f"{name}: " if 0 < len(name) <= MAX_SPEAKER_LENGTH else ""
 
 
-ENGLISH = SectionWords(
-    about="About",
-    decisions="Decided",
-    todos="To do",
-    questions="Asked",
-    details="Said",
-    names="Also named",
-    left_out="({} earlier left out)",
-    client="client",
-    godfather="godfather",
-    assistant="assistant",
-)
-HEBREW = SectionWords(
-    about="נושא",
-    decisions="הוחלט",
-    todos="לטיפול",
-    questions="נשאל",
-    details="נאמר",
-    names="הוזכרו גם",
-    left_out="({} קודמות הושמטו)",
-    client="לקוח",
-    godfather="בעל העסק",
-    assistant="העוזר",
-)
+ENGLISH, HEBREW = (SectionWords(**language_data(code).lists["sections"]) for code in ("en", "he"))
 
 
 def spoken(speaker: str, text: str, *, longest: int) -> str:

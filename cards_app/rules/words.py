@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from cards_app.rules.redact import MARKS
 from cards_app.rules.session_data import URL
@@ -25,6 +28,21 @@ _HEBREW_LETTER = re.compile("[א-ת]")
 _HEBREW_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
 # "Docker's", "we're", "shouldn't"
 _SHORT_FORM = re.compile(r"(?:n['’ʼ]t|['’ʼ](?:s|re|ve|ll|d|m|t))$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class LanguageData:
+    """What the rules know of a language, by name; see ``languages/*.json``."""
+
+    lists: dict[str, Any]
+
+    def words(self, name: str) -> frozenset[str]:
+        return frozenset(" ".join(self.lists[name]).split())
+
+
+def language_data(code: str) -> LanguageData:
+    path = Path(__file__).with_name("languages") / f"{code}.json"
+    return LanguageData(json.loads(path.read_text(encoding="utf-8")))
 
 
 def split_words(text: str) -> Iterator[str]:

@@ -6,12 +6,14 @@ the next one, and behind a word such as "since" the last one.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -22,54 +24,17 @@ SINCE, FROM, UNTIL, ON, PAST = "since", "from", "until", "on", "past"
 # Such as "from Sunday to Thursday".
 WEEKLY = "weekly"
 
-# By language: words before the first day, before the first day in the past, before the last day.
-_MARKERS = {
-    "en": ("as of|starting|starting (?:from|on)|beginning|effective|from", "since", "until|till"),
-    "he": ("החל מ|החל ב|מ", "מאז", "עד(?: ל)?"),
-    "es": ("a partir del?|desde", "desde hace", "hasta"),
-    "pt": ("a partir d[eao]|desde", "desde há", "até"),
-    "ru": ("начиная со?|со?", "", "до|по"),
-    "uk": ("починаючи з|з|із", "", "до|по"),
-    "ar": ("ابتداء من|ابتداءً من|اعتبارا من|اعتبارًا من|من|بدءا من", "منذ", "حتى|لغاية"),
-    "fr": ("à partir d[eu]|à compter d[eu]|dès", "depuis", "jusqu'[aà]u?"),
-    "de": ("ab", "seit", "bis zum|bis"),
-    "it": ("a partire da|a partire dal|a partire dalla|dal?|dalla", "", "fino al?|fino alla"),
-}  # fmt: skip
-# May stand between the marker, the parts of a date, and the end of a month.
-_JOINING = (
-    "the of on el la le lo o a de del do da dem den der des du l יום ה ב ל يوم شهر día dia года "
-    "року end ende סוף fin final finales fine конца кінця نهاية fim"
-)
-_BETWEEN = frozenset(_JOINING.split())
-_NOMINATIVES = {
-    "понедельника": "понедельник", "вторника": "вторник", "среды": "среда", "четверга": "четверг",
-    "пятницы": "пятница", "субботы": "суббота", "воскресенья": "воскресенье",
-    "понеділка": "понеділок", "вівторка": "вівторок", "середи": "середа",
-    "п'ятниці": "пт", "суботи": "субота", "неділі": "неділя",
-}  # fmt: skip
-# Days and periods around the day on which something is said: unit, count, and their words.
-_AROUND: tuple[tuple[str, int, str], ...] = (
-    ("day", 2, "the day after tomorrow|מחרתיים|pasado mañana|depois de amanhã|послезавтра|"
-     "післязавтра|بعد غد|après-demain|übermorgen|dopodomani"),
-    ("day", 1, r"tomorrow|מחר|(?<!la )(?<!por )(?<!cada )mañana|amanhã|завтра|غدا|غدًا|demain|"
-     r"(?-i:(?<!en )morgen|^Morgen(?= [a-zäöü]))|domani"),
-    ("day", 0, "today|היום|hoy|hoje|сегодня|сьогодні|aujourd'hui|heute|oggi"),
-    ("day", -1, "yesterday|אתמול|ayer|ontem|вчера|вчора|أمس|hier|gestern|ieri"),
-    ("week", 1, "next week|ב?שבוע הבא|la próxima semana|la semana que viene|na próxima semana|"
-     "semana que vem|на следующей неделе|наступного тижня|الأسبوع القادم|الأسبوع المقبل|"
-     "la semaine prochaine|nächste woche|la prossima settimana|la settimana prossima"),
-    ("week", -1, "last week|ב?שבוע שעבר|la semana pasada|(?:na )?semana passada|"
-     "на прошлой неделе|минулого тижня|الأسبوع الماضي|la semaine dernière|letzte woche|"
-     "la settimana scorsa"),
-    ("month", 1, "next month|ב?חודש הבא|el próximo mes|el mes que viene|no próximo mês|"
-     "mês que vem|в следующем месяце|наступного місяця|الشهر القادم|الشهر المقبل|"
-     "le mois prochain|nächsten monat|il mese prossimo|il prossimo mese"),
-    ("month", -1, "last month|ב?חודש שעבר|el mes pasado|(?:no )?mês passado|в прошлом месяце|"
-     "минулого місяця|الشهر الماضي|le mois dernier|letzten monat|il mese scorso"),
-    ("year", -1, "last year|ב?שנה שעברה|el año pasado|(?:no )?ano passado|в прошлом году|"
-     "минулого року|торік|العام الماضي|السنة الماضية|l'année dernière|l'an dernier|"
-     "letztes jahr|l'anno scorso"),
-)  # fmt: skip
+# ``markers``: by language the words before the first day, before the first day in the past, and
+# before the last day. ``joining``: what may stand between the marker, the parts of a date, and the
+# end of a month. ``around``: days and periods around the day on which something is said, by unit
+# and count. ``nominatives``: of the names of days in another case.
+_WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_MARKERS: dict[str, list[str]] = _WORDS["markers"]
+_BETWEEN = frozenset(" ".join(_WORDS["joining"]).split())
+_NOMINATIVES: dict[str, str] = _WORDS["nominatives"]
+_AROUND: list[tuple[str, int, str]] = [
+    (unit, count, "|".join(words)) for unit, count, words in _WORDS["around"]
+]
 _JOINED = re.compile(
     r"\s*(?:[-–—]|\b(?:to|through|until|till|ועד|עד|до|по|bis|à|au|al?|hasta|até|إلى|الى|حتى)\b)\s*",
     re.IGNORECASE,

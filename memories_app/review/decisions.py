@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories_app.errors import MemoryOperationError
+from memories_app.errors import MemoryOperationError, no_vector_words
 from memories_app.models import DecisionReason, Memory, MemoryStatus
 from memories_app.review.decide_proposals import (
     BOTH,
@@ -40,7 +40,6 @@ from memories_app.review.pending import memory_approve, memory_approve_corrected
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 
 Decision = TypeVar("Decision")
@@ -227,9 +226,7 @@ class MemoryDecisions(MemoryRows):
             messages.warning(request, str(error))
             return False
         except EmbedderError as error:
-            text = _("No vector can be made just now: %(reason)s Try again later.")
-            reason = translate_error(error_text(error))
-            messages.error(request, text % {"reason": reason})
+            messages.error(request, no_vector_words(error))
             return False
         messages.success(request, str(done))
         return True

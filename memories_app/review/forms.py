@@ -20,6 +20,7 @@ from memories_app.errors import (
     MemoryOperationError,
     MemoryValidationError,
     field_words,
+    no_vector_words,
 )
 from memories_app.facts.validation import FACT_TIMES, NewMemory, visibility_problems
 from memories_app.models import Memory
@@ -27,7 +28,6 @@ from memories_app.store.change import memory_patch
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm, digest_of
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 
 
@@ -96,8 +96,7 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]
         except MemoryOperationError as error:
             self.add_error(None, str(error))
         except EmbedderError as error:
-            text = _("No vector can be made just now: %(reason)s Try again later.")
-            self.add_error(None, text % {"reason": translate_error(error_text(error))})
+            self.add_error(None, no_vector_words(error))
 
     def apply(self) -> None:
         """Carry out what the form requests."""

@@ -37,9 +37,9 @@ from memoryproject.staff_site.server_state import (
     programs_missing,
     schedules_late,
 )
-from sessions_app.conversations.facade import handovers_open
-from sessions_app.limits.facade import spent_on
-from sessions_app.media.facade import refused_for_room
+from sessions_app.conversations.chat_queries import handovers_open
+from sessions_app.limits.answer_limits import spent_on
+from sessions_app.media.fetch import refused_for_room
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.facade import accounts_refused

@@ -39,7 +39,7 @@ from memoryproject.staff_site.server_state import (
     parts,
     queue_depth,
 )
-from sessions_app.conversations.facade import profile_current
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.inbox.presentation import attention_shown
+from sessions_app.inbox.inbox_list import attention_shown
 
 OPERATE = "dashboard.operate_server"
 SEE_MEMORIES, ADD_MEMORIES = "memories_app.view_memory", "memories_app.add_memory"

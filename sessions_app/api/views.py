@@ -38,37 +38,9 @@ from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, names_of_bound
-from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, MEMORY_ID, receipt
+from sessions_app.presentation.examples import AUDIT_EVENT, AUDIT_REPORT, CHAT, DOCUMENT_ID, receipt
 
 # The audit log: its events, and the check of its integrity.
-
-EVENT: dict[str, Any] = {
-    "id": 9,
-    "seq": 7,
-    "at": AT,
-    "action": "memory.remember",
-    "actor_kind": "api",
-    "actor": "my-integration",
-    "chat": "",
-    "object_type": "memory",
-    "object_id": MEMORY_ID,
-    "content_hash": "9c1e185a5c5e9fc54612808977ee8f548b2258d31ddadc707cc0d6d7c2f6c0a1",
-    "details": {"visibility": "chat"},
-    "seal": "5f1d0c6b9a7e4c3d8b2a1f0e9d8c7b6a5f1d0c6b9a7e4c3d8b2a1f0e9d8c7b6a",
-}
-REPORT: dict[str, Any] = {
-    "verified": True,
-    "events": 7,
-    "first": 1,
-    "last": 7,
-    "pruned": 0,
-    "checkpoints": 0,
-    "waiting": 0,
-    "lines": 7,
-    "repeated_lines": 0,
-    "found": 0,
-    "findings": [],
-}
 
 
 class AuditEventSerializer(serializers.Serializer[Any]):
@@ -129,7 +101,7 @@ class AuditView(ListView):
     @described(
         operation_id="audit_list",
         summary="The audit log, the newest event first",
-        examples=[response_example("One event", EVENT)],
+        examples=[response_example("One event", AUDIT_EVENT)],
     )
     def get(self, request: Request) -> Response:
         """Return events with actor, action, object and time; see docs/audit.md for the actions."""
@@ -175,7 +147,7 @@ class AuditVerifyView(ApiView):
         operation_id="audit_verify",
         summary="Verify the whole audit log",
         responses=AuditReportSerializer,
-        examples=[response_example("All is as it was sealed", REPORT)],
+        examples=[response_example("All is as it was sealed", AUDIT_REPORT)],
     )
     def get(self, request: Request) -> Response:
         """Check every sealed event and every line of the log file. Nothing is written.

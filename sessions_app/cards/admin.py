@@ -25,7 +25,8 @@ from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.cards.make_cards import cards_make
-from sessions_app.conversations.facade import cards_request, chat_at
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.conversations.session_lifecycle import cards_request
 from sessions_app.models import CardWork, ChatSession
 from sessions_app.models.messages import Role
 from sessions_app.presentation.audited_view import ConversationAdmin

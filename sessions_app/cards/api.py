@@ -22,20 +22,7 @@ from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
 from sessions_app.models import ChatSession
 from sessions_app.presentation.access import session_within
-from sessions_app.presentation.examples import AT, SESSION_ID
-
-CARD: dict[str, Any] = {
-    "session_id": SESSION_ID,
-    "algorithm_version": "1.0.0",
-    "extracted_at": AT,
-    "title": "When does TestCorp pay?",
-    "summary_bullets": ["[user] When does TestCorp pay?", "[assistant] TestCorp pays in 30 days."],
-    "decisions": [],
-    "todos": [],
-    "entities": ["TestCorp"],
-    "keywords": ["pay", "pays", "days"],
-    "notable_quotes": ["When does TestCorp pay?"],
-}
+from sessions_app.presentation.examples import CARD
 
 BUSY = conflicting("The session changes all the time.", "The session is being written.")
 OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")

@@ -15,7 +15,7 @@ from cards_app.models import MemoryCard
 from cards_app.rules.card import ALGORITHM_VERSION
 from cards_app.rules.session_data import Line
 from cards_app.services import card_store
-from sessions_app.conversations.facade import card_put_off
+from sessions_app.conversations.session_lifecycle import card_put_off
 from sessions_app.models import CardWork, ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 

@@ -19,8 +19,9 @@ from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.admin_kit.list_csv import Column
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.conversations.facade import chats_of_other_forms, with_name
-from sessions_app.limits.facade import chats_with_access
+from sessions_app.conversations.chat_addresses import chats_of_other_forms
+from sessions_app.conversations.chat_queries import with_name
+from sessions_app.limits.figures import chats_with_access
 from sessions_app.models import Chat, ChatAccess, ChatAddress, ChatLabel, ChatSession
 from sessions_app.models.limits import Standing
 

@@ -42,9 +42,10 @@ from sessions_app.contacts.contact_list import (
     contacts_found,
 )
 from sessions_app.contacts.readable_export import addresses_of, readable_export
-from sessions_app.conversations.facade import chats_of_other_forms, languages
+from sessions_app.conversations.chat_addresses import chats_of_other_forms
+from sessions_app.conversations.phrases import languages
 from sessions_app.forgetting.facade import receipts_of
-from sessions_app.inbox.presentation import ACCESSES, MAX_QUERY_LENGTH
+from sessions_app.inbox.filters_page import ACCESSES, MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, ChatActivity, ForgetReceipt, Label

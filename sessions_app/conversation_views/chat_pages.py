@@ -24,19 +24,15 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, is_live, rig
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.cards.presentation import MakeCards, card_link
+from sessions_app.cards.admin import MakeCards, card_link
 from sessions_app.conversation_views.conversation_page import conversation_page
 from sessions_app.conversation_views.session_actions import viewer_seen
-from sessions_app.conversations.facade import with_address
+from sessions_app.conversations.chat_queries import with_address
 from sessions_app.forgetting.presentation import ForgetAction
-from sessions_app.inbox.presentation import (
-    FILTER_PAGES,
-    REVIEW_PAGES,
-    chosen_chats,
-    inbox_csv,
-    inbox_fragment,
-    inbox_page,
-)
+from sessions_app.inbox.filters_page import FILTER_PAGES
+from sessions_app.inbox.inbox import chosen_chats, inbox_fragment, inbox_page
+from sessions_app.inbox.inbox_list import inbox_csv
+from sessions_app.inbox.review_actions import REVIEW_PAGES
 from sessions_app.limits.presentation import ACCESS_PAGES, AccessActions
 from sessions_app.models import Chat, ChatAddress, ChatSession, SummaryWork
 from sessions_app.models.sessions import SessionStatus

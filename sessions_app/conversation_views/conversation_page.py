@@ -28,7 +28,7 @@ from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversation_views.message_view import bubbles_of
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.timeline import (
     FOUND,
     Place,
     TimelinePage,
@@ -39,23 +39,18 @@ from sessions_app.conversations.facade import (
     page_before,
     place_of,
 )
-from sessions_app.inbox.facade import (
+from sessions_app.inbox.filters_page import MAX_QUERY_LENGTH
+from sessions_app.inbox.inbox import CHOICES as SNOOZE_CHOICES
+from sessions_app.inbox.inbox import Hit, inbox_pane, staff_choices
+from sessions_app.inbox.move_markers import chat_look, snoozes_in_force
+from sessions_app.inbox.notes import NoteForm
+from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
     SAID,
-    chat_look,
     news_count,
     news_first,
     place_marked,
-    snoozes_in_force,
-)
-from sessions_app.inbox.presentation import (
-    MAX_QUERY_LENGTH,
-    SNOOZE_CHOICES,
-    Hit,
-    NoteForm,
-    inbox_pane,
-    staff_choices,
 )
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import (

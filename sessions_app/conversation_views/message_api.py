@@ -26,7 +26,7 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_api import memory_disabled, session_document
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.message_store import (
     MAX_MESSAGES,
     ConversationNotFoundError,
     DataValidationError,

@@ -11,7 +11,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.conversations.facade import ConversationNotFoundError, session_end, session_start
+from sessions_app.conversations.message_store import ConversationNotFoundError
+from sessions_app.conversations.session_lifecycle import session_end, session_start
 from sessions_app.inbound.facade import IntakeRules, MemoryDisabledError
 from sessions_app.models import Chat, ChatSession
 from sessions_app.models.sessions import SessionStatus

@@ -35,7 +35,7 @@ from sessions_app.conversation_views.session_actions import (
     session_expire,
     session_reset,
 )
-from sessions_app.conversations.facade import ConversationNotFoundError
+from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in

@@ -26,7 +26,7 @@ from memoryproject.foundation.admin_kit.display import column, shown_link, shown
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
-from sessions_app.conversations.facade import ChatGoneError
+from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload, with_passages
 from sessions_app.forgetting.presentation import ForgetAction

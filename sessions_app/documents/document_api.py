@@ -39,7 +39,8 @@ from memoryproject.foundation.rest_kit.serializers import (
     Strict,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
-from sessions_app.conversations.facade import ChatGoneError, chat_at_or_new
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.documents.upload import document_upload, documents_named
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
@@ -54,7 +55,14 @@ from sessions_app.presentation.access import (
     require_longterm,
     require_memory,
 )
-from sessions_app.presentation.examples import AT, CHAT, DOCUMENT_ID, receipt
+from sessions_app.presentation.examples import (
+    CHAT,
+    DOCUMENT_FAILED,
+    DOCUMENT_ID,
+    DOCUMENT_READY,
+    DOCUMENT_RECEIVED,
+    receipt,
+)
 from sessions_app.presentation.serializers import WhatsAppChat
 
 # Documents as JSON.
@@ -128,43 +136,6 @@ class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
         return rows.filter(chat_id__in=chats_at(value).values("pk"))
 
 
-RECEIVED: dict[str, Any] = {
-    "document_id": DOCUMENT_ID,
-    "name": "terms.pdf",
-    "title": "",
-    "media_type": "",
-    "size": 48_213,
-    "sha256": "9c1e185a5c5e9fc54612808977ee8f548b2258d31ddadc707cc0d6d7c2f6c0a1",
-    "state": "received",
-    "error": None,
-    "warnings": [],
-    "pages": None,
-    "characters": 0,
-    "passages": 0,
-    "visibility": "chat",
-    "whatsapp_chat": CHAT,
-    "created_at": AT,
-}
-READY: dict[str, Any] = {
-    **RECEIVED,
-    "title": "Terms of TestCorp",
-    "media_type": "application/pdf",
-    "state": "ready",
-    "pages": 12,
-    "characters": 24_890,
-    "passages": 34,
-}
-FAILED: dict[str, Any] = {
-    **RECEIVED,
-    "state": "failed",
-    "error": {
-        "code": "encrypted",
-        "detail": "The document is protected by a password.",
-        "attr": "file",
-    },
-}
-
-
 def unusable_file(error: Exception) -> APIException:
     """Refuse what is known before the file is read: it is too large, or empty."""
     failed = instance(error, DocumentError)
@@ -196,7 +167,7 @@ class FilesView(ListView):
     @described(
         operation_id="files_list",
         summary="List documents, the newest first",
-        examples=[response_example("One document", READY)],
+        examples=[response_example("One document", DOCUMENT_READY)],
     )
     def get(self, request: Request) -> Response:
         """Return the documents that were uploaded, sent by WhatsApp or imported."""
@@ -221,8 +192,8 @@ class FilesView(ListView):
                 request_only=True,
                 media_type=UploadParser.media_type,
             ),
-            response_example("Received", RECEIVED, status=201),
-            response_example("There already", READY),
+            response_example("Received", DOCUMENT_RECEIVED, status=201),
+            response_example("There already", DOCUMENT_READY),
         ],
     )
     @idempotent(atomic=True)
@@ -286,8 +257,8 @@ class FileView(ApiView):
         summary="One document, and whether it has been read",
         **versioned(SourceDocumentSerializer),
         examples=[
-            response_example("It was read", READY),
-            response_example("It could not be read", FAILED),
+            response_example("It was read", DOCUMENT_READY),
+            response_example("It could not be read", DOCUMENT_FAILED),
         ],
     )
     def get(self, request: Request, document_id: UUID) -> Response:

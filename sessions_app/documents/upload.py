@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from memories_app.documents.document_store import IncomingFile, Received, document_receive
 from memories_app.models import Memory, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.conversations.facade import chats_keep
+from sessions_app.conversations.epochs import chats_keep
 from sessions_app.models import Chat
 
 

@@ -22,7 +22,8 @@ from sessions_app.extraction.extraction_claims import ExtractionLease, extractio
 from sessions_app.extraction.extraction_prompt import FactsFormError, Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store
 from sessions_app.extraction.source_text import SourceText, source_text_of
-from sessions_app.limits.facade import LimitReachedError, MeteredChatModel, UsageLimits
+from sessions_app.limits.answer_limits import MeteredChatModel
+from sessions_app.limits.intake import LimitReachedError, UsageLimits
 
 if TYPE_CHECKING:
     from sessions_app.extraction.facts_form import Fact

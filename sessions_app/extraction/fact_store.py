@@ -22,7 +22,7 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
-from sessions_app.conversations.facade import Reader, forgetting_wait
+from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.extraction import statement_words as lexicon
 from sessions_app.extraction.doubts import doubts_of
 from sessions_app.extraction.extraction_claims import ExtractionLease

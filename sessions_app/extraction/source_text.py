@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sessions_app.conversations.facade import is_knowledge
+from sessions_app.conversations.message_text import is_knowledge
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import GODFATHER, chat_role, reading_role
 from sessions_app.models.messages import Role

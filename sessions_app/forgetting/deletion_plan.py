@@ -15,7 +15,7 @@ from memories_app.facts.facts import fact_key
 from memories_app.memory_documents.document_rows import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
 from memories_app.store.retract import with_older
-from sessions_app.conversations.facade import exposure_of
+from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
 
 # Clock skew and transactions: a derived record may have a slightly earlier time.

@@ -36,22 +36,16 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import (
     hooks_raise,
 )
 from memoryproject.foundation.retrieval.fragments import Fragments
-from sessions_app.conversations.facade import (
-    ChangeKind,
-    Held,
-    PreviewRecorder,
-    Scopes,
-    activity_recount,
-    chat_scope,
-    unscoped_begin,
-)
+from sessions_app.conversations.epochs import Held, Scopes, chat_scope, unscoped_begin
+from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
+from sessions_app.conversations.session_lifecycle import activity_recount
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe import Prober, ProbeRecord
 from sessions_app.forgetting.redact_records import chats_redact, own_command_redact, unscoped_redact
 from sessions_app.forgetting.registry import statistics_renew
 from sessions_app.forgetting.sweep import Lineage, Sweep
 from sessions_app.forgetting.write_receipt import receipt_write
-from sessions_app.history.facade import ChatMemoryService
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import (
     ChatSession,
     ForgetReceipt,

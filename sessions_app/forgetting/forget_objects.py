@@ -24,16 +24,10 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
 from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliveries_erase
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
-from sessions_app.cards.facade import cards_retract
-from sessions_app.conversations.facade import (
-    ChangeKind,
-    Held,
-    PreviewRecorder,
-    Scopes,
-    ScopesGrewError,
-    addresses_lock,
-    forgetting_begin,
-)
+from sessions_app.cards.card_recall import cards_retract
+from sessions_app.conversations.chat_addresses import addresses_lock
+from sessions_app.conversations.epochs import Held, Scopes, ScopesGrewError, forgetting_begin
+from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
 from sessions_app.forgetting.deletion_plan import (
     DeletionPlan,
     NothingToForgetError,
@@ -57,7 +51,7 @@ from sessions_app.forgetting.execute import (
 )
 from sessions_app.forgetting.probe import FOUND, Prober, build_prober
 from sessions_app.forgetting.write_receipt import erasure_events, receipt_begin
-from sessions_app.history.facade import session_empty
+from sessions_app.history.clear_session import session_empty
 from sessions_app.media.dependencies import media_forget
 from sessions_app.models import (
     Chat,

@@ -19,15 +19,8 @@ from django.db.models import QuerySet
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from sessions_app.conversations.facade import (
-    MAX_SHOWN,
-    ChangeKind,
-    Held,
-    PreviewRecorder,
-    ScopeBusyError,
-    Scopes,
-    forgetting_try,
-)
+from sessions_app.conversations.epochs import Held, ScopeBusyError, Scopes, forgetting_try
+from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
 from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget

@@ -17,7 +17,9 @@ from django.db.models import F, Func, IntegerField, JSONField, Q
 
 from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
-from sessions_app.conversations.facade import ChangeKind, parse_command, without_notice
+from sessions_app.conversations.message_text import without_notice
+from sessions_app.conversations.plain_words import parse_command
+from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.sweep import (
     BESIDE,
     ROWS_AT_ONCE,

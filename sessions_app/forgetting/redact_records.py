@@ -24,7 +24,7 @@ from django_q.models import OrmQ, Task
 
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
-from sessions_app.conversations.facade import ChangeKind
+from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
 from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Note

@@ -33,7 +33,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
 )
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import Change, ChangeKind, PreviewRecorder
+from sessions_app.conversations.preview_recorder import Change, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.choose_pages import (
     FORGET,
     READ,

@@ -14,16 +14,13 @@ from django.db.models import Model, Q, QuerySet
 
 from cards_app.models import MemoryCard
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
-from sessions_app.cards.facade import cards_retract
-from sessions_app.conversations.facade import (
-    REDACT,
-    ChangeKind,
-    Held,
-    PreviewRecorder,
-    cards_outdate,
-)
+from sessions_app.cards.card_recall import cards_retract
+from sessions_app.conversations.epochs import Held
+from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
+from sessions_app.conversations.redact_derived import REDACT
+from sessions_app.conversations.session_lifecycle import cards_outdate
 from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.history.facade import ChatMemoryService
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import (
     ChatSession,
     InboundDelivery,
@@ -34,7 +31,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
-from sessions_app.summaries.facade import summaries_retract
+from sessions_app.summaries.summary_store import summaries_retract
 
 ROWS_AT_ONCE = 200
 

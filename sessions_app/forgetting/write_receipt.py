@@ -21,7 +21,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     MESSAGE_FORGOTTEN,
     SESSION_FORGOTTEN,
 )
-from sessions_app.conversations.facade import chat_at, stored_names, with_address
+from sessions_app.conversations.chat_queries import chat_at, stored_names, with_address
 from sessions_app.forgetting.deletion_plan import MODELS, DeletionPlan
 from sessions_app.forgetting.probe import ABSENT, FOUND, ProbeRecord
 from sessions_app.models import (

@@ -14,34 +14,33 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.history_queries import (
+    History,
+    conversation_walk,
+    history_until,
+    last_messages,
+    messages_before,
+)
+from sessions_app.conversations.message_store import (
     MAX_MESSAGES,
     ConversationNotFoundError,
     DataValidationError,
     GenericMemoryError,
-    History,
-    HistoryMessage,
     NewMessage,
-    SessionInChat,
-    StoredText,
-    as_chat_lines,
     checked_message,
-    conversation_walk,
     has_text,
-    history_until,
-    last_messages,
     message_retext,
     messages_add,
-    messages_before,
-    session_lock,
-    session_read,
 )
+from sessions_app.conversations.message_text import HistoryMessage, StoredText, as_chat_lines
+from sessions_app.conversations.session_lifecycle import SessionInChat, session_lock, session_read
 from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import CLIENT, GODFATHER, Limits, chat_role
 from sessions_app.models.messages import Role
-from sessions_app.summaries.facade import sizes_for, summaries_retract
+from sessions_app.summaries.summarizer import sizes_for
+from sessions_app.summaries.summary_store import summaries_retract
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.session_lifecycle import (
     activity_recount,
     cards_outdate,
     expires_at,

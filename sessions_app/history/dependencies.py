@@ -18,7 +18,7 @@ from sessions_app.history.strategies import (
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models.chats import Limits
 from sessions_app.summaries.dependencies import enqueue_summary
-from sessions_app.summaries.facade import Summarizer, skill_named
+from sessions_app.summaries.summarizer import Summarizer, skill_named
 
 
 def build_chat_memory() -> ChatMemoryService:

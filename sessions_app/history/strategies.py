@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
-from sessions_app.limits.facade import MeteredChatModel, UsageLimits
+from sessions_app.limits.answer_limits import MeteredChatModel
+from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import ChatSession
 from sessions_app.models.chats import GODFATHER
-from sessions_app.summaries.facade import (
-    Summarizer,
-    SummaryRules,
+from sessions_app.summaries.summarize import SummaryRules, session_summarize
+from sessions_app.summaries.summarizer import Summarizer
+from sessions_app.summaries.summary_store import (
     is_due,
     may_be_due,
-    session_summarize,
     summary_is_requested,
     summary_request,
 )

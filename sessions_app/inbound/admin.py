@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import column, shown_json
 from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
 from memoryproject.foundation.audit.audit_events import staff_record
-from sessions_app.conversations.facade import REDACT
+from sessions_app.conversations.redact_derived import REDACT
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
 from sessions_app.models.messages import DeliveryStatus

@@ -36,7 +36,7 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.conversations.facade import parse_command
+from sessions_app.conversations.plain_words import parse_command
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
     NoAnswerError,

@@ -10,7 +10,8 @@ from uuid import UUID, uuid4
 from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
-from sessions_app.conversations.facade import chat_at_or_new, session_open
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.session_lifecycle import session_open
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay

@@ -24,22 +24,20 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
-from sessions_app.cards.facade import cards_retract
-from sessions_app.conversations.facade import (
-    QUOTED,
+from sessions_app.cards.card_recall import cards_retract
+from sessions_app.conversations.message_context import QUOTED, quote_of
+from sessions_app.conversations.message_text import row_by_token, row_of
+from sessions_app.conversations.redact_derived import (
     REDACT,
-    quote_of,
-    row_by_token,
-    row_of,
     text_redact,
     texts_redact,
     unstored_forget,
 )
 from sessions_app.extraction.facade import extraction_repeat
-from sessions_app.history.facade import ChatMemoryService
-from sessions_app.limits.facade import UsageLimits, access_of, change_count
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.limits.intake import UsageLimits, access_of, change_count
 from sessions_app.media.dependencies import remove_after_commit
-from sessions_app.media.facade import media_detach
+from sessions_app.media.media_store import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import EventResult

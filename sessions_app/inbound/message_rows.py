@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
-from sessions_app.conversations.facade import Command, NewMessage
+from sessions_app.conversations.message_store import NewMessage
+from sessions_app.conversations.plain_words import Command
 from sessions_app.inbound.message_changes import quote_metadata
 from sessions_app.models import Chat
 from sessions_app.models.messages import BY_PHONE, Role

@@ -32,17 +32,12 @@ from psycopg.types.json import Jsonb
 
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from sessions_app.conversations.facade import (
-    REDACT,
-    address_change,
-    chat_for_party,
-    chat_known,
-    damaged_session_end,
-    unstored_forget,
-)
+from sessions_app.conversations.chat_addresses import address_change, chat_for_party, chat_known
+from sessions_app.conversations.redact_derived import REDACT, unstored_forget
+from sessions_app.conversations.session_lifecycle import damaged_session_end
 from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.limits.facade import marketing_set
+from sessions_app.limits.figures import marketing_set
 from sessions_app.models import Chat, InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
 from sessions_app.turns.facade import account_reported, own_send_confirm, status_apply

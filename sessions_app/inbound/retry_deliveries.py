@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, transaction
 
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
-from sessions_app.conversations.facade import REDACT
+from sessions_app.conversations.redact_derived import REDACT
 from sessions_app.inbound.receive import process, unprocessed_outcome
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import InboundDelivery

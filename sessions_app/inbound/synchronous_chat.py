@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
-from sessions_app.conversations.facade import party_of, unstored_forget
+from sessions_app.conversations.chat_addresses import party_of
+from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import NOT_ANSWERED, IntakeRules
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn

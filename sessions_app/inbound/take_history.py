@@ -27,22 +27,16 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     address_forms,
 )
-from sessions_app.conversations.facade import (
-    activity_recount,
-    chat_for_party,
-    chat_known,
-    message_row,
-    parse_command,
-    party_of,
-    sessions_record,
-    window_recompute,
-)
+from sessions_app.conversations.chat_addresses import chat_for_party, chat_known, party_of
+from sessions_app.conversations.message_store import message_row, window_recompute
+from sessions_app.conversations.plain_words import parse_command
+from sessions_app.conversations.session_lifecycle import activity_recount, sessions_record
 from sessions_app.inbound.exchanges import messages_learn
 from sessions_app.inbound.message_changes import early_changes_apply, twin_of
 from sessions_app.inbound.message_rows import new_message
 from sessions_app.inbound.take_message import IntakeRules
-from sessions_app.inbox.facade import old_messages_seen
-from sessions_app.limits.facade import access_of
+from sessions_app.inbox.read_markers import old_messages_seen
+from sessions_app.limits.intake import access_of
 from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.limits import Standing

@@ -25,18 +25,13 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_of_provider,
 )
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
-from sessions_app.conversations.facade import (
-    Command,
-    chat_for_group,
-    chat_for_party,
-    command_in,
-    profile_current,
-    session_end,
-    session_open,
-    session_start,
-    unstored_forget,
-)
-from sessions_app.history.facade import ChatMemoryService
+from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.plain_words import Command
+from sessions_app.conversations.redact_derived import unstored_forget
+from sessions_app.conversations.session_lifecycle import session_end, session_open, session_start
+from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
 from sessions_app.inbound.message_changes import (
     early_changes_apply,
@@ -45,14 +40,14 @@ from sessions_app.inbound.message_changes import (
     vote_replace,
 )
 from sessions_app.inbound.message_rows import new_message
-from sessions_app.limits.facade import (
+from sessions_app.limits.answer_limits import model_refusal
+from sessions_app.limits.intake import (
     ANSWERED,
     Entry,
     UsageLimits,
     access_of,
     entry_count,
     entry_decide,
-    model_refusal,
 )
 from sessions_app.models import (
     Chat,

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator
-from sessions_app.conversations.facade import with_name
+from sessions_app.conversations.chat_queries import with_name
 from sessions_app.inbox.move_markers import (
     is_reviewed,
     needs_attention,
@@ -33,7 +33,7 @@ from sessions_app.inbox.read_markers import (
     news_count,
     place_marked,
 )
-from sessions_app.limits.facade import chats_with_access
+from sessions_app.limits.figures import chats_with_access
 from sessions_app.models import (
     Assignment,
     Bookmark,

@@ -28,7 +28,7 @@ from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_s
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import OPEN, REVIEWED, SNOOZED, STATES, Wanted
 from sessions_app.inbox.move_markers import ReviewError
-from sessions_app.limits.facade import FILTERS
+from sessions_app.limits.figures import FILTERS
 from sessions_app.models import Chat, SavedFilter
 from sessions_app.models.chats import Provider
 from sessions_app.models.review import MAX_FILTER_NAME, MAX_FILTER_QUERY

@@ -16,7 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
-from sessions_app.conversations.facade import Place, handovers_open
+from sessions_app.conversations.chat_queries import handovers_open
+from sessions_app.conversations.timeline import Place
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     SAID,

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.stamped_form import StampedForm
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from sessions_app.conversations.facade import Reader, forgetting_wait
+from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.inbox.move_markers import ReviewError, chats_lock
 from sessions_app.models import Message, Note
 from sessions_app.models.review import MAX_NOTE_LENGTH

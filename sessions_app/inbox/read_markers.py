@@ -18,7 +18,7 @@ from django.db.models import BooleanField, Exists, Func, OuterRef, Q, QuerySet
 from django.db.models.sql.compiler import SQLCompiler
 
 from memoryproject.foundation.replica import read_connection
-from sessions_app.conversations.facade import BEGINNING, Place
+from sessions_app.conversations.timeline import BEGINNING, Place
 from sessions_app.models import (
     Assignment,
     Bookmark,

@@ -13,14 +13,13 @@ from psycopg.errors import DeadlockDetected
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_of_session
+from sessions_app.conversations.message_store import window_recompute
+from sessions_app.conversations.message_text import indexed_of
+from sessions_app.conversations.session_lifecycle import (
     activity_recount,
     cards_request,
-    chat_at_or_new,
-    chat_of_session,
-    indexed_of,
     sessions_record,
-    window_recompute,
 )
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.parse_sessions import LegacyMessage

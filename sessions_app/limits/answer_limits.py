@@ -27,7 +27,8 @@ from memoryproject.foundation.integrations.llm.base import (
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.facade import command_in, profile_current
+from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.limits.intake import (
     BLOCKED,
     BUDGET,

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django.conf import settings
 
-from sessions_app.conversations.facade import words_in
+from sessions_app.conversations.phrases import words_in
 from sessions_app.limits.intake import UsageLimits, folded
 from sessions_app.models import Chat
 from sessions_app.models.chats import GODFATHER, chat_role

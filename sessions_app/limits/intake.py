@@ -20,7 +20,9 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
 from memoryproject.foundation.text.characters import fold
-from sessions_app.conversations.facade import Command, chats_of_other_forms, languages
+from sessions_app.conversations.chat_addresses import chats_of_other_forms
+from sessions_app.conversations.phrases import languages
+from sessions_app.conversations.plain_words import Command
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
 

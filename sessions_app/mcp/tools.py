@@ -17,7 +17,6 @@ from memories_app.memory_documents.document_serializers import (
 )
 from memoryproject.foundation.rest_kit.authentication import caller_with
 from memoryproject.foundation.rest_kit.errors import refuse
-from sessions_app.cards.api import CARD as CARD_EXAMPLE
 from sessions_app.cards.api import CardSerializer, CardView
 from sessions_app.conversation_views.session_api import SessionsView
 from sessions_app.mcp.arguments import (
@@ -258,7 +257,7 @@ def list_sessions(rest: Rest, given: Arguments) -> ToolResult:
     arguments=CardArguments,
     answer=CardSerializer,
     example={"session_id": examples.SESSION_ID, "format": "yaml"},
-    answered=CARD_EXAMPLE,
+    answered=examples.CARD,
     is_data=True,
 )
 def get_card(rest: Rest, given: Arguments) -> ToolResult:

@@ -25,7 +25,8 @@ from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import ChatGoneError, chat_at, chats_keep, with_name
+from sessions_app.conversations.chat_queries import chat_at, with_name
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.memories.table_pages import TableImportPages

@@ -16,13 +16,13 @@ from django.utils import timezone
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
+from memories_app.errors import no_vector_words
 from memories_app.models import Visibility
 from memories_app.review.presentation import VISIBILITIES as AUDIENCES
 from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.text.csv_lines import CSV_TYPE
 from sessions_app.embedding.facade import embedder
@@ -159,9 +159,7 @@ class TableImportPages(ReadOnlyAdmin):
             messages.warning(request, text)
             return self._table_page(request, shown, plan, status=409)
         except EmbedderError as error:
-            text = _("No vector can be made just now: %(reason)s Try again later.")
-            reason = translate_error(error_text(error))
-            messages.error(request, text % {"reason": reason})
+            messages.error(request, no_vector_words(error))
         except DatabaseError:
             logger.exception("An import of a table broke off.")
             text = _("The database refused. Nothing was stored: try again.")

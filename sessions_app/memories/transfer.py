@@ -23,7 +23,9 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_at_or_new, chats_keep
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.models import Chat
 
 # Further errors are only counted, so that an invalid file can't exhaust the memory.

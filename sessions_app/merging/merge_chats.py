@@ -26,18 +26,13 @@ from memoryproject.foundation.audit.audit_events import (
 )
 from memoryproject.foundation.bound_chats import bound_to, rebind
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
-from sessions_app.conversations.facade import (
-    Held,
-    Scopes,
-    activity_recount,
-    addresses_lock,
-    chat_scope,
-    forgetting_begin,
-    session_end,
-)
-from sessions_app.history.facade import ChatMemoryService
-from sessions_app.inbox.facade import later_assignment, review_move
-from sessions_app.limits.facade import access_join, access_merge, usage_merge
+from sessions_app.conversations.chat_addresses import addresses_lock
+from sessions_app.conversations.epochs import Held, Scopes, chat_scope, forgetting_begin
+from sessions_app.conversations.session_lifecycle import activity_recount, session_end
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.inbox.read_markers import later_assignment, review_move
+from sessions_app.limits.answer_limits import usage_merge
+from sessions_app.limits.figures import access_join, access_merge
 from sessions_app.merging.merge_record import BOUND, record_begin, record_end
 from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (

@@ -17,8 +17,8 @@ from django.db.models import Count, Q, QuerySet
 
 from cards_app.models import MemoryCard
 from memories_app.models import Memory, MemoryStatus, SourceDocument
-from sessions_app.history.facade import ChatMemoryService
-from sessions_app.inbox.facade import later_assignment
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.inbox.read_markers import later_assignment
 from sessions_app.models import (
     Assignment,
     Chat,

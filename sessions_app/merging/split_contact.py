@@ -24,7 +24,7 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
     pseudonyms_for,
 )
-from sessions_app.conversations.facade import activity_recount, cards_outdate
+from sessions_app.conversations.session_lifecycle import activity_recount, cards_outdate
 from sessions_app.merging.merge_chats import (
     MergeError,
     SeenChangedError,
@@ -52,7 +52,7 @@ from sessions_app.models.review import UpTo
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
-from sessions_app.summaries.facade import summaries_retract
+from sessions_app.summaries.summary_store import summaries_retract
 from sessions_app.turns.facade import sent_document_name
 
 

@@ -21,7 +21,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
-from sessions_app.conversations.facade import SessionInChat, chat_at, session_read
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.conversations.session_lifecycle import SessionInChat, session_read
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.chats import Speaker
 from sessions_app.models.messages import Role

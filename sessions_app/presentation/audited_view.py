@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import with_address
+from sessions_app.conversations.chat_queries import with_address
 from sessions_app.models import (
     Chat,
     ChatSession,

@@ -19,7 +19,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
-from sessions_app.conversations.facade import contacts_named
+from sessions_app.conversations.chat_queries import contacts_named
 from sessions_app.models import Chat, ChatSession, Message
 
 Reader: TypeAlias = User | AnonymousUser

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.message_store import (
     OTHER_PARTS,
     THOUGHT_PARTS,
     ChatForm,

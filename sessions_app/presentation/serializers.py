@@ -24,7 +24,13 @@ from memoryproject.foundation.rest_kit.serializers import (
     Truth,
 )
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.conversations.facade import FORM, MAX_MESSAGES, chat_form, form_size, own_metadata
+from sessions_app.conversations.message_store import (
+    FORM,
+    MAX_MESSAGES,
+    chat_form,
+    form_size,
+    own_metadata,
+)
 from sessions_app.models import Chat, ChatSession, ForgottenKind
 from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role
@@ -130,28 +136,19 @@ class MessageSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(),
         help_text="Of a file: media_id, mime_type, sha256, filename, as far as they are known.",
     )
-    tool_calls = serializers.SerializerMethodField(help_text="The assistant's calls of tools.")
-    tool_call_id = serializers.SerializerMethodField(
-        help_text="The call whose result a tool's message is."
+    tool_calls = ToolCallSerializer(
+        many=True, read_only=True, help_text="The assistant's calls of tools."
     )
-    name = serializers.SerializerMethodField(help_text="The writer's name, if it was given.")
-    content_parts = serializers.SerializerMethodField(
-        help_text="The content as it was given, if in parts; `content` is their text then."
+    tool_call_id = fields.text(
+        "The call whose result a tool's message is.", read_only=True, allow_null=True
     )
-
-    @extend_schema_field(ToolCallSerializer(many=True))
-    def get_tool_calls(self, message: Any) -> list[Any]:
-        return list(chat_form(message.metadata).tool_calls)
-
-    def get_tool_call_id(self, message: Any) -> str | None:
-        return chat_form(message.metadata).tool_call_id or None
-
-    def get_name(self, message: Any) -> str | None:
-        return chat_form(message.metadata).name or None
-
-    @extend_schema_field({"type": "array", "items": {"type": "object"}, "nullable": True})
-    def get_content_parts(self, message: Any) -> Any:
-        return chat_form(message.metadata).parts
+    name = fields.text("The writer's name, if it was given.", read_only=True, allow_null=True)
+    content_parts = serializers.ListField(
+        child=serializers.DictField(),
+        read_only=True,
+        allow_null=True,
+        help_text="The content as it was given, if in parts; `content` is their text then.",
+    )
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return what the fields say, without asking each of them: a page has 1,000 messages.

@@ -27,11 +27,11 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
-from sessions_app.conversations.facade import ChatForm, NewMessage, form_size, text_of_parts
+from sessions_app.conversations.message_store import ChatForm, NewMessage, form_size, text_of_parts
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, session_open_in
-from sessions_app.limits.facade import MeteredChatModel
+from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.models.messages import Role

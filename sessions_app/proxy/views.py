@@ -23,7 +23,7 @@ from memoryproject.foundation.rest_kit.errors import Unavailable, refuse
 from memoryproject.foundation.rest_kit.models import READ, WRITE
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.limits.facade import LimitReachedError
+from sessions_app.limits.intake import LimitReachedError
 from sessions_app.presentation.access import own_chat
 from sessions_app.proxy.exchange import Exchange
 

@@ -15,7 +15,7 @@ from cards_app.rules.session_data import Line
 from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
-from sessions_app.conversations.facade import is_knowledge, speaker_of, text_with_reactions
+from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_with_reactions
 from sessions_app.models import Message, SummaryWork
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten, sizes_for
 from sessions_app.summaries.summary_store import (

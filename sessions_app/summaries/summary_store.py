@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.leases import Lease
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, cut_at_word
-from sessions_app.conversations.facade import NewMessage, messages_add
+from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, SummaryWork, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus

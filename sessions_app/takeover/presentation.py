@@ -17,19 +17,22 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
-from sessions_app.conversations.facade import has_window, window_closes
-from sessions_app.media.facade import EXTENSIONS
+from memoryproject.foundation.text.characters import cut_at_word
+from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
+from sessions_app.embedding.facade import embedder
+from sessions_app.media.outgoing_types import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
-from sessions_app.models.chats import Provider
-from sessions_app.models.turns import TurnState
+from sessions_app.models.chats import GODFATHER, Provider
+from sessions_app.models.turns import HANDOVER, TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
-from sessions_app.takeover.handover_packet import handover_packet
+from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.takeover.send_template import marketing_stopped, takes_templates, templates_listed
 from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
 from sessions_app.turns.dependencies import max_answer_age
@@ -257,3 +260,80 @@ def next_morning(now: datetime) -> datetime:
     zone = timezone.get_current_timezone()
     tomorrow = now.astimezone(zone).date() + timedelta(days=1)
     return datetime.combine(tomorrow, MORNING, zone)
+
+
+# What staff need to know who take over a chat in which the client needs a person.
+
+TRIES, FACTS = 3, 5
+# One fact too many is better than one too few for who reads them.
+LOWER_BAR = 0.5
+MAX_SHOWN = 300
+REASONS = {
+    "asked": gettext_lazy("The client asked for a person."),
+    "failed": gettext_lazy("The client said three times that the answer was none."),
+    "limit": gettext_lazy("The assistant may not answer this client any more today."),
+    "model": gettext_lazy("The model called for a person."),
+}
+
+
+@dataclass(frozen=True)
+class Packet:
+    """``tried``: the last questions with their answers. ``known``: what is stored of the client.
+
+    ``withheld``: what the owner knows about it and a client is never told.
+    """
+
+    reason: Any
+    wanted: str
+    tried: Sequence[tuple[str, str]]
+    known: Sequence[str]
+    withheld: Sequence[str]
+
+
+def handover_packet(request: HttpRequest, chat: Chat) -> Packet | None:
+    """Return the packet until a person has answered the client, else None.
+
+    Memories are in it for staff who may see them.
+    """
+    waiting = handovers_open().filter(chat=chat).select_related("message").order_by("-id")
+    turn = waiting.first()
+    if turn is None or turn.message is None:
+        return None
+    turns = Turn.objects.filter(chat=chat, by_hand=False, message__isnull=False)
+    turns = turns.select_related("message", "reply").order_by("-id")
+    before = turns.filter(id__lt=turn.pk, message__revoked_at=None)[:TRIES]
+    tried = [(_short(each.message), _short(each.reply)) for each in reversed(before)]
+    known: Sequence[str] = ()
+    withheld: Sequence[str] = ()
+    if request.user.has_perm("memories_app.view_memory"):
+        own = Memory.objects.filter(chat_id=chat.pk, status=MemoryStatus.ACTIVE)
+        known = list(own.order_by("-created_at").values_list("content", flat=True)[:FACTS])
+        withheld = _withheld(chat, [*(question for question, _ in tried), _short(turn.message)])
+    return Packet(
+        reason=REASONS.get(turn.context[HANDOVER], ""),
+        wanted=_short(turn.message),
+        tried=tried,
+        known=[cut_at_word(text, MAX_SHOWN) for text in known],
+        withheld=withheld,
+    )
+
+
+def _withheld(chat: Chat, questions: Sequence[str]) -> list[str]:
+    """Return the owner's own memories about what the client asked."""
+    found: dict[Any, str] = {}
+    for question in filter(None, questions):
+        hits = recall(
+            query=question,
+            viewer=Viewer(GODFATHER, chat.pk),
+            embedder=embedder(),
+            top_k=FACTS,
+            min_similarity=LOWER_BAR,
+            sources=(MEMORIES,),
+        ).hits
+        found |= {hit.id: cut_at_word(hit.content, MAX_SHOWN) for hit in hits}
+    owners = Memory.objects.filter(pk__in=found, visibility=Visibility.OWNER)
+    return [found[key] for key in owners.values_list("pk", flat=True)][:FACTS]
+
+
+def _short(message: Any) -> str:
+    return cut_at_word(message.content.strip(), MAX_SHOWN) if message is not None else ""

@@ -19,9 +19,11 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import NewMessage, has_window, last_heard, session_open
+from sessions_app.conversations.chat_queries import has_window, last_heard
+from sessions_app.conversations.message_store import NewMessage
+from sessions_app.conversations.session_lifecycle import session_open
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.media.facade import attachment_of
+from sessions_app.media.media_store import attachment_of
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role

@@ -29,7 +29,7 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.conversations.facade import chat_at
+from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.presentation.access import (
     chat_in_reach,
     chat_or_own,
@@ -37,7 +37,12 @@ from sessions_app.presentation.access import (
     require_memory,
     session_within,
 )
-from sessions_app.presentation.examples import CHAT, MESSAGE_ID, SESSION_ID
+from sessions_app.presentation.examples import (
+    CHAT,
+    TRANSCRIPT_LEFT_OUT,
+    TRANSCRIPT_PROBLEM,
+    TRANSCRIPT_SAVED,
+)
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,
@@ -124,29 +129,6 @@ class TranscriptSerializer(serializers.Serializer[Any]):
 
 
 TEXT = "User: When does TestCorp pay?\nAssistant: In 30 days.\n"
-LEFT_OUT = {
-    "session_id": SESSION_ID,
-    "order_num": 3,
-    "message_id": MESSAGE_ID,
-    "role": "user",
-    "reason": "unanswered",
-    "what": "a user's message without an answer",
-}
-PROBLEM = {
-    "line": 3,
-    "rule": 4,
-    "code": "consecutive",
-    "what": "This User: follows the User: of line 1.",
-    "mend": "Add the Assistant: that belongs between them.",
-}
-SAVED = {
-    "whatsapp_chat": CHAT,
-    "session_id": SESSION_ID,
-    "messages": 2,
-    "added": 2,
-    "overlap": 0,
-    "notes": [],
-}
 _OVERLAP = re.compile(r"--overlap ([0-9]+)")
 # Errors that depend on the moment, not on the text.
 OF_THE_MOMENT = {"answering", "changed_meanwhile"}
@@ -174,7 +156,7 @@ class SessionTranscriptView(ApiView):
             response_example("The text", TEXT, media_type="text/plain"),
             response_example(
                 "With what is left out",
-                {"text": TEXT, "messages": 2, "left_out": [LEFT_OUT]},
+                {"text": TEXT, "messages": 2, "left_out": [TRANSCRIPT_LEFT_OUT]},
                 media_type="application/json",
             ),
         ],
@@ -283,7 +265,13 @@ class ValidateTranscriptView(TextView):
             ),
             response_example(
                 "Not valid",
-                {"valid": False, "messages": 3, "problems": [PROBLEM], "further": 0, "notes": []},
+                {
+                    "valid": False,
+                    "messages": 3,
+                    "problems": [TRANSCRIPT_PROBLEM],
+                    "further": 0,
+                    "notes": [],
+                },
             ),
         ],
     )
@@ -329,8 +317,8 @@ class TranscriptsView(TextView):
                 request_only=True,
                 media_type="application/json",
             ),
-            response_example("Saved", SAVED, status=201),
-            response_example("Stored already", {**SAVED, "added": 0, "overlap": 2}),
+            response_example("Saved", TRANSCRIPT_SAVED, status=201),
+            response_example("Stored already", {**TRANSCRIPT_SAVED, "added": 0, "overlap": 2}),
         ],
     )
     # A text that is stored already isn't stored again.

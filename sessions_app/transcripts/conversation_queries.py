@@ -14,12 +14,9 @@ from django.db.models import BinaryField, F, Func, IntegerField, QuerySet, TextF
 from django.db.models.expressions import Combinable
 
 from memoryproject.foundation.leases import advisory_lock
-from sessions_app.conversations.facade import (
-    ConversationNotFoundError,
-    chat_at,
-    chat_at_or_new,
-    chat_of_session,
-)
+from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_of_session
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.transcript_files.continuity import Signs

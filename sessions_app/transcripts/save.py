@@ -18,7 +18,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
-from sessions_app.conversations.facade import NewMessage, backup_held, session_open
+from sessions_app.conversations.epochs import backup_held
+from sessions_app.conversations.message_store import NewMessage
+from sessions_app.conversations.session_lifecycle import session_open
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
 from sessions_app.transcript_files.backups import BackupError, Backups, backup_name

@@ -25,15 +25,15 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.epochs import (
     EpochSnapshot,
     ForgottenMeanwhileError,
     Reader,
     epoch_check,
     epoch_read,
-    profile_current,
 )
-from sessions_app.limits.facade import MeteredChatModel
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState

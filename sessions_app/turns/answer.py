@@ -21,25 +21,19 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
-from sessions_app.conversations.facade import (
+from sessions_app.conversations.chat_language import language_learn
+from sessions_app.conversations.epochs import (
     ChatGoneError,
     EpochSnapshot,
     ForgottenMeanwhileError,
     Reader,
     epoch_read,
-    language_learn,
-    parse_command,
-    received_text,
-    unstored_forget,
 )
-from sessions_app.limits.facade import (
-    DAY_CODES,
-    NOT_OWNERS,
-    LimitReachedError,
-    answer_check,
-    day_notice_due,
-    notice_for,
-)
+from sessions_app.conversations.phrases import received_text
+from sessions_app.conversations.plain_words import parse_command
+from sessions_app.conversations.redact_derived import unstored_forget
+from sessions_app.limits.answer_limits import answer_check, day_notice_due, notice_for
+from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
 from sessions_app.models import ChatAddress, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move

@@ -11,17 +11,11 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
-from sessions_app.cards.facade import CardHit, cards_recall
-from sessions_app.conversations.facade import (
-    QUOTED,
-    History,
-    HistoryMessage,
-    as_chat_lines,
-    chat_form,
-    messages_left_out,
-    profile_current,
-    without_notice,
-)
+from sessions_app.cards.card_recall import CardHit, cards_recall
+from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
+from sessions_app.conversations.message_context import QUOTED
+from sessions_app.conversations.message_store import chat_form
+from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.recall.facade import (
     CLIENT_NAME,

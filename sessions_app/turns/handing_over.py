@@ -15,7 +15,9 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import HANDOVER_REQUESTED
-from sessions_app.conversations.facade import denies, profile_current, text_for, wants_person
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations.plain_words import denies, wants_person
 from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role

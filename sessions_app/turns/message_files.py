@@ -28,16 +28,12 @@ from memoryproject.foundation.integrations.retry import DELAYS, wait_before_retr
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaProvider
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import (
-    chats_keep,
-    counted,
-    document_failure,
-    language_learn,
-    parse_command,
-    received_text,
-    text_for,
-)
-from sessions_app.media.facade import HEAD, media_name, type_of
+from sessions_app.conversations.chat_language import language_learn
+from sessions_app.conversations.epochs import chats_keep
+from sessions_app.conversations.phrases import counted, document_failure, received_text, text_for
+from sessions_app.conversations.plain_words import parse_command
+from sessions_app.media.media_store import media_name
+from sessions_app.media.outgoing_types import HEAD, type_of
 from sessions_app.models import ChatSession, MediaFile, Message, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role

@@ -32,15 +32,13 @@ from memoryproject.foundation.integrations.whatsapp.outgoing_text import (
 )
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.facade import (
-    ANSWERING,
-    NOTICE,
-    History,
-    asks_in_words,
-    text_for,
-    turn_failed,
-)
-from sessions_app.limits.facade import LimitReachedError, MeteredChatModel
+from sessions_app.conversations.history_queries import History
+from sessions_app.conversations.message_text import NOTICE
+from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations.plain_words import asks_in_words
+from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
+from sessions_app.limits.answer_limits import MeteredChatModel
+from sessions_app.limits.intake import LimitReachedError
 from sessions_app.models import Turn
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.turn_states import turns_move

@@ -22,7 +22,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
 from memoryproject.foundation.text.characters import cut_at_word, fold
-from sessions_app.conversations.facade import History, messages_left_out
+from sessions_app.conversations.history_queries import History, messages_left_out
 from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, recall

@@ -20,13 +20,9 @@ from django.utils import timezone
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
-from sessions_app.conversations.facade import (
-    ANSWERING,
-    EpochSnapshot,
-    epoch_check,
-    turn_failed,
-    unstored_forget,
-)
+from sessions_app.conversations.epochs import EpochSnapshot, epoch_check
+from sessions_app.conversations.redact_derived import unstored_forget
+from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus

@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.llm.base import MAX_MEMORY_LENGTH, Ch
 from memoryproject.foundation.retrieval.passages import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.cards.facade import CardHit
+from sessions_app.cards.card_recall import CardHit
 from sessions_app.recall.facade import CLIENTS_MEMORY, MEMORY, FactTimes
 
 LANGUAGE_NAMES = {

@@ -12,13 +12,9 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.facade import (
-    History,
-    HistoryMessage,
-    SessionInChat,
-    conversation_walk,
-    last_messages,
-)
+from sessions_app.conversations.history_queries import History, conversation_walk, last_messages
+from sessions_app.conversations.message_text import HistoryMessage
+from sessions_app.conversations.session_lifecycle import SessionInChat
 from sessions_app.models import ChatSession, Turn
 from sessions_app.models.chats import CLIENT
 from sessions_app.models.messages import Role

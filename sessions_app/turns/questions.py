@@ -17,7 +17,9 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     WhatsAppProvider,
 )
-from sessions_app.conversations.facade import bare_words, button_id, text_for
+from sessions_app.conversations.buttons import button_id
+from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations.plain_words import bare_words
 from sessions_app.models import OutboundPart, Turn
 
 # The key of the context of a turn whose answer asks, and of the one that takes the choice.

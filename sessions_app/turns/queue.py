@@ -27,7 +27,7 @@ from memoryproject.foundation.leases import RELEASED, LeaseLostError, this_proce
 from memoryproject.foundation.process.log_context import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.embedding.facade import messages_embed
-from sessions_app.limits.facade import known_chat
+from sessions_app.limits.answer_limits import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.stored_settings import stored_settings_look

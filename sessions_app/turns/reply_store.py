@@ -15,20 +15,15 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineCha
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
-from sessions_app.conversations.facade import (
-    ANSWERING,
-    EpochSnapshot,
-    NewMessage,
-    epoch_check,
-    profile_current,
-    small_talk,
-    text_for,
-    turn_failed,
-    without_mention,
-)
+from sessions_app.conversations.epochs import EpochSnapshot, epoch_check
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.message_store import NewMessage
+from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations.plain_words import small_talk, without_mention
+from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
 from sessions_app.extraction.facade import extraction_request
-from sessions_app.history.facade import ChatMemoryService
-from sessions_app.limits.facade import word_for
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.limits.intake import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import APOLOGY, OFFERED, Role
 from sessions_app.models.turn_states import turn_move

@@ -30,9 +30,10 @@ from memoryproject.foundation.integrations.whatsapp.templates import Slot
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.leases import RELEASED, LeaseLostError
 from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.facade import unstored_forget
-from sessions_app.limits.facade import BLOCKED, CHAT_NOT_BLOCKED, LimitReachedError, can_be_blocked
-from sessions_app.media.facade import attachment_of, media_name
+from sessions_app.conversations.redact_derived import unstored_forget
+from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
+from sessions_app.limits.intake import BLOCKED, LimitReachedError
+from sessions_app.media.media_store import attachment_of, media_name
 from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.deliveries import PartState

@@ -33,14 +33,10 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.shared_times import SharedTimes
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.facade import (
-    chat_find,
-    chat_for_party,
-    language_of,
-    row_by_token,
-    row_of,
-    text_for,
-)
+from sessions_app.conversations.chat_addresses import chat_find, chat_for_party
+from sessions_app.conversations.chat_language import language_of
+from sessions_app.conversations.message_text import row_by_token, row_of
+from sessions_app.conversations.phrases import text_for
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import EventResult, PartState
 from sessions_app.models.messages import DeliveryStatus, has_token_of

@@ -15,7 +15,7 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.leases import RELEASED
-from sessions_app.conversations.facade import unstored_forget
+from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.models import Chat, ChatPause, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, DeliveryStatus

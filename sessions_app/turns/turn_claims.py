@@ -20,7 +20,9 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.leases import RELEASED, Lease
-from sessions_app.conversations.facade import SENDING, command_in, turn_failed, unstored_forget
+from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations.redact_derived import unstored_forget
+from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState

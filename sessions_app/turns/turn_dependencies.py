@@ -16,8 +16,8 @@ from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
-from sessions_app.history.facade import ChatMemoryService
-from sessions_app.limits.facade import UsageLimits
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.limits.intake import UsageLimits
 from sessions_app.models import Turn
 from sessions_app.transcript_files.backups import Backups
 from sessions_app.turns.statuses import StorageNotices

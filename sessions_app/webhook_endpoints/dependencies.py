@@ -8,7 +8,7 @@ from django.conf import settings
 
 from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
-from sessions_app.conversations.facade import chat_name
+from sessions_app.conversations.chat_queries import chat_name
 
 
 def build_address_rules() -> AddressRules:

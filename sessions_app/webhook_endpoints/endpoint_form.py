@@ -15,7 +15,7 @@ from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.outgoing_webhooks.endpoints import EndpointError, endpoint_check
 from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.facade import check_chats, token_chats
+from sessions_app.conversations.chat_queries import check_chats, token_chats
 from sessions_app.models import Chat
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories_app.models import Memory
-from sessions_app.conversations.facade import token_chats
+from sessions_app.conversations.chat_queries import token_chats
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from tests.api.calling import Api, api_with, error_of
 from tests.api.routes import NOT_FOR_BOUND

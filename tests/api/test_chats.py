@@ -13,7 +13,7 @@ from django.test import Client
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.models import ApiToken
 from memoryproject.foundation.rest_kit.tokens import TokenError
-from sessions_app.conversations.facade import token_chats
+from sessions_app.conversations.chat_queries import token_chats
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat
 from tests.api.calling import Api, api_with, error_of

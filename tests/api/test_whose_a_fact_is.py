@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.session_lifecycle import session_read
-from sessions_app.limits.facade import NOT_OWNERS
+from sessions_app.limits.intake import NOT_OWNERS
 from sessions_app.memories.api.recall_api import RecalledSerializer
 from sessions_app.models import Chat, OutboundPart, Turn, TurnReplay
 from sessions_app.turns.prompt_context import context_make

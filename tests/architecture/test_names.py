@@ -157,7 +157,7 @@ def test_two_modules_of_one_name_are_found(first: str, second: str) -> None:
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        ("sessions_app/inbox/facade.py", "sessions_app/turns/facade.py"),
+        ("sessions_app/recall/facade.py", "sessions_app/turns/facade.py"),
         ("sessions_app/inbox/notes.py", "memories_app/store/notes.py"),
         (f"{PARALLEL[0]}/parse.py", f"{PARALLEL[1]}/parse.py"),
         ("sessions_app/restore.py", "sessions_app/management/commands/restore.py"),

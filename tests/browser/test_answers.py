@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn
-from sessions_app.trials.facade import trial_run
+from sessions_app.trials.run_trial import trial_run
 from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, GODFATHER, World, remember
 

@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memories_app.models import Memory
-from sessions_app.conversations.facade import chat_at, chat_at_or_new
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.models import Chat, ChatAddress
 from tests.remembering import remember
 

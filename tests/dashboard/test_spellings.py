@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from memories_app.models import Memory
 from sessions_app.contacts.contact_list import contacts_found
-from sessions_app.conversations.facade import with_address, with_name
+from sessions_app.conversations.chat_queries import with_address, with_name
 from sessions_app.documents.admin import UploadForm
 from sessions_app.forgetting.choose_pages import SearchForm
 from sessions_app.models import Chat, ChatActivity, ChatAddress

@@ -11,7 +11,7 @@ from django.test import Client
 from memoryproject.foundation.integrations.llm.base import Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
-from sessions_app.trials.facade import trial_run
+from sessions_app.trials.run_trial import trial_run
 from tests.dashboard.staff import staff_with
 from tests.shown import words
 from tests.world import CLIENT, World, new_world, remember

@@ -16,7 +16,7 @@ from memories_app.models import Memory, MemoryEmbedding
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import MAX_AWAITED, EmbedderError
-from sessions_app.conversations.facade import NewMessage
+from sessions_app.conversations.message_store import NewMessage
 from sessions_app.embedding.choice import embedder
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.embedding.message_vectors import BATCH

@@ -21,7 +21,7 @@ from memories_app.models import Memory, SourceDocument
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from memoryproject.foundation.rest_kit.authentication import Caller
-from sessions_app.conversations.facade import ChatGoneError, chats_keep
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.inbound.synchronous_chat import NoAnswerError, talk

@@ -13,7 +13,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendResult
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.inbound.synchronous_chat import NoAnswerError
-from sessions_app.limits.facade import standing_set
+from sessions_app.limits.figures import standing_set
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     ChatAccess,

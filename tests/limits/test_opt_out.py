@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.conversations.facade import languages, text_for
+from sessions_app.conversations.phrases import languages, text_for
 from sessions_app.extraction.extract import Extractor, chat_learn
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.intake import MAX_LENGTH, UsageLimits, folded, word_for

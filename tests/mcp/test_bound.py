@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryproject.foundation.rest_kit.authentication import caller_with
-from sessions_app.conversations.facade import token_chats
+from sessions_app.conversations.chat_queries import token_chats
 from sessions_app.mcp.server import instructions_for
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import Api, api_with, make_token

@@ -19,7 +19,7 @@ from memoryproject.foundation.integrations.media_storage.base import MediaStorag
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.media.dependencies import build_media_dependencies, media_request
-from sessions_app.media.facade import MediaDependencies, media_fetch
+from sessions_app.media.fetch import MediaDependencies, media_fetch
 from sessions_app.models import MediaFile
 from sessions_app.tasks import remove_media
 from tests.loopback.graph import GraphServer

@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudPro
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.limits.intake import UsageLimits
-from sessions_app.media.facade import MediaQuota, bytes_used, media_fetch
+from sessions_app.media.fetch import MediaQuota, bytes_used, media_fetch
 from sessions_app.models import ChatAccess, ChatPause, MediaFile, Message, Turn, UsageDay
 from tests.dashboard.staff import staff_with
 from tests.media.conftest import PNG, Files

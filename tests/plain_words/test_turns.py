@@ -12,7 +12,7 @@ from django.test import Client
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
-from sessions_app.conversations.facade import text_for
+from sessions_app.conversations.phrases import text_for
 from sessions_app.models import AssistantProfile, ForgetReceipt, Message, Turn
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 

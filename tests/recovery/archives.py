@@ -17,7 +17,7 @@ from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.restore_checks import RestoreError, all_tables
 from sessions_app.management.commands.restore import Restored, backup_restore
 from sessions_app.media.dependencies import build_media_dependencies, media_request
-from sessions_app.media.facade import media_fetch
+from sessions_app.media.fetch import media_fetch
 from sessions_app.models import MediaFile
 from tests.recovery.contents import everything, fill, rows, wipe
 from tests.world import CLIENT, World

@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.llm.base import ChatRequest, Completi
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from memoryproject.staff_site.alerts import current_conditions
-from sessions_app.conversations.facade import handovers_open
+from sessions_app.conversations.chat_queries import handovers_open
 from sessions_app.inbox.move_markers import attention_count
 from sessions_app.models import AssistantProfile, Chat, ChatPause, Turn
 from sessions_app.turns.turn_claims import pauses_end

@@ -12,14 +12,13 @@ import pytest
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.merging.facade import (
+from sessions_app.merging.merge_chats import (
     MergeError,
     SeenChangedError,
     contacts_merge,
     merge_preview,
-    merge_undo,
-    undo_preview,
 )
+from sessions_app.merging.split_contact import merge_undo, undo_preview
 from sessions_app.models import Chat, ContactMerge, Message
 from tests.threads import begin, in_threads
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from

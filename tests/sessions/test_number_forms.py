@@ -13,7 +13,8 @@ from django.utils import timezone
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from sessions_app.conversations.facade import chat_at, chat_at_or_new
+from sessions_app.conversations.chat_addresses import chat_at_or_new
+from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.models import Chat, ChatAccess
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.limits import Standing

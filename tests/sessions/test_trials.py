@@ -16,18 +16,18 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, Completion
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.conversations.facade import profile_current
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.redact_derived import text_redact
 from sessions_app.models import AnswerTrial, ForgetReceipt, Message, Turn, TurnReplay, UsageDay
 from sessions_app.sweeps import leased_kinds
-from sessions_app.trials.facade import (
+from sessions_app.trials.given_texts import TrialBusyError, TrialRefusedError
+from sessions_app.trials.run_trial import (
     MAX_TRIALS,
     TrialWanted,
     trial_run,
     trial_start,
     trials_abandoned,
 )
-from sessions_app.trials.given_texts import TrialBusyError, TrialRefusedError
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world, remember
 
 pytestmark = pytest.mark.django_db

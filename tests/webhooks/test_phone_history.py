@@ -11,7 +11,7 @@ from django.test import Client
 
 from memoryproject.foundation.leases import leases_sweep
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
-from sessions_app.inbox.facade import news_count, place_marked
+from sessions_app.inbox.read_markers import news_count, place_marked
 from sessions_app.models import (
     Chat,
     ChatAccess,

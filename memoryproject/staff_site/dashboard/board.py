@@ -56,7 +56,7 @@ from memoryproject.staff_site.server_state import (
 )
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.limits.facade import clients_day
+from sessions_app.limits.figures import clients_day
 from sessions_app.models import Turn
 from sessions_app.models.turns import WAITING_STATES
 

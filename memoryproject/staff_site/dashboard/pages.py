@@ -28,7 +28,7 @@ from memoryproject.foundation.admin_kit.staff_pages import rights_required, staf
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
 from memoryproject.staff_site.dashboard.figures import Tile, count_shown, figures_of, period_chosen
-from sessions_app.limits.facade import Used, used_by_chat, used_by_day
+from sessions_app.limits.figures import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
 
 

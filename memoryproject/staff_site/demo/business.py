@@ -38,9 +38,9 @@ from memoryproject.staff_site.demo.story_texts import (
     STAFF,
     Fact,
 )
-from sessions_app.cards.facade import cards_make
+from sessions_app.cards.make_cards import cards_make
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
-from sessions_app.history.facade import sessions_expire
+from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import AssistantProfile, CannedReply, Chat, ChatSession, Label, Message
 from sessions_app.schedules import schedules_install
 

@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.staff_site.demo.story import NUMBER_IDS, Story
 from memoryproject.staff_site.demo.story_texts import FOLDER, demo_file, events_of
-from sessions_app.conversations.facade import chat_find
+from sessions_app.conversations.chat_addresses import chat_find
 from sessions_app.models import AssistantProfile, Chat, Message
 from sessions_app.takeover.facade import OwnNumber, StaffReply, Writer, chat_reply, chat_template
 from sessions_app.turns.facade import chat_answer, pauses_end

@@ -9,14 +9,9 @@ from django.contrib.auth.models import User
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.staff_site.demo.story_texts import PEOPLE, StaffAction
-from sessions_app.inbox.facade import (
-    bookmark_set,
-    chats_assign,
-    chats_label,
-    chats_mark_read,
-    chats_review,
-    note_write,
-)
+from sessions_app.inbox.labels import bookmark_set, chats_assign, chats_label
+from sessions_app.inbox.move_markers import chats_mark_read, chats_review
+from sessions_app.inbox.notes import note_write
 from sessions_app.models import Chat, Label, Message
 
 

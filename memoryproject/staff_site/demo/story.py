@@ -50,13 +50,15 @@ from memoryproject.staff_site.demo.story_texts import (
     demo_file,
     mime_type_of,
 )
-from sessions_app.history.facade import ChatMemoryService, SummarizationStrategy
+from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
-from sessions_app.limits.facade import UsageLimits
-from sessions_app.media.facade import MediaDependencies, media_fetch, media_row_create
+from sessions_app.limits.intake import UsageLimits
+from sessions_app.media.fetch import MediaDependencies, media_fetch
+from sessions_app.media.media_store import media_row_create
 from sessions_app.models import Chat, MediaFile, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
-from sessions_app.summaries.facade import SKILLS, Summarizer
+from sessions_app.summaries.summarizer import SKILLS, Summarizer
 from sessions_app.turns.facade import Dependencies, chat_answer, turn_update_state
 
 NUMBER_IDS = {"cloud": "100000000000001", "green": "1101000001"}

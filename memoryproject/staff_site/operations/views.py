@@ -49,7 +49,7 @@ from memoryproject.staff_site.server_state import BrokerGoneError, parts, replic
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.media.dependencies import build_media_quota
-from sessions_app.media.facade import bytes_used, largest_chats
+from sessions_app.media.fetch import bytes_used, largest_chats
 from sessions_app.models import Turn
 
 PER_PAGE = 50

@@ -26,7 +26,8 @@ from memoryproject.staff_site.operations.change_setting import (
     UNFIT,
     SettingsForm,
 )
-from sessions_app.conversations.facade import profile_current, profile_locked
+from sessions_app.conversations.epochs import profile_locked
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.models import AssistantProfile
 from sessions_app.stored_settings import is_set_elsewhere
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from memories_app.models import Memory
 from memoryproject.staff_site.operations.provider_test import RIGHT, providers_there
 from memoryproject.staff_site.operations.settings_in_force import origin_shown
-from sessions_app.conversations.facade import profile_current
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.stored_settings import is_set_elsewhere
 
 TITLES = {

@@ -16,7 +16,8 @@ from memoryproject.checks import SETTINGS
 from memoryproject.foundation.commands import UsageError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
-from sessions_app.conversations.facade import chat_option, text_for
+from sessions_app.conversations.chat_queries import chat_option
+from sessions_app.conversations.phrases import text_for
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import NoAnswerError, Talk, talk
 from sessions_app.turns.dependencies import build_turn_dependencies

@@ -19,7 +19,8 @@ from memoryproject.foundation.process.command_options import (
     folder_given,
     refuse_missing_values,
 )
-from sessions_app.conversations.facade import ConversationNotFoundError, chat_option
+from sessions_app.conversations.chat_queries import chat_option
+from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.transcript_files.parse_transcript import (
     FolderError,
     Problem,

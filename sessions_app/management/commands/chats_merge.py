@@ -17,8 +17,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.conversations.facade import addresses_lock, chat_find, party_of
-from sessions_app.merging.facade import chat_merge
+from sessions_app.conversations.chat_addresses import addresses_lock, chat_find, party_of
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import Chat, ChatAddress
 
 

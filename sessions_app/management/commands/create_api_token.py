@@ -14,7 +14,7 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, UsageError
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import TokenError, token_create
-from sessions_app.conversations.facade import token_chats
+from sessions_app.conversations.chat_queries import token_chats
 
 DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 

@@ -17,7 +17,9 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
-from sessions_app.conversations.facade import ChatGoneError, chat_at, chat_option, counted
+from sessions_app.conversations.chat_queries import chat_at, chat_option
+from sessions_app.conversations.epochs import ChatGoneError
+from sessions_app.conversations.phrases import counted
 from sessions_app.documents.upload import document_upload
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat

@@ -17,7 +17,7 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, UsageError
 from memoryproject.foundation.retrieval.query import with_words
-from sessions_app.conversations.facade import chat_at, chat_option
+from sessions_app.conversations.chat_queries import chat_at, chat_option
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import memories_forget, object_forget

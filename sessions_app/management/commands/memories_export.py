@@ -16,7 +16,7 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.process.command_options import ProgressBar
-from sessions_app.conversations.facade import chat_at, chat_option
+from sessions_app.conversations.chat_queries import chat_at, chat_option
 from sessions_app.memories.transfer import memories_export
 
 

@@ -14,13 +14,10 @@ from django.utils import timezone
 
 from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.process.command_options import folder_given
-from sessions_app.conversations.facade import (
-    cards_request,
-    chat_of_session,
-    indexed_of,
-    stored_tokens,
-    window_recompute,
-)
+from sessions_app.conversations.chat_addresses import chat_of_session
+from sessions_app.conversations.message_store import stored_tokens, window_recompute
+from sessions_app.conversations.message_text import indexed_of
+from sessions_app.conversations.session_lifecycle import cards_request
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules

@@ -30,7 +30,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.conversations.facade import own_metadata
+from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples

@@ -24,7 +24,7 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import described, header, response_example
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.conversations.facade import ChatGoneError
+from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.writing import no_vector

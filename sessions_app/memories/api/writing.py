@@ -26,12 +26,8 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import Conflict, Unavailable, conflict, not_found
-from sessions_app.conversations.facade import (
-    ChatGoneError,
-    addresses_lock,
-    chat_at_or_new,
-    chats_keep,
-)
+from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import FORGETTING
 from sessions_app.models import Chat

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,34 +23,10 @@ KINDS: Mapping[str, object] = {
     FACTS: gettext_lazy("Facts, one a row"),
 }
 
-_NAMES: Mapping[str, Mapping[str, str]] = {
-    HOURS: {
-        "day": "day, days, weekday, day of the week, יום, ימים, היום, יום בשבוע",
-        "date": "date, dates, תאריך, תאריכים",
-        "opens": "opens, open, opens at, opening, opening time, from, start, "
-        "פתיחה, שעת פתיחה, פותחים, פתוח מ, משעה, מ, החל מ, התחלה",
-        "closes": "closes, close, closes at, closing, closing time, to, until, till, end, "
-        "סגירה, שעת סגירה, סוגרים, עד, עד שעה, סיום",
-        "hours": "hours, opening hours, times, שעות, שעות פתיחה, שעות הפתיחה",
-        "note": "note, notes, comment, comments, remark, remarks, reason, הערה, הערות, סיבה",
-    },
-    PRICES: {
-        "item": "item, items, product, service, name, dish, article, "
-        "פריט, פריטים, מוצר, שירות, שם, מנה, שם הפריט, שם המוצר",
-        "price": "price, prices, cost, amount, מחיר, המחיר, עלות, סכום",
-        "currency": "currency, מטבע",
-        "note": "note, notes, comment, comments, remark, remarks, unit, per, size, "
-        "הערה, הערות, יחידה, גודל",
-    },
-    QUESTIONS: {
-        "question": "question, questions, q, שאלה, שאלות, השאלה",
-        "answer": "answer, answers, a, reply, תשובה, תשובות, התשובה",
-    },
-    FACTS: {
-        "fact": "fact, facts, text, memory, knowledge, content, "
-        "עובדה, עובדות, טקסט, ידע, מידע, תוכן"
-    },
-}
+# By kind and column, what headers call it.
+_NAMES: Mapping[str, Mapping[str, str]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
 # By place, where a table of a kind that was chosen has no headers.
 _PLACES: Mapping[str, tuple[str, ...]] = {
     HOURS: ("day", "opens", "closes", "note"),

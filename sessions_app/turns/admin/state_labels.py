@@ -11,7 +11,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from sessions_app.limits.facade import REASONS
+from sessions_app.limits.intake import REASONS
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON

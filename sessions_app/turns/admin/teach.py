@@ -24,6 +24,7 @@ from memories_app.errors import (
     MemoryOperationError,
     MemoryValidationError,
     field_words,
+    no_vector_words,
 )
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
@@ -33,9 +34,8 @@ from memories_app.store.memory_fields import content_hash
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
-from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from sessions_app.conversations.facade import ChatGoneError, chats_keep
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
@@ -188,8 +188,7 @@ def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
 def reason(error: MemoryOperationError | EmbedderError) -> str:
     """Return in words why nothing was stored."""
     if isinstance(error, EmbedderError):
-        text = _("No vector can be made just now: %(reason)s Try again later.")
-        return text % {"reason": translate_error(error_text(error))}
+        return no_vector_words(error)
     if isinstance(error, MemoryValidationError):
         text = _("%(field)s %(detail)s.")
         problems = [

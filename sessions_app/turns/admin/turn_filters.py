@@ -25,7 +25,7 @@ from memoryproject.foundation.admin_kit.list_filters import (
     value_filter,
 )
 from memoryproject.foundation.integrations.llm.base import MILLION
-from sessions_app.conversations.facade import with_name
+from sessions_app.conversations.chat_queries import with_name
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken

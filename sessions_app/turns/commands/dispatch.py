@@ -19,7 +19,9 @@ from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import ChatGoneError, Command, chats_keep, text_for
+from sessions_app.conversations.epochs import ChatGoneError, chats_keep
+from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations.plain_words import Command
 from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome

@@ -14,7 +14,8 @@ from memories_app.models import Memory, Visibility
 from memories_app.visibility import memories_in_order
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import is_informative, query_terms, with_words
-from sessions_app.conversations.facade import is_common, text_for
+from sessions_app.conversations.chat_language import is_common
+from sessions_app.conversations.phrases import text_for
 from sessions_app.forgetting.facade import ForgetDependencies, NothingToForgetError, object_forget
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role

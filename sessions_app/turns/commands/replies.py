@@ -22,7 +22,9 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.facade import button_pressed, text_for, without_mention
+from sessions_app.conversations.buttons import button_pressed
+from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations.plain_words import without_mention
 from sessions_app.models import Chat, Message, Turn
 from sessions_app.models.chats import GODFATHER, SPEAKER, actor_in, reading_role
 from sessions_app.models.messages import Role
