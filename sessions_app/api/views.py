@@ -233,6 +233,7 @@ class IndexView(ApiView):
     @described(
         operation_id="index_get",
         summary="The server's version",
+        tags=["me"],
         responses=IndexSerializer,
         examples=[response_example("The version", INDEX)],
     )

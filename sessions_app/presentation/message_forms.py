@@ -120,7 +120,7 @@ class Content(serializers.Field[Any, Any, Any, Any]):
     }
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs, allow_null=True)
+        super().__init__(**{"allow_null": True, **kwargs})
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, str):

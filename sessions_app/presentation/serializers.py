@@ -46,7 +46,6 @@ from sessions_app.presentation.message_forms import (
     RoleField,
     ToolCallSerializer,
     check_form,
-    refuse_field,
 )
 
 MAX_ADDRESS_LENGTH = MAX_WHATSAPP_CHAT
@@ -281,8 +280,10 @@ class NewMessagesSerializer(Strict):
 class NewExchangeSerializer(Strict):
     """What a person said, and what your own model answered."""
 
-    query = Content(help_text="What the person said: a text, or parts in OpenAI's form.")
-    reply = Content(help_text="What was answered, in the same forms.")
+    query = Content(
+        allow_null=False, help_text="What the person said: a text, or parts in OpenAI's form."
+    )
+    reply = Content(allow_null=False, help_text="What was answered, in the same forms.")
     model = Text(
         required=False,
         allow_blank=True,
@@ -291,12 +292,6 @@ class NewExchangeSerializer(Strict):
     )
     timestamp = StoredMoment(required=False, help_text="When it was said. Default: now.")
     learn = Truth(default=False, help_text=LEARN)
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        for name in ("query", "reply"):
-            if attrs[name] is None:
-                refuse_field(name, "It must be a text, or a list of parts.")
-        return attrs
 
 
 class StoredMessagesSerializer(serializers.Serializer[Any]):

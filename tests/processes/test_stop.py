@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import psutil
 import pytest
@@ -84,7 +85,7 @@ def test_the_program_that_answers_ends_with_0_and_gives_back_at_once() -> None:
                 sys.executable, "manage.py", "answer", PYTHONUNBUFFERED="1"
             )
             reached = hold.reached
-            wait_until(lambda reached=reached: hold.reached > reached, "the model is asked")
+            wait_until(partial(lambda before: hold.reached > before, reached), "the model is asked")
             answer.send_signal(number)
             assert answer.wait(PATIENCE_SECONDS) == 0
             (turn,) = live.database.turns(f"{phone}@c.us")
