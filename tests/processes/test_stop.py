@@ -14,6 +14,7 @@ from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.processes.installation import Installation, family, kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
+from tests.processes.stand_ins import Hold
 from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -32,6 +33,10 @@ enqueue("subprocess.call", {LONG}, task_name="a long job")
 def launched() -> Iterator[Stage]:
     with stage(run=Installation.launch, ANSWER_THREADS=str(THREADS)) as started:
         yield started
+
+
+def is_asked(hold: Hold, before: int) -> bool:
+    return hold.reached > before
 
 
 def long_jobs(launcher: psutil.Process) -> list[psutil.Process]:
@@ -84,8 +89,7 @@ def test_the_program_that_answers_ends_with_0_and_gives_back_at_once() -> None:
             answer = live.installation.start_other(
                 sys.executable, "manage.py", "answer", PYTHONUNBUFFERED="1"
             )
-            reached = hold.reached
-            wait_until(partial(lambda before: hold.reached > before, reached), "the model is asked")
+            wait_until(partial(is_asked, hold, hold.reached), "the model is asked")
             answer.send_signal(number)
             assert answer.wait(PATIENCE_SECONDS) == 0
             (turn,) = live.database.turns(f"{phone}@c.us")
