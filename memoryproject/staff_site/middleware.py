@@ -200,8 +200,8 @@ class StoredSettings:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # A probe isn't to wait for a database that doesn't answer. A page that shows settings is
         # often the next one after a change that another process stored.
-        if request.path not in POLLED:
-            stored_settings_look(at_once=request.path.startswith(SHOW_SETTINGS))
+        if request.path_info not in POLLED:
+            stored_settings_look(at_once=request.path_info.startswith(SHOW_SETTINGS))
         return self.get_response(request)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -11,6 +12,7 @@ from django.core.cache import cache
 from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
@@ -25,6 +27,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
 )
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.staff_site.operations.change_setting import SettingsForm
 from memoryproject.staff_site.operations.models_page import LAST_CHECK, check_begin
 from memoryproject.staff_site.operations.provider_test import RIGHT
@@ -135,8 +138,8 @@ def _beside(request: HttpRequest, step: str, form: SettingsForm | None) -> dict[
 
 def _whatsapp(request: HttpRequest, form: CloudForm) -> dict[str, Any]:
     record = PROVIDERS[form.provider]
-    address = request.build_absolute_uri(f"/webhooks/whatsapp/{form.provider}/")
-    host = request.get_host().rpartition(":")[0] or request.get_host()
+    address = absolute_url(reverse(f"webhook-{form.provider}"), request)
+    host = urlsplit(address).hostname or ""
     ours = StoredSetting.objects.filter(name__in=(form.token, record.number_setting))
     since = ours.aggregate(since=Max("changed_at"))["since"]
     seen, message = handshake_seen(form.provider), last_message_from(form.provider)
