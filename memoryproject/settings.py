@@ -318,7 +318,7 @@ UNFOLD: dict[str, Any] = {
 }
 
 # answer, qcluster or another command of manage.py; else a web server.
-_is_command = Path(sys.argv[0]).name in ("manage.py", "whatsapp-memory", "__main__.py")
+_is_command = sys.argv[0].endswith(("manage.py", "whatsapp-memory", "memoryproject/__main__.py"))
 _program = sys.argv[1] if _is_command and sys.argv[1:] else "web"
 
 LOGGING: dict[str, Any] = {
