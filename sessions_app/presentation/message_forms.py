@@ -28,26 +28,28 @@ MAX_ID = 255
 MAX_NAME = 64
 MAX_DEPTH = 20
 
-PART = {
-    "type": "object",
-    "properties": {"type": {"type": "string", "minLength": 1}},
-    "required": ["type"],
-    "additionalProperties": True,
-}
 # Those without a text that can be read.
 KNOWN_PARTS = {*OTHER_PARTS, *THOUGHT_PARTS}
-CONTENT = {
+
+
+def _part(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+TEXT = {"type": "string"}
+PARTS = [
+    TEXT,
+    _part(type={"type": "string", "minLength": 1, "not": {"enum": ["refusal"]}}, text=TEXT),
+    _part(type={"type": "string", "enum": ["refusal"]}, refusal=TEXT),
+    _part(type={"type": "string", "enum": sorted(KNOWN_PARTS)}),
+]
+WHOLE_CONTENT = {
     "oneOf": [
         {"type": "string", "maxLength": MAX_CONTENT},
-        {
-            "type": "array",
-            "items": {"oneOf": [{"type": "string"}, PART]},
-            "minItems": 1,
-            "maxItems": MAX_PARTS,
-        },
-    ],
-    "nullable": True,
+        {"type": "array", "items": {"anyOf": PARTS}, "minItems": 1, "maxItems": MAX_PARTS},
+    ]
 }
+CONTENT = {**WHOLE_CONTENT, "nullable": True}
 
 
 # The names that other chat APIs give to the roles.
@@ -143,13 +145,21 @@ class Content(serializers.Field[Any, Any, Any, Any]):
         for place, part in enumerate(parts):
             kind = part.get("type") if isinstance(part, dict) else None
             is_known = isinstance(kind, str) and kind in KNOWN_PARTS
-            if not isinstance(kind, str) or not (is_known or part_text(part) is not None):
+            if not kind or not (is_known or part_text(part) is not None):
                 self.fail("part", place=place, others=", ".join(sorted(KNOWN_PARTS)))
         if depth_of(parts) > MAX_DEPTH:
             self.fail("depth")
 
     def to_representation(self, value: Any) -> Any:
         return value
+
+
+@extend_schema_field(WHOLE_CONTENT)
+class WholeContent(Content):
+    """Content that isn't null."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(allow_null=False, **kwargs)
 
 
 def depth_of(value: Any) -> int:

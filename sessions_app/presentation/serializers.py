@@ -45,6 +45,7 @@ from sessions_app.presentation.message_forms import (
     Content,
     RoleField,
     ToolCallSerializer,
+    WholeContent,
     check_form,
 )
 
@@ -280,10 +281,8 @@ class NewMessagesSerializer(Strict):
 class NewExchangeSerializer(Strict):
     """What a person said, and what your own model answered."""
 
-    query = Content(
-        allow_null=False, help_text="What the person said: a text, or parts in OpenAI's form."
-    )
-    reply = Content(allow_null=False, help_text="What was answered, in the same forms.")
+    query = WholeContent(help_text="What the person said: a text, or parts in OpenAI's form.")
+    reply = WholeContent(help_text="What was answered, in the same forms.")
     model = Text(
         required=False,
         allow_blank=True,

@@ -34,6 +34,7 @@ ELSEWHERE = ("data:", "?")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     settings = {
         "BASE_URL": ADDRESS,
+        "SHOW_SETUP": "false",
         "TRUSTED_PROXIES": "2",
         "ADMIN_PASSWORD": ADMIN["password"],
         "MEMORY_PATH": "/bot",

@@ -35,7 +35,7 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     # One field depends on another, on the token, or on the clock.
     "chat": {"whatsapp_chat"},
     "sessions_open": {"whatsapp_chat"},
-    "sessions_messages_add": {"content", "tool_calls", "tool_call_id"},
+    "sessions_messages_add": {"content", "tool_calls", "tool_call_id", "function", "custom"},
     # JSON within a text.
     "memories_list": {"metadata"},
     "memories_recall": {"whatsapp_chat"},
