@@ -145,7 +145,11 @@ class Content(serializers.Field[Any, Any, Any, Any]):
         for place, part in enumerate(parts):
             kind = part.get("type") if isinstance(part, dict) else None
             is_known = isinstance(kind, str) and kind in KNOWN_PARTS
-            if not kind or not (is_known or part_text(part) is not None):
+            if (
+                not isinstance(kind, str)
+                or not kind
+                or not (is_known or part_text(part) is not None)
+            ):
                 self.fail("part", place=place, others=", ".join(sorted(KNOWN_PARTS)))
         if depth_of(parts) > MAX_DEPTH:
             self.fail("depth")

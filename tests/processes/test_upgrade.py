@@ -148,7 +148,8 @@ def test_an_interrupted_upgrade_is_begun_again(
         wait_until(lambda: "waiting for it" in restored.output(), "the second one waits")
     second.wait(60)
     restored.manage("migrate", "--check")
-    assert counts(database) == before | {"sessions_app_ownaddress": 0}
+    after = counts(database)
+    assert {table: after.get(table) for table in before} == before
     restored.manage("prepare")
     assert_in_use(restored)
 
