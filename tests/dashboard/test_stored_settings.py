@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -192,10 +193,20 @@ def test_the_first_login_leads_to_it_until_it_is_closed(admin_client: Client) ->
         ("(202) 555-0143", "US", "12025550143@c.us"),
         ("٠٥٠١٢٣٤٥٦٧", "IL", "972501234567@c.us"),
         ("972501234567@c.us", "US", "972501234567@c.us"),
+        ("06 1234 5678", "IT", "390612345678@c.us"),
+        ("07 01 23 45 67", "CI", "2250701234567@c.us"),
     ],
 )
 def test_the_owner_is_known_in_any_spelling(typed: str, country: str, found: str) -> None:
     assert owner_id(typed, country) == found
+
+
+@pytest.mark.parametrize(("typed", "country"), [("050-123-4567", "US"), ("050-123-4567", "")])
+def test_a_number_of_another_country_than_the_guessed_one_is_refused(
+    typed: str, country: str
+) -> None:
+    with pytest.raises(ValidationError, match="Write it with its country code"):
+        owner_id(typed, country)
 
 
 def test_the_owner_is_stored_and_shown(admin_client: Client, settings: Any) -> None:

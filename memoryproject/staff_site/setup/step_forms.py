@@ -66,7 +66,9 @@ def owner_id(text: str, country: str) -> str:
             parsed = phonenumbers.parse(form, region)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_possible_number(parsed) and not parsed.extension:
+        # The browser guesses the country: a zero that isn't dialled there belongs to another one.
+        fits = not parsed.italian_leading_zero or phonenumbers.is_valid_number(parsed)
+        if fits and phonenumbers.is_possible_number(parsed) and not parsed.extension:
             digits = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
             return f"{digits.removeprefix('+')}@c.us"
     raise forms.ValidationError(
