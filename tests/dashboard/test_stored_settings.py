@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.staff_site.setup import step_pages
 from memoryproject.staff_site.setup.step_forms import owner_id
 from sessions_app.models import AssistantProfile, StoredSetting
 from sessions_app.stored_settings import stored_problems, stored_settings_look
@@ -284,6 +285,41 @@ def test_whatsapp_shows_address_and_token_until_the_handshake(
     assert "Handshake seen" in words_of(step)
     assert token not in step
     cache.clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "problem"),
+    [
+        ("WHATSAPP_CLOUD_PHONE_NUMBER_ID", "+1 555 0100", "has only digits"),
+        ("WHATSAPP_BUSINESS_ACCOUNT_ID", "My shop", "has only digits"),
+        ("WHATSAPP_CLOUD_ACCESS_TOKEN", "Bearer EAAGword", "There is a space in it"),
+        ("GREEN_API_ID_INSTANCE", "71031x", "has only digits"),
+    ],
+)
+def test_what_is_no_id_and_no_token_is_refused(
+    admin_client: Client, name: str, typed: str, problem: str
+) -> None:
+    green = {"GREEN_API_ID_INSTANCE": "7103123456", "GREEN_API_TOKEN": "t" * 20}
+    values = {"provider": "green", **green} if name in green else {"provider": "cloud", **CLOUD}
+    refused = admin_client.post(f"{SETUP}whatsapp/", {**values, name: typed})
+    assert refused.status_code == 422
+    assert problem in words_of(refused.content.decode())
+    assert not StoredSetting.objects.exists()
+
+
+def test_a_token_of_the_environment_is_no_wrong_one(admin_client: Client, settings: Any) -> None:
+    settings.WHATSAPP_CLOUD_ACCESS_TOKEN = "EAAGword"
+    origins = {**settings.CONFIG_ORIGINS, "WHATSAPP_CLOUD_ACCESS_TOKEN": ".env"}
+    settings.CONFIG_ORIGINS = origins
+    saved = admin_client.post(f"{SETUP}whatsapp/", {"provider": "cloud", **CLOUD})
+    assert saved.status_code == 302
+
+
+def test_the_last_step_names_the_command_of_this_installation(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_pages, "TYPED", "whatsapp-memory")
+    assert "whatsapp-memory chat" in shown(admin_client, f"{SETUP}end/")
 
 
 @pytest.mark.parametrize("step", ["owner", "business", "model", "whatsapp", "facts", "end"])
