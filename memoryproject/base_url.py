@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import AddressValueError, IPv6Address
 
-from django.utils.encoding import punycode
+import idna
 
 from memoryproject.environment import InvalidSetting, Setting
 
@@ -52,7 +52,11 @@ def host_of(word: str) -> str:
         if word.startswith("["):
             address = word[1:-1]
             return "" if "%" in address else f"[{IPv6Address(address).compressed}]"
-        host = punycode(word.removesuffix(".")).lower()
+        # As browsers do. Python's own codec follows an older standard: straße becomes strasse.
+        labels = idna.uts46_remap(word.removesuffix("."), std3_rules=False).split(".")
     except (AddressValueError, UnicodeError):
         return ""
+    host = ".".join(
+        each if each.isascii() else f"xn--{each.encode('punycode').decode()}" for each in labels
+    )
     return host if len(host) <= 253 and HOST.fullmatch(host) else ""

@@ -13,3 +13,6 @@ FILES = _CODE if IS_CLONE else _CODE / "memoryproject" / "files"
 HOME = _CODE if IS_CLONE else Path.cwd()
 # Runs a command in a process of its own, whose working directory is HOME.
 MANAGE = (sys.executable, *(["manage.py"] if IS_CLONE else ["-m", "memoryproject"]))
+# What a person types for a command, and to start the server.
+TYPED = ".venv/bin/python manage.py" if IS_CLONE else "whatsapp-memory"
+START = "make run" if IS_CLONE else "whatsapp-memory run"

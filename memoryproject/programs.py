@@ -95,7 +95,8 @@ def supervisor_conf(
                 command=_escape(shlex.join(ending_with_parent(signal.SIGTERM, program.command))),
                 environment=environment,
                 directory=_escape(directory),
-                log_dir=_escape(log_dir),
+                # Supervisor looks for variables twice in the name of a log file.
+                log_dir=_escape(_escape(log_dir)),
                 stop_seconds=STOP_SECONDS,
             )
         )

@@ -24,7 +24,7 @@ from prometheus_client.registry import Collector
 
 from memories_app.models import Memory
 from memoryproject import __version__
-from memoryproject.folders import IS_CLONE
+from memoryproject.folders import IS_CLONE, TYPED
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
@@ -109,7 +109,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "ready": all(part.ready for part in found),
         # Where the person types: in a clone, or with the wheel.
         "is_clone": IS_CLONE,
-        "commands": ".venv/bin/python manage.py" if IS_CLONE else "whatsapp-memory",
+        "commands": TYPED,
         "memory_enabled": settings.ENABLE_MEMORY_SYSTEM,
         "webhooks": [absolute_url(reverse(f"webhook-{name}"), request) for name in PROVIDERS],
         "has_owner": bool(settings.GODFATHER_PHONE),

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.staff_site.setup import step_pages
 from memoryproject.staff_site.setup.step_forms import owner_id
 from sessions_app.models import AssistantProfile, StoredSetting
 from sessions_app.stored_settings import stored_problems, stored_settings_look
@@ -192,10 +194,20 @@ def test_the_first_login_leads_to_it_until_it_is_closed(admin_client: Client) ->
         ("(202) 555-0143", "US", "12025550143@c.us"),
         ("٠٥٠١٢٣٤٥٦٧", "IL", "972501234567@c.us"),
         ("972501234567@c.us", "US", "972501234567@c.us"),
+        ("06 1234 5678", "IT", "390612345678@c.us"),
+        ("07 01 23 45 67", "CI", "2250701234567@c.us"),
     ],
 )
 def test_the_owner_is_known_in_any_spelling(typed: str, country: str, found: str) -> None:
     assert owner_id(typed, country) == found
+
+
+@pytest.mark.parametrize(("typed", "country"), [("050-123-4567", "US"), ("050-123-4567", "")])
+def test_a_number_of_another_country_than_the_guessed_one_is_refused(
+    typed: str, country: str
+) -> None:
+    with pytest.raises(ValidationError, match="Write it with its country code"):
+        owner_id(typed, country)
 
 
 def test_the_owner_is_stored_and_shown(admin_client: Client, settings: Any) -> None:
@@ -273,6 +285,41 @@ def test_whatsapp_shows_address_and_token_until_the_handshake(
     assert "Handshake seen" in words_of(step)
     assert token not in step
     cache.clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "problem"),
+    [
+        ("WHATSAPP_CLOUD_PHONE_NUMBER_ID", "+1 555 0100", "has only digits"),
+        ("WHATSAPP_BUSINESS_ACCOUNT_ID", "My shop", "has only digits"),
+        ("WHATSAPP_CLOUD_ACCESS_TOKEN", "Bearer EAAGword", "There is a space in it"),
+        ("GREEN_API_ID_INSTANCE", "71031x", "has only digits"),
+    ],
+)
+def test_what_is_no_id_and_no_token_is_refused(
+    admin_client: Client, name: str, typed: str, problem: str
+) -> None:
+    green = {"GREEN_API_ID_INSTANCE": "7103123456", "GREEN_API_TOKEN": "t" * 20}
+    values = {"provider": "green", **green} if name in green else {"provider": "cloud", **CLOUD}
+    refused = admin_client.post(f"{SETUP}whatsapp/", {**values, name: typed})
+    assert refused.status_code == 422
+    assert problem in words_of(refused.content.decode())
+    assert not StoredSetting.objects.exists()
+
+
+def test_a_token_of_the_environment_is_no_wrong_one(admin_client: Client, settings: Any) -> None:
+    settings.WHATSAPP_CLOUD_ACCESS_TOKEN = "EAAGword"
+    origins = {**settings.CONFIG_ORIGINS, "WHATSAPP_CLOUD_ACCESS_TOKEN": ".env"}
+    settings.CONFIG_ORIGINS = origins
+    saved = admin_client.post(f"{SETUP}whatsapp/", {"provider": "cloud", **CLOUD})
+    assert saved.status_code == 302
+
+
+def test_the_last_step_names_the_command_of_this_installation(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_pages, "TYPED", "whatsapp-memory")
+    assert "whatsapp-memory chat" in shown(admin_client, f"{SETUP}end/")
 
 
 @pytest.mark.parametrize("step", ["owner", "business", "model", "whatsapp", "facts", "end"])

@@ -36,6 +36,8 @@ def read(word: str) -> tuple[str, list[str]]:
         ("http://[2001:DB8:0:0::1]", "http://[2001:db8::1]"),
         ("https://זיכרון.example", "https://xn--9dbbjiv6c.example"),
         ("https://Bücher.example", "https://xn--bcher-kva.example"),
+        ("https://Straße.example", "https://xn--strae-oqa.example"),
+        ("https://shop。例え.example", "https://shop.xn--r8jz45g.example"),
         ("https://memory.example.com/bot/admin", "https://memory.example.com/bot/admin"),
     ],
 )

@@ -20,6 +20,7 @@ from memoryproject.environment import WHATSAPP_ID
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.text.phone_numbers import number_shown
+from memoryproject.settings_table import OWN_SETTINGS
 from memoryproject.staff_site.operations.change_setting import (
     CONFLICT,
     INVISIBLE,
@@ -66,7 +67,9 @@ def owner_id(text: str, country: str) -> str:
             parsed = phonenumbers.parse(form, region)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_possible_number(parsed) and not parsed.extension:
+        # The browser guesses the country: a zero that isn't dialled there belongs to another one.
+        fits = not parsed.italian_leading_zero or phonenumbers.is_valid_number(parsed)
+        if fits and phonenumbers.is_possible_number(parsed) and not parsed.extension:
             digits = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
             return f"{digits.removeprefix('+')}@c.us"
     raise forms.ValidationError(
@@ -263,6 +266,18 @@ class CloudForm(SettingsForm):
     }
     # What the provider sends us back: made here, to be pasted there.
     token = "WHATSAPP_CLOUD_VERIFY_TOKEN"  # noqa: S105 its name
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse what is plainly no id or token: a telephone number, a whole header."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        # A disabled field has words about what is set elsewhere.
+        for name in (each for each in self.names if not self.fields[each].disabled):
+            typed = INVISIBLE.sub("", cleaned.get(name) or "").strip()
+            if "_ID" in name and not re.fullmatch(r"[0-9, ]*", typed):
+                self.add_error(name, _("This id has only digits; it isn't the telephone number."))
+            elif OWN_SETTINGS[name].secret and re.search(r"[^\s,]\s+[^\s,]", typed):
+                self.add_error(name, _("There is a space in it: copy the value alone."))
+        return cleaned
 
     def store(self, request: HttpRequest, **more: str) -> bool:
         record = PROVIDERS[self.provider]

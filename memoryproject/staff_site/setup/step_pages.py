@@ -19,6 +19,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from memories_app.models import Memory
 from memoryproject.checks import is_public
+from memoryproject.folders import TYPED
 from memoryproject.foundation.admin_kit.staff_pages import (
     OwnPage,
     rights_required,
@@ -132,7 +133,8 @@ def _beside(request: HttpRequest, step: str, form: SettingsForm | None) -> dict[
     if step == "facts":
         return {"memories": Memory.objects.count(), "memory_on": settings.ENABLE_MEMORY_SYSTEM}
     if step == "end":
-        return {"left": [each for each in steps() if not each.done and each.name != "end"]}
+        left = [each for each in steps() if not each.done and each.name != "end"]
+        return {"commands": TYPED, "left": left}
     return {}
 
 

@@ -19,6 +19,7 @@ from django.db.migrations.executor import MigrationExecutor
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
+from memoryproject.folders import START
 from memoryproject.foundation.audit.audit_events import (
     COMMAND_LINE,
     Event,
@@ -125,7 +126,7 @@ class Command(ReportingCommand):
             options,
             {**report.as_dict(), "files": restored.files},
             f"{report.rows} rows of {report.tables} tables{files} were restored from {path}. "
-            "Start the server: make run",
+            f"Start the server: {START}",
         )
 
     def _make_tables(self, older: Sequence[Node]) -> None:

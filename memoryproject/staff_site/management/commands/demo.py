@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from memoryproject.folders import START
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.loopback.providers import (
     GraphServer,
@@ -109,7 +110,7 @@ class Command(BaseCommand):
                 MediaFile.objects.filter(
                     state=MediaState.PENDING, message__provider_message_id__in=_message_ids(played)
                 ),
-                otherwise="The pictures weren't fetched: are the workers running (make run)?",
+                otherwise=f"The pictures weren't fetched: are the workers running ({START})?",
             )
             for server in servers.values():
                 server.wait_until_reported()
@@ -119,7 +120,7 @@ class Command(BaseCommand):
         try:
             ready = self._client.get(f"{url}/readyz", timeout=10)
         except httpx.HTTPError as error:
-            raise CommandError(f"No server at {url} ({error}). Start it: make run") from error
+            raise CommandError(f"No server at {url} ({error}). Start it: {START}") from error
         if ready.status_code != httpx.codes.OK:
             raise CommandError(f"The server isn't ready: {ready.text}")
 
@@ -159,7 +160,7 @@ class Command(BaseCommand):
                     state__in=[*WAITING_STATES, TurnState.SENDING],
                     message__provider_message_id__in=_message_ids(events),
                 ),
-                otherwise="No answer came: are the workers running (make run)?",
+                otherwise=f"No answer came: are the workers running ({START})?",
             )
             for sent in server.sent[seen:]:
                 # Staff may send a template meanwhile, which is no answer.
