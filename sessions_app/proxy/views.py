@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -95,10 +96,13 @@ class ModelsView(ProxyView):
         """Return the models that the model's server has, as it lists them."""
         import httpx2  # noqa: PLC0415 with the SDK, slow
 
+        if {".", ".."} & set(name.split("/")):
+            # They would lead to other addresses of the server, which our key opens.
+            raise NotFound("There is no model of this name.")
         connection = self.server()
         with _relayed(connection):
             answer = connection.client.get(
-                f"/models/{name}" if name else "/models", cast_to=httpx2.Response
+                f"/models/{quote(name)}" if name else "/models", cast_to=httpx2.Response
             )
         return HttpResponse(answer.content, content_type="application/json")
 

@@ -324,5 +324,10 @@ def test_models_are_those_of_the_server(client: openai.OpenAI, models: ModelServ
     assert [each.id for each in client.models.list()] == ["m-1"]
     models.answers = [httpd.Answer(200, {"id": "a/b", "object": "model"})]
     assert client.models.retrieve("a/b").id == "a/b"
+    for name in ("..%2Ffiles", "%2e%2e/files", "a/..%2F..%2Ffiles"):
+        with pytest.raises(openai.NotFoundError, match="no model"):
+            client.get(f"/models/{name}", cast_to=object)
+    client.get("/models/x%3Flimit=9", cast_to=object)
+    assert [each.path for each in models.requests[2:]] == ["/v1/models/x%3Flimit%3D9"]
     with pytest.raises(openai.NotFoundError, match="no such address"):
         client.embeddings.create(model="m", input="x")
