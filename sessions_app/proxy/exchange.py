@@ -27,6 +27,13 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
+from sessions_app.conversations.epochs import (
+    EpochSnapshot,
+    ForgottenMeanwhileError,
+    Reader,
+    epoch_check,
+    epoch_read,
+)
 from sessions_app.conversations.message_store import ChatForm, NewMessage, form_size, text_of_parts
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -59,6 +66,7 @@ class Exchange:
     turn: Turn = field(default_factory=Turn)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     sent: list[dict[str, Any]] = field(default_factory=list)
+    epoch: EpochSnapshot | None = None
     meter: MeteredChatModel | None = None
     day: date | None = None
     begun: float = field(default_factory=time.monotonic)
@@ -91,6 +99,7 @@ class Exchange:
             OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
         )
         exchange.day = exchange.meter.count_call(now)
+        exchange.epoch = epoch_read(Reader(chat.pk, sees_all=role == GODFATHER))
         exchange._recall()
         return exchange
 
@@ -125,7 +134,11 @@ class Exchange:
             if answer is not None and self.meter and self.day:
                 lines = [ChatMessage(role_of(each), content_text(each)) for each in self.sent]
                 self.meter.count_tokens(self.day, ChatRequest(lines), answer)
-            self._store(answer, timezone.now())
+            try:
+                self._store(answer, timezone.now())
+            except ForgottenMeanwhileError:
+                # The answer, and what the model was told, may hold what was erased meanwhile.
+                self._store(None, timezone.now())
         except Exception:
             logger.exception("A proxied exchange could not be stored.")
 
@@ -137,6 +150,8 @@ class Exchange:
             new.append(NewMessage("assistant", answer.text, now, metadata=form.stored_in({})))
         if not new or self.session is None:
             return
+        if answer is not None and self.epoch is not None:
+            epoch_check(self.epoch)
         rules = build_intake_rules()
         stored = rules.chat_memory.add_messages(
             conversation_id=self.session.pk, messages=new, now=now, chat_ids=self.caller.chat_ids

@@ -297,6 +297,26 @@ def test_what_is_erased_goes_from_the_answer_that_told_it(
     assert "30 days" not in kept
 
 
+def test_what_is_erased_while_the_model_answers_is_not_stored_again(
+    client: openai.OpenAI, models: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = ask(client, {"role": "user", "content": "Hi"}).headers["X-Memory-Chat"]
+    remember(chat, "TestCorp pays in 30 days")
+    api = Api(make_token())
+    (memory,) = api.get("memories/").json()["results"]
+
+    def handle(request: httpd.Request) -> httpd.Answer:
+        assert "30 days" in str(request.body)
+        assert api.delete(f"memories/{memory['memory_id']}/").status_code == 200
+        return completion(content="As I know, TestCorp pays in 30 days.")
+
+    monkeypatch.setattr(models, "handle", handle)
+    ask(client, ASKS)
+    kept = str([*Message.objects.values("content"), *TurnReplay.objects.values()])
+    assert ASKS["content"] in kept
+    assert "30 days" not in kept
+
+
 def test_a_bound_token_has_its_own_chat_and_no_other(
     live_server: LiveServer, client: openai.OpenAI, models: ModelServer
 ) -> None:
