@@ -38,7 +38,7 @@ from sessions_app.conversations.message_store import ChatForm, NewMessage, form_
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, session_open_in
-from sessions_app.limits.answer_limits import MeteredChatModel
+from sessions_app.limits.answer_limits import MeteredChatModel, access_check
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.models.messages import Role
@@ -90,10 +90,17 @@ class Exchange:
             return exchange
         chat = session.chat
         _name(chat, name)
-        role = CLIENT if caller.is_bound else rules.chat_memory.role_in(chat)
+        role = rules.chat_memory.role_in(chat)
+        if role != GODFATHER:
+            access_check(chat, rules.limits)
         exchange.session = session
         exchange.turn = Turn(
-            turn_id=uuid4(), chat=chat, session=session, user_role=role, asked_at=now
+            turn_id=uuid4(),
+            chat=chat,
+            session=session,
+            # A bound token sees no memories of other chats.
+            user_role=CLIENT if caller.is_bound else role,
+            asked_at=now,
         )
         exchange.meter = MeteredChatModel(
             OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits

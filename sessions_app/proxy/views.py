@@ -12,7 +12,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import APIException, NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -51,6 +51,14 @@ class ModelServerError(APIException):
 class LimitReached(APIException):
     status_code = 429
     default_code = "limit_reached"
+
+
+def _not_now(limit: Exception) -> APIException:
+    """Return the refusal of a limit of the day, or of a chat that isn't answered at all."""
+    if getattr(limit, "until", None) is not None:
+        return LimitReached(str(limit))
+    # Not 409 as for POST chat/: OpenAI's clients would try that again.
+    return PermissionDenied(str(limit), code="not_answered")
 
 
 class ProxyView(ApiView):
@@ -110,7 +118,7 @@ class ModelsView(ProxyView):
 class CompletionsView(ProxyView):
     scopes = {"POST": WRITE}
     kinds = {"POST": "chat"}
-    raises = {LimitReachedError: lambda limit: LimitReached(str(limit))}
+    raises = {LimitReachedError: _not_now}
 
     def post(self, request: Request) -> HttpResponseBase:
         """Pass a chat completion on with what is remembered, and store it with its answer."""

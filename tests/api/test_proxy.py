@@ -9,12 +9,13 @@ from typing import Any
 
 import openai
 import pytest
+from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.loopback import httpd
 from memoryproject.foundation.rest_kit.tokens import token_create
-from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
+from sessions_app.models import Chat, ChatAccess, ChatSession, Message, Turn, TurnReplay
 from tests.api.calling import Api, make_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -280,6 +281,26 @@ def test_wrong_calls_are_refused_in_openais_form(
     assert "OPENAI_BASE_URL" in error.message
     assert models.requests == []
     assert not ChatSession.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("access", "allow_list_only"),
+    [({"standing": "blocked"}, False), ({"opted_out_at": timezone.now()}, False), ({}, True)],
+)
+def test_a_chat_that_is_not_answered_is_not_answered_here(
+    client: openai.OpenAI,
+    models: ModelServer,
+    settings: Any,
+    access: dict[str, Any],
+    allow_list_only: bool,
+) -> None:
+    ask(client, ASKS, user="dana")
+    ChatAccess.objects.create(chat=Chat.objects.get(), **access)
+    settings.ALLOW_LIST_ONLY = allow_list_only
+    error = refused(client, user="dana")
+    assert (error.status_code, error.code) == (403, "not_answered")
+    assert len(models.requests) == 1
+    assert Message.objects.count() == 2
 
 
 def test_what_is_erased_goes_from_the_answer_that_told_it(
