@@ -209,8 +209,16 @@ def content_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message of a chat API."""
     content = message.get("content")
     if isinstance(content, list):
-        content = text_of_parts([each for each in content if isinstance(each, dict)])
+        content = text_of_parts(_parts(content))
     return storable(content) if isinstance(content, str) else ""
+
+
+def _parts(content: Sequence[object]) -> list[dict[str, Any]]:
+    """Return the parts of a content; LangChain lets texts be parts, too."""
+    parts = [{"type": "text", "text": each} if isinstance(each, str) else each for each in content]
+    return [
+        each for each in parts if isinstance(each, dict) and isinstance(each.get("type", ""), str)
+    ]
 
 
 def _name(chat: Chat, name: str) -> None:
@@ -235,7 +243,7 @@ def _new(message: Mapping[str, Any], now: datetime) -> NewMessage:
     role = role_of(message)
     content = message.get("content")
     is_small = isinstance(content, list) and form_size(content) <= MAX_CONTENT
-    parts = [each for each in content if isinstance(each, dict)] if is_small and content else None
+    parts = _parts(content) if is_small and content else None
     form = ChatForm(
         tool_call_id=str(message.get("tool_call_id") or "") if role == Role.TOOL else "",
         name=storable(str(message.get("name") or "")),

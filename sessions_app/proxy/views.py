@@ -153,7 +153,7 @@ class CompletionsView(ProxyView):
         if not isinstance(messages, list) or not messages:
             raise refuse("It must be a list of messages.", attr="messages")
         for place, each in enumerate(messages):
-            if not isinstance(each, Mapping) or each.get("role") not in ROLES:
+            if not isinstance(each, Mapping) or str(each.get("role")) not in ROLES:
                 raise refuse(
                     f"It must be an object whose role is one of {', '.join(sorted(ROLES))}.",
                     attr=f"messages[{place}]",

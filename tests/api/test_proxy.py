@@ -216,6 +216,22 @@ def test_calls_of_tools_pass_through_and_are_stored(
 
 
 @pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (["Hello", {"type": "text", "text": "there"}], "Hello\nthere"),
+        ([{"type": ["text"], "text": "x"}, 7, {"type": "text", "text": "y"}], "y"),
+        ([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}], "[image]"),
+    ],
+)
+def test_contents_in_parts_are_stored_with_their_text(
+    client: openai.OpenAI, models: ModelServer, content: Any, text: str
+) -> None:
+    ask(client, {"role": "user", "content": content})
+    assert models.sent["messages"][-1]["content"] == content
+    assert Message.objects.get(role="user").content == text
+
+
+@pytest.mark.parametrize(
     ("user", "chat"),
     [
         ("15550100123@c.us", "15550100123@c.us"),
@@ -273,7 +289,8 @@ def test_wrong_calls_are_refused_in_openais_form(
 ) -> None:
     assert refused(client).param == "user"
     assert refused(client, user="d", messages=[]).param == "messages"
-    assert refused(client, user="d", messages=[{"role": "king"}]).param == "messages[0]"
+    for role in ("king", ["user"], {"a": 1}):
+        assert refused(client, user="d", messages=[{"role": role}]).param == "messages[0]"
     assert refused(client.with_options(api_key="wrong"), user="d").status_code == 401
     settings.CHAT_MODEL = "offline"
     error = refused(client, user="d")
