@@ -27,8 +27,8 @@ TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 
 
-def chunk(**delta: Any) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": None}
+def chunk(index: int = 0, **delta: Any) -> bytes:
+    choice = {"index": index, "delta": delta, "finish_reason": None}
     body = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m-1"}
     return b"data: " + json.dumps({**body, "choices": [choice]}).encode() + b"\n\n"
 
@@ -199,6 +199,23 @@ def wait_until(is_so: Any) -> None:
             return
         gone.wait(0.05)
     raise AssertionError("it did not happen in 10 s")
+
+
+@pytest.mark.parametrize(
+    ("events", "text"),
+    [
+        ([chunk(content="a"), chunk(content="b")], "ab"),
+        ([chunk(content="a#b").replace(b"#", "\u2028\x85".encode())], "a\u2028b"),
+        ([chunk(content="a"), chunk(1, content="X"), chunk(content="b"), chunk(1)], "ab"),
+    ],
+)
+def test_streams_of_every_kind_are_stored(
+    client: openai.OpenAI, models: ModelServer, events: list[bytes], text: str
+) -> None:
+    content = b"".join([*events, b"data: [DONE]\n\n"])
+    models.answers = [httpd.Answer(200, {}, {"Content-Type": "text/event-stream"}, content)]
+    list(streamed(client))
+    assert Message.objects.get(role="assistant").content == text
 
 
 def test_calls_of_tools_pass_through_and_are_stored(
