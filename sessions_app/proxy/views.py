@@ -46,6 +46,8 @@ class ModelServerError(APIException):
     status_code = 502
     default_code = "model_server"
     wait = 1
+    # Which part of the call the server refused.
+    param: str | None = None
 
 
 class LimitReached(APIException):
@@ -79,7 +81,7 @@ class ProxyView(ApiView):
             "error": {
                 "message": first["detail"],
                 "type": response.data["type"],
-                "param": first["attr"],
+                "param": first["attr"] or getattr(exc, "param", None),
                 "code": first["code"],
             }
         }
@@ -211,9 +213,17 @@ def _relayed(connection: Any) -> Iterator[None]:
 def _refusal(connection: Any, error: Any) -> APIException:
     from memoryproject.foundation.integrations.llm.reading import words_of  # noqa: PLC0415
 
-    words = connection.without_secrets(words_of(error.body))
-    refusal = ModelServerError(words or f"The model's server answered {error.status_code}.")
+    body, param = error.body, None
+    if isinstance(body, Mapping) and isinstance(body.get("message"), str):
+        # In OpenAI's form, which is passed on: programs decide by its code.
+        param, body = error.param, body["message"]
+    words = connection.without_secrets(words_of(body))
+    said = words or f"The model's server answered {error.status_code}."
+    refusal = ModelServerError(said)
     if error.status_code not in OUR_ACCOUNT:
+        code = error.code if isinstance(error.code, str) else None
+        refusal = ModelServerError(said, code=code)
+        refusal.param = param if isinstance(param, str) else None
         refusal.status_code = error.status_code
         seconds = error.response.headers.get("Retry-After", "")
         refusal.wait = int(seconds) if seconds.isdecimal() else 1

@@ -295,6 +295,16 @@ def test_what_the_server_refuses_is_said_and_nothing_is_stored(
     assert not Message.objects.exists()
 
 
+def test_the_codes_of_the_server_are_passed_on(client: openai.OpenAI, models: ModelServer) -> None:
+    code = "context_length_exceeded"
+    said = {"message": "At most 10 tokens", "type": "x", "param": "messages", "code": code}
+    models.answers = [httpd.Answer(400, {"error": said})]
+    error = refused(client, user="d")
+    assert (error.code, error.param) == (code, "messages")
+    assert isinstance(error.body, dict)
+    assert error.body["message"] == "At most 10 tokens"
+
+
 def refused(client: openai.OpenAI, **call: Any) -> openai.APIStatusError:
     with pytest.raises(openai.APIStatusError) as error:
         client.chat.completions.create(**{"model": "m-1", "messages": [ASKS], **call})
