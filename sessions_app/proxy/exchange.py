@@ -37,7 +37,12 @@ from sessions_app.conversations.epochs import (
 from sessions_app.conversations.message_store import ChatForm, NewMessage, form_size, text_of_parts
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, session_open_in
+from sessions_app.inbound.facade import (
+    MemoryDisabledError,
+    exchange_record,
+    messages_learn,
+    session_open_in,
+)
 from sessions_app.limits.answer_limits import MeteredChatModel, access_check
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.chats import CLIENT, GODFATHER
@@ -166,15 +171,18 @@ class Exchange:
         if answer is None:
             return
         questions = [each for each in stored if each.role == Role.USER]
+        about: dict[str, Any] = {
+            "chat": stored[-1].session.chat,
+            "role": rules.chat_memory.role_in(self.turn.chat),
+            "context": speaker_of(self.caller).as_context(),
+            "learn": enqueue_learning if is_learning_enabled() else None,
+            "now": now,
+        }
+        messages_learn(rows=questions[:-1], **about)
         took = round((time.monotonic() - self.begun) * 1000)
         exchange_record(
-            chat=stored[-1].session.chat,
             question=questions[-1] if questions else None,
             reply=stored[-1],
-            role=rules.chat_memory.role_in(self.turn.chat),
-            context=speaker_of(self.caller).as_context(),
-            learn=enqueue_learning if is_learning_enabled() else None,
-            now=now,
             turn_id=self.turn.turn_id,
             replay={
                 "prompt": [_recorded(each) for each in self.sent],
@@ -184,6 +192,7 @@ class Exchange:
                 "completion_tokens": answer.completion_tokens,
                 "timings": {"model_ms": took},
             },
+            **about,
         )
 
 
