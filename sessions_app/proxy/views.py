@@ -32,6 +32,8 @@ from sessions_app.proxy.exchange import Exchange
 PATIENCE_SECONDS = 600.0
 # What of a streamed answer is kept to be stored.
 MAX_KEPT = 8 * 1024 * 1024
+BROKE_OFF = "The model's server broke its answer off, or did not end it in time. Try again."
+MODEL_SERVER = "model_server"
 # What ends a stream.
 ENDS = b"[DONE]"
 CHAT_HEADER = "X-Memory-Chat"
@@ -44,7 +46,7 @@ class ModelServerError(APIException):
     """The model's server refused the call, or can't be reached."""
 
     status_code = 502
-    default_code = "model_server"
+    default_code = MODEL_SERVER
     wait = 1
     # Which part of the call the server refused.
     param: str | None = None
@@ -142,7 +144,8 @@ class CompletionsView(ProxyView):
             kind = answer.headers.get("Content-Type", "application/json")
             headers = self._headers(exchange)
             if streams:
-                blocks = _passed_on(answer.iter_bytes(), exchange)
+                has_events = "event-stream" in kind.lower()
+                blocks = _passed_on(answer.iter_bytes(), exchange, has_events=has_events)
                 return PlacedResponse(stack.pop_all(), blocks, content_type=kind, headers=headers)
         exchange.finish(content)
         return HttpResponse(content, content_type=kind, headers=headers)
@@ -198,10 +201,13 @@ class CompletionsView(ProxyView):
 @contextmanager
 def _relayed(connection: Any) -> Iterator[None]:
     """Raise what the SDK raises as an error of ours, with the server's status and words."""
+    import httpx2  # noqa: PLC0415 slow
     import openai  # noqa: PLC0415 slow
 
     try:
         yield
+    except httpx2.HTTPError:
+        raise ModelServerError(BROKE_OFF) from None
     except openai.APIStatusError as error:
         raise _refusal(connection, error) from None
     except openai.APITimeoutError:
@@ -230,8 +236,13 @@ def _refusal(connection: Any, error: Any) -> APIException:
     return refusal
 
 
-def _passed_on(blocks: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
-    """Yield what the server sends as it comes; store it at the end, also if the program leaves."""
+def _passed_on(blocks: Iterator[bytes], exchange: Exchange, *, has_events: bool) -> Iterator[bytes]:
+    """Yield what the server sends as it comes; store it at the end, also if the program leaves.
+
+    ``has_events``: it is a stream of events, in which a program can be told that it broke off.
+    """
+    import httpx2  # noqa: PLC0415 slow
+
     kept = bytearray()
     is_stored = False
     try:
@@ -243,6 +254,14 @@ def _passed_on(blocks: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
                 is_stored = True
                 exchange.finish(bytes(kept))
             yield block
+    except httpx2.HTTPError:
+        if not has_events:
+            raise
+        if not is_stored:
+            is_stored = True
+            exchange.finish(bytes(kept))
+        error = {"message": BROKE_OFF, "type": "server_error", "param": None, "code": MODEL_SERVER}
+        yield b"\n\ndata: " + json.dumps({"error": error}).encode() + b"\n\n"
     finally:
         if not is_stored:
             exchange.finish(bytes(kept))

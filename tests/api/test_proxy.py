@@ -15,7 +15,15 @@ from pytest_django.live_server_helper import LiveServer
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.loopback import httpd
 from memoryproject.foundation.rest_kit.tokens import token_create
-from sessions_app.models import Chat, ChatAccess, ChatSession, Message, Turn, TurnReplay
+from sessions_app.models import (
+    Chat,
+    ChatAccess,
+    ChatSession,
+    ExtractionWork,
+    Message,
+    Turn,
+    TurnReplay,
+)
 from tests.api.calling import Api, make_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -216,6 +224,28 @@ def test_streams_of_every_kind_are_stored(
     models.answers = [httpd.Answer(200, {}, {"Content-Type": "text/event-stream"}, content)]
     list(streamed(client))
     assert Message.objects.get(role="assistant").content == text
+
+
+def test_an_answer_that_breaks_off_is_an_error(client: openai.OpenAI, models: ModelServer) -> None:
+    cut = {"Content-Length": "99999", "Connection": "close"}
+    events = {**cut, "Content-Type": "text/event-stream"}
+    models.answers = [
+        httpd.Answer(200, {}, events, chunk(content="Half") + chunk(content=" of it")),
+        httpd.Answer(200, {}, cut, b'{"choices": ['),
+    ]
+    with pytest.raises(openai.APIError, match="broke its answer off"):
+        list(streamed(client))
+    assert Message.objects.get(role="assistant").content == "Half of it"
+    assert refused(client, user="dana").status_code == 502
+
+
+def test_all_that_was_not_answered_before_is_learned_from(
+    client: openai.OpenAI, models: ModelServer, settings: Any
+) -> None:
+    settings.EXTRACT_MEMORIES = True
+    ask(client, {"role": "user", "content": "I'm vegan"}, {"role": "user", "content": "And late"})
+    works = ExtractionWork.objects.order_by("turn__id")
+    assert list(works.values_list("turn__message__content", flat=True)) == ["I'm vegan", "And late"]
 
 
 def test_calls_of_tools_pass_through_and_are_stored(
