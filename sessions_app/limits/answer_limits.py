@@ -88,6 +88,12 @@ def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
         _day_check(turn.chat_id, limits, now)
 
 
+def access_check(chat: Chat, limits: UsageLimits) -> None:
+    """Raise LimitReachedError where a client's chat isn't answered at all."""
+    if code := _access_refusal(access_of(chat), limits):
+        raise LimitReachedError(code)
+
+
 def can_be_blocked(turn: Turn, *, is_owners: bool) -> bool:
     """Return whether a block holds for the turn: not for replies of staff, nor for the owner.
 

@@ -27,11 +27,23 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
+from sessions_app.conversations.epochs import (
+    EpochSnapshot,
+    ForgottenMeanwhileError,
+    Reader,
+    epoch_check,
+    epoch_read,
+)
 from sessions_app.conversations.message_store import ChatForm, NewMessage, form_size, text_of_parts
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, session_open_in
-from sessions_app.limits.answer_limits import MeteredChatModel
+from sessions_app.inbound.facade import (
+    MemoryDisabledError,
+    exchange_record,
+    messages_learn,
+    session_open_in,
+)
+from sessions_app.limits.answer_limits import MeteredChatModel, access_check
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.chats import CLIENT, GODFATHER
 from sessions_app.models.messages import Role
@@ -59,6 +71,7 @@ class Exchange:
     turn: Turn = field(default_factory=Turn)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     sent: list[dict[str, Any]] = field(default_factory=list)
+    epoch: EpochSnapshot | None = None
     meter: MeteredChatModel | None = None
     day: date | None = None
     begun: float = field(default_factory=time.monotonic)
@@ -82,15 +95,23 @@ class Exchange:
             return exchange
         chat = session.chat
         _name(chat, name)
-        role = CLIENT if caller.is_bound else rules.chat_memory.role_in(chat)
+        role = rules.chat_memory.role_in(chat)
+        if role != GODFATHER:
+            access_check(chat, rules.limits)
         exchange.session = session
         exchange.turn = Turn(
-            turn_id=uuid4(), chat=chat, session=session, user_role=role, asked_at=now
+            turn_id=uuid4(),
+            chat=chat,
+            session=session,
+            # A bound token sees no memories of other chats.
+            user_role=CLIENT if caller.is_bound else role,
+            asked_at=now,
         )
         exchange.meter = MeteredChatModel(
             OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
         )
         exchange.day = exchange.meter.count_call(now)
+        exchange.epoch = epoch_read(Reader(chat.pk, sees_all=role == GODFATHER))
         exchange._recall()
         return exchange
 
@@ -125,7 +146,11 @@ class Exchange:
             if answer is not None and self.meter and self.day:
                 lines = [ChatMessage(role_of(each), content_text(each)) for each in self.sent]
                 self.meter.count_tokens(self.day, ChatRequest(lines), answer)
-            self._store(answer, timezone.now())
+            try:
+                self._store(answer, timezone.now())
+            except ForgottenMeanwhileError:
+                # The answer, and what the model was told, may hold what was erased meanwhile.
+                self._store(None, timezone.now())
         except Exception:
             logger.exception("A proxied exchange could not be stored.")
 
@@ -137,6 +162,8 @@ class Exchange:
             new.append(NewMessage("assistant", answer.text, now, metadata=form.stored_in({})))
         if not new or self.session is None:
             return
+        if answer is not None and self.epoch is not None:
+            epoch_check(self.epoch)
         rules = build_intake_rules()
         stored = rules.chat_memory.add_messages(
             conversation_id=self.session.pk, messages=new, now=now, chat_ids=self.caller.chat_ids
@@ -144,15 +171,18 @@ class Exchange:
         if answer is None:
             return
         questions = [each for each in stored if each.role == Role.USER]
+        about: dict[str, Any] = {
+            "chat": stored[-1].session.chat,
+            "role": rules.chat_memory.role_in(self.turn.chat),
+            "context": speaker_of(self.caller).as_context(),
+            "learn": enqueue_learning if is_learning_enabled() else None,
+            "now": now,
+        }
+        messages_learn(rows=questions[:-1], **about)
         took = round((time.monotonic() - self.begun) * 1000)
         exchange_record(
-            chat=stored[-1].session.chat,
             question=questions[-1] if questions else None,
             reply=stored[-1],
-            role=rules.chat_memory.role_in(self.turn.chat),
-            context=speaker_of(self.caller).as_context(),
-            learn=enqueue_learning if is_learning_enabled() else None,
-            now=now,
             turn_id=self.turn.turn_id,
             replay={
                 "prompt": [_recorded(each) for each in self.sent],
@@ -162,6 +192,7 @@ class Exchange:
                 "completion_tokens": answer.completion_tokens,
                 "timings": {"model_ms": took},
             },
+            **about,
         )
 
 
@@ -187,8 +218,16 @@ def content_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message of a chat API."""
     content = message.get("content")
     if isinstance(content, list):
-        content = text_of_parts([each for each in content if isinstance(each, dict)])
+        content = text_of_parts(_parts(content))
     return storable(content) if isinstance(content, str) else ""
+
+
+def _parts(content: Sequence[object]) -> list[dict[str, Any]]:
+    """Return the parts of a content; LangChain lets texts be parts, too."""
+    parts = [{"type": "text", "text": each} if isinstance(each, str) else each for each in content]
+    return [
+        each for each in parts if isinstance(each, dict) and isinstance(each.get("type", ""), str)
+    ]
 
 
 def _name(chat: Chat, name: str) -> None:
@@ -213,7 +252,7 @@ def _new(message: Mapping[str, Any], now: datetime) -> NewMessage:
     role = role_of(message)
     content = message.get("content")
     is_small = isinstance(content, list) and form_size(content) <= MAX_CONTENT
-    parts = [each for each in content if isinstance(each, dict)] if is_small and content else None
+    parts = _parts(content) if is_small and content else None
     form = ChatForm(
         tool_call_id=str(message.get("tool_call_id") or "") if role == Role.TOOL else "",
         name=storable(str(message.get("name") or "")),

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
+from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, NotFound, PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -31,6 +32,8 @@ from sessions_app.proxy.exchange import Exchange
 PATIENCE_SECONDS = 600.0
 # What of a streamed answer is kept to be stored.
 MAX_KEPT = 8 * 1024 * 1024
+BROKE_OFF = "The model's server broke its answer off, or did not end it in time. Try again."
+MODEL_SERVER = "model_server"
 # What ends a stream.
 ENDS = b"[DONE]"
 CHAT_HEADER = "X-Memory-Chat"
@@ -43,13 +46,23 @@ class ModelServerError(APIException):
     """The model's server refused the call, or can't be reached."""
 
     status_code = 502
-    default_code = "model_server"
+    default_code = MODEL_SERVER
     wait = 1
+    # Which part of the call the server refused.
+    param: str | None = None
 
 
 class LimitReached(APIException):
     status_code = 429
     default_code = "limit_reached"
+
+
+def _not_now(limit: Exception) -> APIException:
+    """Return the refusal of a limit of the day, or of a chat that isn't answered at all."""
+    if getattr(limit, "until", None) is not None:
+        return LimitReached(str(limit))
+    # Not 409 as for POST chat/: OpenAI's clients would try that again.
+    return PermissionDenied(str(limit), code="not_answered")
 
 
 class ProxyView(ApiView):
@@ -70,7 +83,7 @@ class ProxyView(ApiView):
             "error": {
                 "message": first["detail"],
                 "type": response.data["type"],
-                "param": first["attr"],
+                "param": first["attr"] or getattr(exc, "param", None),
                 "code": first["code"],
             }
         }
@@ -95,10 +108,13 @@ class ModelsView(ProxyView):
         """Return the models that the model's server has, as it lists them."""
         import httpx2  # noqa: PLC0415 with the SDK, slow
 
+        if {".", ".."} & set(name.split("/")):
+            # They would lead to other addresses of the server, which our key opens.
+            raise NotFound("There is no model of this name.")
         connection = self.server()
         with _relayed(connection):
             answer = connection.client.get(
-                f"/models/{name}" if name else "/models", cast_to=httpx2.Response
+                f"/models/{quote(name)}" if name else "/models", cast_to=httpx2.Response
             )
         return HttpResponse(answer.content, content_type="application/json")
 
@@ -106,7 +122,7 @@ class ModelsView(ProxyView):
 class CompletionsView(ProxyView):
     scopes = {"POST": WRITE}
     kinds = {"POST": "chat"}
-    raises = {LimitReachedError: lambda limit: LimitReached(str(limit))}
+    raises = {LimitReachedError: _not_now}
 
     def post(self, request: Request) -> HttpResponseBase:
         """Pass a chat completion on with what is remembered, and store it with its answer."""
@@ -128,7 +144,8 @@ class CompletionsView(ProxyView):
             kind = answer.headers.get("Content-Type", "application/json")
             headers = self._headers(exchange)
             if streams:
-                blocks = _passed_on(answer.iter_bytes(), exchange)
+                has_events = "event-stream" in kind.lower()
+                blocks = _passed_on(answer.iter_bytes(), exchange, has_events=has_events)
                 return PlacedResponse(stack.pop_all(), blocks, content_type=kind, headers=headers)
         exchange.finish(content)
         return HttpResponse(content, content_type=kind, headers=headers)
@@ -141,7 +158,7 @@ class CompletionsView(ProxyView):
         if not isinstance(messages, list) or not messages:
             raise refuse("It must be a list of messages.", attr="messages")
         for place, each in enumerate(messages):
-            if not isinstance(each, Mapping) or each.get("role") not in ROLES:
+            if not isinstance(each, Mapping) or str(each.get("role")) not in ROLES:
                 raise refuse(
                     f"It must be an object whose role is one of {', '.join(sorted(ROLES))}.",
                     attr=f"messages[{place}]",
@@ -184,10 +201,13 @@ class CompletionsView(ProxyView):
 @contextmanager
 def _relayed(connection: Any) -> Iterator[None]:
     """Raise what the SDK raises as an error of ours, with the server's status and words."""
+    import httpx2  # noqa: PLC0415 slow
     import openai  # noqa: PLC0415 slow
 
     try:
         yield
+    except httpx2.HTTPError:
+        raise ModelServerError(BROKE_OFF) from None
     except openai.APIStatusError as error:
         raise _refusal(connection, error) from None
     except openai.APITimeoutError:
@@ -199,17 +219,30 @@ def _relayed(connection: Any) -> Iterator[None]:
 def _refusal(connection: Any, error: Any) -> APIException:
     from memoryproject.foundation.integrations.llm.reading import words_of  # noqa: PLC0415
 
-    words = connection.without_secrets(words_of(error.body))
-    refusal = ModelServerError(words or f"The model's server answered {error.status_code}.")
+    body, param = error.body, None
+    if isinstance(body, Mapping) and isinstance(body.get("message"), str):
+        # In OpenAI's form, which is passed on: programs decide by its code.
+        param, body = error.param, body["message"]
+    words = connection.without_secrets(words_of(body))
+    said = words or f"The model's server answered {error.status_code}."
+    refusal = ModelServerError(said)
     if error.status_code not in OUR_ACCOUNT:
+        code = error.code if isinstance(error.code, str) else None
+        refusal = ModelServerError(said, code=code)
+        refusal.param = param if isinstance(param, str) else None
         refusal.status_code = error.status_code
         seconds = error.response.headers.get("Retry-After", "")
         refusal.wait = int(seconds) if seconds.isdecimal() else 1
     return refusal
 
 
-def _passed_on(blocks: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
-    """Yield what the server sends as it comes; store it at the end, also if the program leaves."""
+def _passed_on(blocks: Iterator[bytes], exchange: Exchange, *, has_events: bool) -> Iterator[bytes]:
+    """Yield what the server sends as it comes; store it at the end, also if the program leaves.
+
+    ``has_events``: it is a stream of events, in which a program can be told that it broke off.
+    """
+    import httpx2  # noqa: PLC0415 slow
+
     kept = bytearray()
     is_stored = False
     try:
@@ -221,6 +254,14 @@ def _passed_on(blocks: Iterator[bytes], exchange: Exchange) -> Iterator[bytes]:
                 is_stored = True
                 exchange.finish(bytes(kept))
             yield block
+    except httpx2.HTTPError:
+        if not has_events:
+            raise
+        if not is_stored:
+            is_stored = True
+            exchange.finish(bytes(kept))
+        error = {"message": BROKE_OFF, "type": "server_error", "param": None, "code": MODEL_SERVER}
+        yield b"\n\ndata: " + json.dumps({"error": error}).encode() + b"\n\n"
     finally:
         if not is_stored:
             exchange.finish(bytes(kept))

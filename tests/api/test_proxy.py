@@ -9,12 +9,21 @@ from typing import Any
 
 import openai
 import pytest
+from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.integrations.loopback import httpd
 from memoryproject.foundation.rest_kit.tokens import token_create
-from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
+from sessions_app.models import (
+    Chat,
+    ChatAccess,
+    ChatSession,
+    ExtractionWork,
+    Message,
+    Turn,
+    TurnReplay,
+)
 from tests.api.calling import Api, make_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,8 +35,8 @@ TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 
 
-def chunk(**delta: Any) -> bytes:
-    choice = {"index": 0, "delta": delta, "finish_reason": None}
+def chunk(index: int = 0, **delta: Any) -> bytes:
+    choice = {"index": index, "delta": delta, "finish_reason": None}
     body = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m-1"}
     return b"data: " + json.dumps({**body, "choices": [choice]}).encode() + b"\n\n"
 
@@ -200,6 +209,45 @@ def wait_until(is_so: Any) -> None:
     raise AssertionError("it did not happen in 10 s")
 
 
+@pytest.mark.parametrize(
+    ("events", "text"),
+    [
+        ([chunk(content="a"), chunk(content="b")], "ab"),
+        ([chunk(content="a#b").replace(b"#", "\u2028\x85".encode())], "a\u2028b"),
+        ([chunk(content="a"), chunk(1, content="X"), chunk(content="b"), chunk(1)], "ab"),
+    ],
+)
+def test_streams_of_every_kind_are_stored(
+    client: openai.OpenAI, models: ModelServer, events: list[bytes], text: str
+) -> None:
+    content = b"".join([*events, b"data: [DONE]\n\n"])
+    models.answers = [httpd.Answer(200, {}, {"Content-Type": "text/event-stream"}, content)]
+    list(streamed(client))
+    assert Message.objects.get(role="assistant").content == text
+
+
+def test_an_answer_that_breaks_off_is_an_error(client: openai.OpenAI, models: ModelServer) -> None:
+    cut = {"Content-Length": "99999", "Connection": "close"}
+    events = {**cut, "Content-Type": "text/event-stream"}
+    models.answers = [
+        httpd.Answer(200, {}, events, chunk(content="Half") + chunk(content=" of it")),
+        httpd.Answer(200, {}, cut, b'{"choices": ['),
+    ]
+    with pytest.raises(openai.APIError, match="broke its answer off"):
+        list(streamed(client))
+    assert Message.objects.get(role="assistant").content == "Half of it"
+    assert refused(client, user="dana").status_code == 502
+
+
+def test_all_that_was_not_answered_before_is_learned_from(
+    client: openai.OpenAI, models: ModelServer, settings: Any
+) -> None:
+    settings.EXTRACT_MEMORIES = True
+    ask(client, {"role": "user", "content": "I'm vegan"}, {"role": "user", "content": "And late"})
+    works = ExtractionWork.objects.order_by("turn__id")
+    assert list(works.values_list("turn__message__content", flat=True)) == ["I'm vegan", "And late"]
+
+
 def test_calls_of_tools_pass_through_and_are_stored(
     client: openai.OpenAI, models: ModelServer
 ) -> None:
@@ -212,6 +260,22 @@ def test_calls_of_tools_pass_through_and_are_stored(
     assert models.sent["messages"][-1] == result
     roles = list(Message.objects.order_by("order_num").values_list("role", flat=True))
     assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (["Hello", {"type": "text", "text": "there"}], "Hello\nthere"),
+        ([{"type": ["text"], "text": "x"}, 7, {"type": "text", "text": "y"}], "y"),
+        ([{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}], "[image]"),
+    ],
+)
+def test_contents_in_parts_are_stored_with_their_text(
+    client: openai.OpenAI, models: ModelServer, content: Any, text: str
+) -> None:
+    ask(client, {"role": "user", "content": content})
+    assert models.sent["messages"][-1]["content"] == content
+    assert Message.objects.get(role="user").content == text
 
 
 @pytest.mark.parametrize(
@@ -261,6 +325,16 @@ def test_what_the_server_refuses_is_said_and_nothing_is_stored(
     assert not Message.objects.exists()
 
 
+def test_the_codes_of_the_server_are_passed_on(client: openai.OpenAI, models: ModelServer) -> None:
+    code = "context_length_exceeded"
+    said = {"message": "At most 10 tokens", "type": "x", "param": "messages", "code": code}
+    models.answers = [httpd.Answer(400, {"error": said})]
+    error = refused(client, user="d")
+    assert (error.code, error.param) == (code, "messages")
+    assert isinstance(error.body, dict)
+    assert error.body["message"] == "At most 10 tokens"
+
+
 def refused(client: openai.OpenAI, **call: Any) -> openai.APIStatusError:
     with pytest.raises(openai.APIStatusError) as error:
         client.chat.completions.create(**{"model": "m-1", "messages": [ASKS], **call})
@@ -272,7 +346,8 @@ def test_wrong_calls_are_refused_in_openais_form(
 ) -> None:
     assert refused(client).param == "user"
     assert refused(client, user="d", messages=[]).param == "messages"
-    assert refused(client, user="d", messages=[{"role": "king"}]).param == "messages[0]"
+    for role in ("king", ["user"], {"a": 1}):
+        assert refused(client, user="d", messages=[{"role": role}]).param == "messages[0]"
     assert refused(client.with_options(api_key="wrong"), user="d").status_code == 401
     settings.CHAT_MODEL = "offline"
     error = refused(client, user="d")
@@ -280,6 +355,26 @@ def test_wrong_calls_are_refused_in_openais_form(
     assert "OPENAI_BASE_URL" in error.message
     assert models.requests == []
     assert not ChatSession.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("access", "allow_list_only"),
+    [({"standing": "blocked"}, False), ({"opted_out_at": timezone.now()}, False), ({}, True)],
+)
+def test_a_chat_that_is_not_answered_is_not_answered_here(
+    client: openai.OpenAI,
+    models: ModelServer,
+    settings: Any,
+    access: dict[str, Any],
+    allow_list_only: bool,
+) -> None:
+    ask(client, ASKS, user="dana")
+    ChatAccess.objects.create(chat=Chat.objects.get(), **access)
+    settings.ALLOW_LIST_ONLY = allow_list_only
+    error = refused(client, user="dana")
+    assert (error.status_code, error.code) == (403, "not_answered")
+    assert len(models.requests) == 1
+    assert Message.objects.count() == 2
 
 
 def test_what_is_erased_goes_from_the_answer_that_told_it(
@@ -294,6 +389,26 @@ def test_what_is_erased_goes_from_the_answer_that_told_it(
     assert api.delete(f"memories/{memory['memory_id']}/").status_code == 200
     kept = str([*Message.objects.values("content"), *TurnReplay.objects.values()])
     assert "TestCorp pay" in kept
+    assert "30 days" not in kept
+
+
+def test_what_is_erased_while_the_model_answers_is_not_stored_again(
+    client: openai.OpenAI, models: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = ask(client, {"role": "user", "content": "Hi"}).headers["X-Memory-Chat"]
+    remember(chat, "TestCorp pays in 30 days")
+    api = Api(make_token())
+    (memory,) = api.get("memories/").json()["results"]
+
+    def handle(request: httpd.Request) -> httpd.Answer:
+        assert "30 days" in str(request.body)
+        assert api.delete(f"memories/{memory['memory_id']}/").status_code == 200
+        return completion(content="As I know, TestCorp pays in 30 days.")
+
+    monkeypatch.setattr(models, "handle", handle)
+    ask(client, ASKS)
+    kept = str([*Message.objects.values("content"), *TurnReplay.objects.values()])
+    assert ASKS["content"] in kept
     assert "30 days" not in kept
 
 
@@ -324,5 +439,10 @@ def test_models_are_those_of_the_server(client: openai.OpenAI, models: ModelServ
     assert [each.id for each in client.models.list()] == ["m-1"]
     models.answers = [httpd.Answer(200, {"id": "a/b", "object": "model"})]
     assert client.models.retrieve("a/b").id == "a/b"
+    for name in ("..%2Ffiles", "%2e%2e/files", "a/..%2F..%2Ffiles"):
+        with pytest.raises(openai.NotFoundError, match="no model"):
+            client.get(f"/models/{name}", cast_to=object)
+    client.get("/models/x%3Flimit=9", cast_to=object)
+    assert [each.path for each in models.requests[2:]] == ["/v1/models/x%3Flimit%3D9"]
     with pytest.raises(openai.NotFoundError, match="no such address"):
         client.embeddings.create(model="m", input="x")

@@ -186,7 +186,8 @@ def json_of(body: bytes) -> Any:
 
 
 def _events(text: str) -> Iterator[Mapping[str, Any]]:
-    for line in text.splitlines():
+    # Not splitlines: a text may hold U+2028, which JSON need not escape and which ends no line.
+    for line in re.split(r"[\r\n]+", text):
         if not line.startswith("data:"):
             continue
         try:
@@ -207,6 +208,7 @@ class _Streamed:
     thoughts: str = ""
     finish: object = None
     has_choice: bool = False
+    choice: object = None
 
 
 def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapping[str, Any]:
@@ -224,7 +226,11 @@ def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapp
         choices = event.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
             continue
-        stream.has_choice = True
+        number = choices[0].get("index")
+        if stream.has_choice and number != stream.choice:
+            # Of several answers (n) the first to come counts: their pieces come mixed.
+            continue
+        stream.has_choice, stream.choice = True, number
         stream.finish = choices[0].get("finish_reason") or stream.finish
         delta = choices[0].get("delta") or choices[0].get("message")
         if not isinstance(delta, Mapping):
