@@ -95,7 +95,9 @@ def _make_one(each: Partitioned, name: str, start: datetime, end: datetime) -> N
     run = _runner(each, name=sql.Identifier(name), start=sql.Literal(start), end=sql.Literal(end))
     with transaction.atomic():
         run("SET LOCAL lock_timeout = {timeout}")
-        # A clock that was wrong may have put rows of this month into the rest.
+        # A clock that was wrong may have put rows of this month into the rest. Nobody may add one
+        # between its copy and the removal.
+        run("LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
         run(
             "CREATE TEMP TABLE moved AS SELECT * FROM {rest}"
             " WHERE {column} >= {start} AND {column} < {end}"

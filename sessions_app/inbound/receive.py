@@ -310,16 +310,16 @@ def _keep_unprocessed(event: Event, error: Exception, now: datetime) -> None:
     as_text = {"unreadable": ascii(event.raw)}
     for raw, retry_at in ((event.raw, now + FIRST_RETRY), (as_text, None)):
         try:
-            InboundDelivery.objects.get_or_create(
+            kept = InboundDelivery(
                 provider=event.provider,
                 delivery_key=_key(event),
-                defaults={
-                    "event": type(event).__name__,
-                    "raw": raw,
-                    "outcome": unprocessed_outcome(error),
-                    "retry_at": retry_at,
-                },
+                event=type(event).__name__,
+                raw=raw,
+                outcome=unprocessed_outcome(error),
+                retry_at=retry_at,
             )
+            # The trigger leaves out one that is there: nothing is returned then.
+            InboundDelivery.objects.bulk_create([kept], ignore_conflicts=True)
         except (DataError, ValueError):
             continue
         return

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.utils.timezone import now
+from psycopg import sql
 
 from sessions_app.models import InboundDelivery, Message, Turn, TurnReplay
 from sessions_app.partitions import partitions_tend
 from sessions_app.tasks import tend_partitions
+from tests.threads import begin_blocked
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -85,6 +89,28 @@ def test_rows_of_months_that_are_not_there_are_kept_and_move_into_theirs(world: 
     assert row.received_at == at
     assert row.raw is not None
     assert tend(at) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_comes_while_its_month_is_made_is_kept(world: World) -> None:
+    at = datetime(2043, 3, 31, tzinfo=timezone.utc)
+    row, late = receive(world, "first"), receive(world, "late")
+    put_at(row, at)
+    begun = []
+
+    def beside(execute: Callable[..., Any], statement: Any, *rest: Any) -> Any:
+        result = execute(statement, *rest)
+        if isinstance(statement, sql.Composed) and "TEMP TABLE" in statement.as_string():
+            begun.append(begin_blocked(lambda: put_at(late, at)))
+        return result
+
+    with connection.execute_wrapper(beside):
+        made = tend(at)
+    begun[0].result()
+    assert place_of(row) == place_of(late) == "2043_03"
+    with connection.cursor() as cursor:
+        for name in made:
+            cursor.execute(f"DROP TABLE {name}")
 
 
 def test_a_clock_that_is_ahead_drops_nothing_young(world: World) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -16,6 +17,7 @@ from sessions_app.inbound.retry_deliveries import MAX_ATTEMPTS
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.tasks import sweep_work
 from tests.database import accept_rows, refuse_rows
+from tests.threads import elsewhere
 from tests.webhooks.conftest import cloud_text, configured, green_text  # noqa: F401
 from tests.webhooks.posting import post_cloud, post_green
 from tests.world import CLIENT, World
@@ -70,6 +72,22 @@ def test_the_sweep_takes_it_up_once_and_it_is_answered(
     assert delivery.retry_at is None
     assert delivery.outcome.startswith("stored")
     assert Message.objects.count() == Turn.objects.count() == 1
+
+
+def test_two_that_fail_at_the_same_moment_are_kept_once(
+    client: Client,
+    world: World,
+    fault: None,
+    cloud_text: dict[str, Any],  # noqa: F811
+) -> None:
+    def later_than_another(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith('INSERT INTO "sessions_app_inbounddelivery"'):
+            elsewhere(lambda: post(Client(), "cloud", deepcopy(cloud_text)))
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(later_than_another):
+        post(client, "cloud", deepcopy(cloud_text))
+    assert InboundDelivery.objects.get().outcome == "not processed: DataError"
 
 
 def test_after_the_last_retry_it_is_left_to_staff(
