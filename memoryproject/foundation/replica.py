@@ -37,8 +37,11 @@ _alias: ContextVar[str] = ContextVar("read_alias", default=DEFAULT_DB_ALIAS)
 _left_alone_until = 0.0
 
 # An identifier of the cluster and the database: a position in the log of another one says nothing.
+# With synchronous_commit = off, what is committed may not be flushed yet.
 _PRIMARY = """
-SELECT pg_current_wal_flush_lsn()::text, system_identifier::text || ' ' || current_database()
+SELECT CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()
+            ELSE pg_current_wal_flush_lsn() END::text,
+       system_identifier::text || ' ' || current_database()
 FROM pg_control_system()
 """
 # A replica that was promoted goes its own way.

@@ -236,7 +236,12 @@ def test_lists_searches_figures_and_exports_are_read_there(world: World) -> None
     assert world.state() == "Up to date."
 
 
-def test_a_page_shows_what_was_stored_just_before(world: World) -> None:
+@pytest.mark.parametrize("commits", ["off", "on"])
+def test_a_page_shows_what_was_stored_just_before(world: World, commits: str) -> None:
+    """Also where a server's owner lets commits not wait for its disk."""
+    with world.on.database.connect(autocommit=True) as connection:
+        connection.execute(f"ALTER SYSTEM SET synchronous_commit = {commits}")
+        connection.execute("SELECT pg_reload_conf()")
     for number in range(10):
         phone = world.says(f"number {number}")
         assert phone in re.sub(r"\D", "", world.staff.page(INBOX))
