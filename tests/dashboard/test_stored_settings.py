@@ -126,7 +126,9 @@ def test_a_secret_of_another_secret_key_is_named_and_can_be_entered_again(
         StoredSetting.objects.create(name="RECALL_TOP_K", value="9", changed_by="x")
         stored_settings_look(at_once=True)
         assert (settings.OPENAI_API_KEY, settings.RECALL_TOP_K) == ("", 9)
-        assert "SECRET_KEY is another one" in shown(admin_client, "/admin/operations/settings/")
+        for address in ("/admin/operations/settings/", f"{SETUP}model/"):
+            assert "SECRET_KEY is another one" in shown(admin_client, address)
+        assert "Leave it empty to keep it" not in shown(admin_client, setting("OPENAI_API_KEY"))
         change(
             admin_client,
             "OPENAI_API_KEY",
