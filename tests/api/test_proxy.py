@@ -282,6 +282,7 @@ def test_contents_in_parts_are_stored_with_their_text(
     ("user", "chat"),
     [
         ("15550100123@c.us", "15550100123@c.us"),
+        (" +15550100123@C.US ", "15550100123@c.us"),
         ("15550100123", "15550100123@external"),
         ("user-7", "user-7@external"),
         ("crm@external", "crm@external"),
@@ -295,7 +296,7 @@ def test_each_name_is_one_chat(
     client: openai.OpenAI, models: ModelServer, user: str, chat: str | None
 ) -> None:
     found = {ask(client, ASKS, user=user).headers["X-Memory-Chat"] for _ in range(2)}
-    if user.isascii():
+    if user.isascii() and user == user.strip():
         headers = {"X-Memory-Chat": user}
         found.add(ask(client, ASKS, user="", extra_headers=headers).headers["X-Memory-Chat"])
     (stored,) = found
@@ -423,6 +424,12 @@ def test_a_bound_token_has_its_own_chat_and_no_other(
     bound = client.with_options(api_key=token)
     assert ask(bound, ASKS, user="").headers["X-Memory-Chat"] == own
     assert refused(bound, user="another").status_code == 404
+    ask(client, ASKS, user="another")
+    ids = list(Chat.objects.values_list("pk", flat=True))
+    token = token_create(
+        name="two", scopes=["read", "write"], chat_ids=ids, actor=COMMAND_LINE
+    ).secret
+    assert f"bound to {own}, another@external" in refused(bound.with_options(api_key=token)).message
 
 
 def test_where_memory_is_off_calls_pass_through(
