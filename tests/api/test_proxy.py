@@ -393,6 +393,21 @@ def test_what_is_erased_goes_from_the_answer_that_told_it(
     assert "30 days" not in kept
 
 
+def test_what_is_erased_goes_from_the_calls_of_tools(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    ask(client, {"role": "user", "content": "My secret word is xylophone"})
+    told = {"name": "look_up", "arguments": '{"q": "My secret word is xylophone"}'}
+    models.answers = [completion(content=None, tool_calls=[{**CALL, "function": told}])]
+    ask(client, {"role": "user", "content": "Look up my secret word"}, tools=[TOOL])
+    said = Message.objects.get(content__startswith="My secret")
+    path = f"sessions/{said.session_id}/messages/{said.pk}/"
+    assert Api(make_token()).delete(path).status_code == 200
+    kept = str([*Message.objects.values("content", "metadata"), *TurnReplay.objects.values()])
+    assert "look_up" in kept
+    assert "xylophone" not in kept
+
+
 def test_what_is_erased_while_the_model_answers_is_not_stored_again(
     client: openai.OpenAI, models: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
