@@ -17,7 +17,7 @@ from django.db.models import F, Func, IntegerField, JSONField, Q
 
 from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
-from sessions_app.conversations.message_store import FORM, TOOL_CALLS, chat_form
+from sessions_app.conversations.message_store import FORM, TOOL_CALLS
 from sessions_app.conversations.message_text import without_notice
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.preview_recorder import ChangeKind
@@ -256,11 +256,11 @@ class AnswerRedaction:
             self._replaced["assistant", without_notice(reply.content)] = left
             self._sweep.retext(reply, ChangeKind.ANSWER, left)
             self._sweep.retold(self._chat_id, removed)
-        calls = chat_form(reply.metadata).tool_calls
+        form = reply.metadata.get(FORM, {})
+        calls = form.get(TOOL_CALLS, [])
         cleaned = [_call_cleaned(call, found) for call in calls]
-        if cleaned != list(calls):
-            form = {**reply.metadata[FORM], TOOL_CALLS: cleaned}
-            metadata = {**reply.metadata, FORM: form}
+        if cleaned != calls:
+            metadata = {**reply.metadata, FORM: {**form, TOOL_CALLS: cleaned}}
             Message.objects.filter(pk=reply.pk).update(metadata=metadata)
             self._sweep.count_once(Message, reply.pk)
         return removed

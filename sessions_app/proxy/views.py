@@ -224,13 +224,13 @@ def _refusal(connection: Any, error: Any) -> APIException:
     body, param = error.body, None
     if isinstance(body, Mapping) and isinstance(body.get("message"), str):
         # In OpenAI's form, which is passed on: programs decide by its code.
-        param, body = error.param, body["message"]
+        param, body = error.param, {**body, "param": None}
     words = connection.without_secrets(words_of(body))
-    said = words or f"The model's server answered {error.status_code}."
-    refusal = ModelServerError(said)
+    message = words or f"The model's server answered {error.status_code}."
+    refusal = ModelServerError(message)
     if error.status_code not in OUR_ACCOUNT:
         code = error.code if isinstance(error.code, str) else None
-        refusal = ModelServerError(said, code=code)
+        refusal = ModelServerError(message, code=code)
         refusal.param = param if isinstance(param, str) else None
         refusal.status_code = error.status_code
         seconds = error.response.headers.get("Retry-After", "")
