@@ -350,6 +350,10 @@ class Environment:
         self.notes.append(Note("ERROR", text))
 
 
+# A run tells its programs by this variable which others are from .env.
+OF_ENV_FILE = "MEMORY_OF_ENV_FILE"
+
+
 def read_env_file(path: Path, errors: list[str]) -> None:
     """Put the settings of an .env file into the environment, which wins over them.
 

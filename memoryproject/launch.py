@@ -27,6 +27,7 @@ from types import FrameType
 import django
 from django.core.management import CommandError, call_command
 
+from memoryproject.environment import OF_ENV_FILE
 from memoryproject.folders import FILES, HOME
 from memoryproject.output import use_lossy_output
 from memoryproject.programs import all_programs, supervisor_conf
@@ -96,6 +97,8 @@ def prepare() -> int:
 
     # For what is printed from here on; it may stand in .env.
     os.environ["LOG_FORMAT"] = settings.LOG_FORMAT
+    origins = settings.CONFIG_ORIGINS.items()
+    os.environ[OF_ENV_FILE] = ",".join(name for name, origin in origins if origin == ".env")
     call_command("check", stdout=StringIO())
     lock = lock_data_dir(settings.DATA_DIR)
     refuse_taken_port(settings.PORT)

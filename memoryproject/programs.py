@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shlex
 import signal
 import sys
@@ -106,8 +107,11 @@ def supervisor_conf(
 
 
 def _escape(text: Path | str) -> str:
-    """Escape % for supervisor's configuration, where it marks variables."""
-    return str(text).replace("%", "%%")
+    """Escape % for supervisor's configuration, where it marks variables.
+
+    A # or ; after a space would begin a comment: a variable of no width stands between.
+    """
+    return re.sub(r"(?<=\s)(?=[#;])", "%(here).0s", str(text).replace("%", "%%"))
 
 
 # Run a program that the kernel ends with the process that started it.

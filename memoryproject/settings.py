@@ -14,6 +14,7 @@ import environ
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.environment import (
+    OF_ENV_FILE,
     Environment,
     Note,
     config_wins_over_env_file,
@@ -33,7 +34,8 @@ from memoryproject.settings_table import OWN_SETTINGS
 BASE_DIR = FILES
 
 # --- the product's own: a setting for each row of settings_table.py -----------------------
-_environment = frozenset(os.environ)
+# The programs of a run inherit what it read in .env, so that all have the same.
+_environment = frozenset(os.environ).difference(os.environ.get(OF_ENV_FILE, "").split(","))
 env = Environment(values=os.environ)
 read_env_file(HOME / ".env", env.errors)
 MEMORY_CONFIG = env.read("MEMORY_CONFIG", OWN_SETTINGS["MEMORY_CONFIG"])

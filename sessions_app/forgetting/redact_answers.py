@@ -8,7 +8,7 @@ answer repeats of the text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -17,6 +17,7 @@ from django.db.models import F, Func, IntegerField, JSONField, Q
 
 from memories_app.models import Memory
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, Kept, kept_sentences
+from sessions_app.conversations.message_store import FORM, TOOL_CALLS
 from sessions_app.conversations.message_text import without_notice
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.preview_recorder import ChangeKind
@@ -255,6 +256,13 @@ class AnswerRedaction:
             self._replaced["assistant", without_notice(reply.content)] = left
             self._sweep.retext(reply, ChangeKind.ANSWER, left)
             self._sweep.retold(self._chat_id, removed)
+        form = reply.metadata.get(FORM, {})
+        calls = form.get(TOOL_CALLS, [])
+        cleaned = [_call_cleaned(call, found) for call in calls]
+        if cleaned != calls:
+            metadata = {**reply.metadata, FORM: {**form, TOOL_CALLS: cleaned}}
+            Message.objects.filter(pk=reply.pk).update(metadata=metadata)
+            self._sweep.count_once(Message, reply.pk)
         return removed
 
     def _redact_parts(
@@ -311,3 +319,13 @@ def _quotes(found: Fragments, delivery: InboundDelivery) -> bool:
 
 def _words(text: str) -> str:
     return " ".join(text.casefold().split())
+
+
+def _call_cleaned(call: Mapping[str, Any], found: Fragments) -> dict[str, Any]:
+    """Return a call of a tool without the texts that the model wrote into its arguments."""
+    kind = str(call.get("type") or "function")
+    called = {
+        name: each if name == "name" else found.cleaned(each)
+        for name, each in call.get(kind, {}).items()
+    }
+    return {**call, kind: called}

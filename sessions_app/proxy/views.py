@@ -25,7 +25,7 @@ from memoryproject.foundation.rest_kit.models import READ, WRITE
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.limits.intake import LimitReachedError
-from sessions_app.presentation.access import own_chat
+from sessions_app.presentation.access import names_of_bound
 from sessions_app.proxy.exchange import Exchange
 
 # The longest that a model may take for its whole answer.
@@ -175,14 +175,16 @@ class CompletionsView(ProxyView):
         name = header.decode(errors="replace") or (user if isinstance(user, str) else "")
         if name.strip():
             return name
-        name = own_chat(self.caller) or ""
-        if not name:
+        names = names_of_bound(self.caller)
+        if len(names) != 1:
+            bound = f" The token is bound to {', '.join(names)}: name one." if names else ""
             raise refuse(
-                f"Say whose conversation this is: in the header {CHAT_HEADER}, or in `user`.",
+                f"Say whose conversation this is: in the header {CHAT_HEADER}, or in `user`."
+                f"{bound}",
                 code="required",
                 attr="user",
             )
-        return name
+        return names[0]
 
     def _headers(self, exchange: Exchange) -> dict[str, str]:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -222,13 +224,13 @@ def _refusal(connection: Any, error: Any) -> APIException:
     body, param = error.body, None
     if isinstance(body, Mapping) and isinstance(body.get("message"), str):
         # In OpenAI's form, which is passed on: programs decide by its code.
-        param, body = error.param, body["message"]
+        param, body = error.param, {**body, "param": None}
     words = connection.without_secrets(words_of(body))
-    said = words or f"The model's server answered {error.status_code}."
-    refusal = ModelServerError(said)
+    message = words or f"The model's server answered {error.status_code}."
+    refusal = ModelServerError(message)
     if error.status_code not in OUR_ACCOUNT:
         code = error.code if isinstance(error.code, str) else None
-        refusal = ModelServerError(said, code=code)
+        refusal = ModelServerError(message, code=code)
         refusal.param = param if isinstance(param, str) else None
         refusal.status_code = error.status_code
         seconds = error.response.headers.get("Retry-After", "")

@@ -207,9 +207,13 @@ def _material(
 
 def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -> Prompt:
     """Build the prompt within all limits. Raises BudgetTooSmallError."""
-    least = least_tokens(parts)
-    if form.max_tokens is not None and least > form.max_tokens:
-        raise BudgetTooSmallError(least)
+    least = needed = least_tokens(parts)
+    if form.strict and form.max_tokens is not None:
+        # Names and calls of tools, which are text there, take room of their own.
+        smallest = build_prompt(replace(parts, max_context_tokens=least))
+        needed = max(least, sum(each.tokens for each in fitted(smallest.messages, STRICT)))
+    if form.max_tokens is not None and needed > form.max_tokens:
+        raise BudgetTooSmallError(needed)
     limit = lowest_limit(
         form.max_tokens, dependencies.rules.max_context_tokens, known_context_tokens(dependencies)
     )

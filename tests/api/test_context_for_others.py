@@ -58,6 +58,24 @@ def test_strict_roles_alternate_after_one_system_message(api: Api) -> None:
     assert "Are you there?" in found[-1]["content"] or "Thanks" in found[-1]["content"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        [{"role": "user", "content": "Hi"}, {"role": "user", "content": "And?", "name": "יוסי"}],
+        [ASKS, CALLS, RESULT],
+    ],
+)
+def test_strict_roles_stay_within_the_least_that_they_need(
+    api: Api, said: list[dict[str, Any]]
+) -> None:
+    path = f"sessions/{session_with(api, *said)}/context/"
+    refusal = error_of(api.post(path, {"roles": "strict", "max_tokens": 1}), 400)
+    least = int(refusal["detail"].rpartition(" ")[2].rstrip("."))
+    error_of(api.post(path, {"roles": "strict", "max_tokens": least - 1}), 400)
+    found = api.post(path, {"roles": "strict", "max_tokens": least}).json()
+    assert found["total_tokens"] <= least
+
+
 def test_each_part_has_a_limit_of_its_own(api: Api) -> None:
     said = [
         {"role": role, "content": f"{role} {number} about the invoice " + "word " * 20}

@@ -282,6 +282,7 @@ def test_contents_in_parts_are_stored_with_their_text(
     ("user", "chat"),
     [
         ("15550100123@c.us", "15550100123@c.us"),
+        (" +15550100123@C.US ", "15550100123@c.us"),
         ("15550100123", "15550100123@external"),
         ("user-7", "user-7@external"),
         ("crm@external", "crm@external"),
@@ -295,7 +296,7 @@ def test_each_name_is_one_chat(
     client: openai.OpenAI, models: ModelServer, user: str, chat: str | None
 ) -> None:
     found = {ask(client, ASKS, user=user).headers["X-Memory-Chat"] for _ in range(2)}
-    if user.isascii():
+    if user.isascii() and user == user.strip():
         headers = {"X-Memory-Chat": user}
         found.add(ask(client, ASKS, user="", extra_headers=headers).headers["X-Memory-Chat"])
     (stored,) = found
@@ -392,6 +393,21 @@ def test_what_is_erased_goes_from_the_answer_that_told_it(
     assert "30 days" not in kept
 
 
+def test_what_is_erased_goes_from_the_calls_of_tools(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    ask(client, {"role": "user", "content": "My secret word is xylophone"})
+    told = {"name": "look_up", "arguments": '{"q": "My secret word is xylophone"}'}
+    models.answers = [completion(content=None, tool_calls=[{**CALL, "function": told}])]
+    ask(client, {"role": "user", "content": "Look up my secret word"}, tools=[TOOL])
+    said = Message.objects.get(content__startswith="My secret")
+    path = f"sessions/{said.session_id}/messages/{said.pk}/"
+    assert Api(make_token()).delete(path).status_code == 200
+    kept = str([*Message.objects.values("content", "metadata"), *TurnReplay.objects.values()])
+    assert "look_up" in kept
+    assert "xylophone" not in kept
+
+
 def test_what_is_erased_while_the_model_answers_is_not_stored_again(
     client: openai.OpenAI, models: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +439,15 @@ def test_a_bound_token_has_its_own_chat_and_no_other(
     bound = client.with_options(api_key=token)
     assert ask(bound, ASKS, user="").headers["X-Memory-Chat"] == own
     assert refused(bound, user="another").status_code == 404
+    ask(client, ASKS, user="another")
+    ids = list(Chat.objects.values_list("pk", flat=True))
+    token = token_create(
+        name="two", scopes=["read", "write"], chat_ids=ids, actor=COMMAND_LINE
+    ).secret
+    error = refused(bound.with_options(api_key=token))
+    assert error.status_code == 400
+    assert own in error.message
+    assert "another@external" in error.message
 
 
 def test_where_memory_is_off_calls_pass_through(

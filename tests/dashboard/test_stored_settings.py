@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
+from django.core.management import call_command
 from django.test import Client, override_settings
 
 from memoryproject.foundation.audit.models import AuditEvent
@@ -124,7 +126,9 @@ def test_a_secret_of_another_secret_key_is_named_and_can_be_entered_again(
         StoredSetting.objects.create(name="RECALL_TOP_K", value="9", changed_by="x")
         stored_settings_look(at_once=True)
         assert (settings.OPENAI_API_KEY, settings.RECALL_TOP_K) == ("", 9)
-        assert "SECRET_KEY is another one" in shown(admin_client, "/admin/operations/settings/")
+        for address in ("/admin/operations/settings/", f"{SETUP}model/"):
+            assert "SECRET_KEY is another one" in shown(admin_client, address)
+        assert "Leave it empty to keep it" not in shown(admin_client, setting("OPENAI_API_KEY"))
         change(
             admin_client,
             "OPENAI_API_KEY",
@@ -133,6 +137,17 @@ def test_a_secret_of_another_secret_key_is_named_and_can_be_entered_again(
         )
         assert settings.OPENAI_API_KEY == "new-key-of-tests-0123"
         assert not stored_problems()
+
+
+def test_the_server_starts_with_secrets_of_another_secret_key(
+    admin_client: Client, settings: Any
+) -> None:
+    admin_client.post(f"{SETUP}whatsapp/", {"provider": "cloud", **CLOUD})
+    with override_settings(SECRET_KEY="another key of tests, long enough to be one"):
+        StoredSetting.objects.create(name="CHAT_MODEL", value="openai", changed_by="x")
+        call_command("prepare", stdout=StringIO())
+        assert (settings.WHATSAPP_PROVIDER, settings.CHAT_MODEL) == ("cloud", "openai")
+        assert "WHATSAPP_CLOUD_ACCESS_TOKEN" in stored_problems()
 
 
 def test_what_env_sets_wins_and_says_so(admin_client: Client, settings: Any) -> None:

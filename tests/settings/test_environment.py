@@ -7,6 +7,8 @@ import os
 import re
 import resource
 import signal
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.environment import (
+    OF_ENV_FILE,
     Amount,
     Boolean,
     Choice,
@@ -316,6 +319,20 @@ def test_a_refused_value_of_the_file_is_not_the_origin_of_the_default() -> None:
         "CLIENT_MAX_TOKENS": "config.json",
         "GODFATHER_PHONE": "default",
     }
+
+
+def test_a_run_tells_its_programs_what_is_from_the_file() -> None:
+    """They inherit it in their environment, which wins: staff would look for it in vain there."""
+    given = {"RECALL_TOP_K": "3", "CLIENT_MAX_TOKENS": "900", OF_ENV_FILE: "RECALL_TOP_K"}
+    shown = "from memoryproject.settings import CONFIG_ORIGINS as o; print(o['{}'], o['{}'])"
+    printed = subprocess.run(
+        [sys.executable, "-c", shown.format("RECALL_TOP_K", "CLIENT_MAX_TOKENS")],
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert printed.stdout.split() == [".env", "environment"]
 
 
 # The file .env that `make run` writes once.

@@ -33,6 +33,7 @@ from sessions_app.stored_settings import (
     is_set_elsewhere,
     settings_seen,
     settings_store,
+    stored_problems,
     stored_text,
 )
 
@@ -123,7 +124,9 @@ def setting_field(name: str, stored: StoredSetting | None) -> forms.CharField | 
         field.help_text = _("Set in %(origin)s, which wins.") % {"origin": origin_shown(name)}
     elif setting.secret:
         field.widget = forms.PasswordInput(attrs={"dir": "ltr", "autocomplete": "new-password"})
-        if stored is not None:
+        if unread := stored_problems().get(name):
+            field.help_text = translate_error(unread)
+        elif stored is not None:
             field.help_text = _("%(stored)s. Leave it empty to keep it.") % {
                 "stored": stored_shown(stored)
             }

@@ -11,7 +11,7 @@ from memoryproject.programs import Program, all_programs, supervisor_conf
 
 
 def test_supervisor_reads_paths_with_any_character(tmp_path: Path) -> None:
-    folder = tmp_path / "חנות b's % c %d"
+    folder = tmp_path / "חנות b's % c %d #1 ;2"
     folder.mkdir()
     odd = Program("odd", [str(folder / "run me"), "100%"], environment={"A": "b c%d"})
     conf = folder / "supervisord.conf"

@@ -118,11 +118,11 @@ def outside_chat(name: str) -> str:
     An id of a chat with its domain is that chat. Any other name, also a number, becomes …@external:
     as it is, or by its hash where it has characters that no id has.
     """
-    domains = (*PERSON_DOMAINS, GROUP_DOMAIN, BSUID_DOMAIN, LID_DOMAIN, EXTERNAL_DOMAIN)
-    if name.rpartition("@")[2].lower() in domains:
-        with suppress(WhatsAppChatError):
-            return whatsapp_chat_normalise(name)
     given = name.strip()
+    domains = (*PERSON_DOMAINS, GROUP_DOMAIN, BSUID_DOMAIN, LID_DOMAIN, EXTERNAL_DOMAIN)
+    if given.rpartition("@")[2].lower() in domains:
+        with suppress(WhatsAppChatError):
+            return whatsapp_chat_normalise(given)
     is_plain = re.fullmatch(_OPAQUE, given) and len(given) <= MAX_PLAIN_NAME
     if not is_plain or given.startswith(HASHED):
         given = HASHED + hashlib.sha256(given.encode(errors="surrogatepass")).hexdigest()[:32]
