@@ -25,6 +25,7 @@ from sessions_app.models import (
     TurnReplay,
 )
 from tests.api.calling import Api, make_token
+from tests.browser.visit import with_its_requests
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,6 +91,12 @@ def completion(**message: Any) -> httpd.Answer:
     usage = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m-1"}
     return httpd.Answer(200, {**body, "choices": [choice], "usage": usage})
+
+
+@pytest.fixture(scope="session")
+def live_server(django_db_setup: None, live_server: LiveServer) -> LiveServer:
+    """The server, which is stopped before the database is dropped."""
+    return with_its_requests(live_server)
 
 
 @pytest.fixture
