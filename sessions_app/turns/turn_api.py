@@ -48,7 +48,7 @@ LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_TOKENS_GIVEN}
             LIMIT,
             {
                 "type": "object",
-                "properties": dict.fromkeys(LIMITS, LIMIT),
+                "properties": {**dict.fromkeys(LIMITS, {**LIMIT, "minimum": 0}), "total": LIMIT},
                 "additionalProperties": False,
             },
         ]
@@ -60,7 +60,7 @@ class MaxTokens(serializers.Field[Any, Any, Any, Any]):
     default_error_messages = {
         "form": (
             f"It must be a whole number from 1 to {MAX_TOKENS_GIVEN:,}, or an object of such "
-            "numbers under total, memories and history."
+            "numbers under total, memories and history, of which the last two may be 0."
         )
     }
 
@@ -68,7 +68,8 @@ class MaxTokens(serializers.Field[Any, Any, Any, Any]):
         limits = data if isinstance(data, dict) else {"total": data}
         for name, limit in limits.items():
             is_number = isinstance(limit, int) and not isinstance(limit, bool)
-            if name not in LIMITS or not is_number or not 1 <= limit <= MAX_TOKENS_GIVEN:
+            least = int(name == "total")
+            if name not in LIMITS or not is_number or not least <= limit <= MAX_TOKENS_GIVEN:
                 self.fail("form")
         return dict(limits)
 

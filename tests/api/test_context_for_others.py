@@ -88,10 +88,10 @@ def test_each_part_has_a_limit_of_its_own(api: Api) -> None:
     whole = context(api, session_id, **asked)
     assert len(whole["messages"]) > 12
     assert whole["memories"]
-    bare = context(api, session_id, **asked, max_tokens={"memories": 1})
+    bare = context(api, session_id, **asked, max_tokens={"memories": 0})
     assert bare["memories"] == []
     assert bare["left_out"]["recalled"] == len(whole["memories"])
-    for most in (1, 100, 300):
+    for most in (0, 1, 100, 300):
         short = context(api, session_id, **asked, max_tokens={"history": most})
         between = short["messages"][1:-1]
         assert sum(message_tokens(each["content"]) for each in between) <= most
