@@ -94,9 +94,11 @@ def test_a_route_opens_what_is_of_the_own_chat_and_finds_nothing_of_another(
 ) -> None:
     own, other = town[:2]
     bound = api_with(chat_ids=[own.chat_id])
-    body = {"messages": [{"role": "user", "content": "hello"}]} if method == "POST" else {}
-    if not name.endswith("messages"):
-        body = {}
+    bodies: dict[str, dict[str, Any]] = {
+        "api-session-messages": {"messages": [{"role": "user", "content": "hello"}]},
+        "api-session-exchanges": {"query": "hello", "reply": "Hi"},
+    }
+    body = bodies.get(name, {}) if method == "POST" else {}
     before = fingerprint([other])
     error_of(bound.call(method, address(name, other), body), 404)
     assert fingerprint([other]) == before
@@ -135,6 +137,7 @@ BODIES: list[Callable[[Place, str], dict[str, Any]]] = [
     lambda place, text: {"memories": [{"content": text, "whatsapp_chat": place.whatsapp_chat}]},
     lambda place, text: {"content": text},
     lambda place, text: {"messages": [{"role": "user", "content": text}]},
+    lambda place, text: {"query": text, "reply": text},
     lambda place, text: {},
 ]
 QUERIES: list[Callable[[Place], str]] = [
