@@ -132,9 +132,13 @@ class KnownHosts(MiddlewareMixin):
         if not may_be_slow(request):
             drain(request)
         if request.path_info.startswith(FOR_PROGRAMS):
-            return error_response("host_not_allowed", HOST_REFUSED, status=400)
-        with translation.override(translation.get_language_from_request(request)):
-            return render(request, "400_host.html", {"host": shown}, status=400)
+            refusal: HttpResponse = error_response("host_not_allowed", HOST_REFUSED, status=400)
+        else:
+            with translation.override(translation.get_language_from_request(request)):
+                refusal = render(request, "400_host.html", {"host": shown}, status=400)
+        # Django would log each of them.
+        refusal._has_been_logged = True  # type: ignore[attr-defined]
+        return refusal
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
