@@ -61,7 +61,12 @@ def test_a_message_is_written_as_its_fields_say(api: Api, path: str) -> None:
     message = Message.objects.get()
     by_fields = Serializer.to_representation(MessageSerializer(), message)
     # These are read from the metadata.
-    of_its_form = {"tool_calls": [], "tool_call_id": None, "name": None, "content_parts": None}
+    of_its_form: dict[str, Any] = {
+        "tool_calls": [],
+        "tool_call_id": None,
+        "name": None,
+        "content_parts": None,
+    }
     assert by_fields | of_its_form == MessageSerializer(message).data == stored
 
 

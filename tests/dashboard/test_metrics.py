@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -39,7 +40,9 @@ def test_names_types_and_labels_are_those_of_the_docs(client: Client, world: Wor
         for name, kind, _unit, label in ROW.findall(read("docs/operations.md"))
     }
     # Only where there is a replica: tests/processes/test_replica.py.
-    of_replica = {f"memory_replica_{each}": ("gauge", set()) for each in ("usable", "lag_seconds")}
+    of_replica: dict[str, Any] = {
+        f"memory_replica_{each}": ("gauge", set()) for each in ("usable", "lag_seconds")
+    }
     assert there | of_replica == documented
 
 
