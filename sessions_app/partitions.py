@@ -1,4 +1,4 @@
-"""The partitions of deliveries and replays, one for each month (UTC), by migration 0016.
+"""The partitions of deliveries and replays, one for each month (UTC), by migration 0017.
 
 A row always has its place: what no month holds is in the partition `…_rest`, and what was there
 before the first month in `…_before`.
@@ -10,8 +10,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from importlib import import_module
 
 from django.db import OperationalError, connection, transaction
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg import sql
 
 from memoryproject.foundation.process.narrowing import instance
@@ -19,6 +21,9 @@ from sessions_app.models import InboundDelivery, TurnReplay
 
 logger = logging.getLogger(__name__)
 
+MIGRATION = "0017_partitions"
+# Programs of the version before the migration have ended by then.
+DRAINED_AFTER = timedelta(days=1)
 MONTHS_AHEAD = 2
 # WhatsApp tells the history of 180 days when a number is connected anew. By the keys of deliveries
 # what was erased since does not come back.
@@ -67,6 +72,8 @@ def partitions_tend(
     changed = []
     for each, age in kept.items():
         try:
+            if not _is_partitioned(each):
+                continue
             changed += _make(each, now)
             if age is not None:
                 # A program's clock that is ahead must not drop what is young.
@@ -74,6 +81,23 @@ def partitions_tend(
         except OperationalError as error:
             logger.warning("Partitions of %s wait for the next run: %s", each.table, error)
     return changed
+
+
+def _is_partitioned(each: Partitioned) -> bool:
+    """Return whether the table has partitions; give it some once no older program writes to it."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT relkind FROM pg_class WHERE oid = %s::regclass", [each.table])
+        if cursor.fetchone()[0] == "p":
+            return True
+        applied = MigrationRecorder.Migration.objects.get(
+            app="sessions_app", name=MIGRATION
+        ).applied
+        if _database_time() - applied < DRAINED_AFTER:
+            return False
+        cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+        migration = import_module(f"sessions_app.migrations.{MIGRATION}")
+        migration.partition_table(cursor, each.table, each.column, each.keys)
+        return True
 
 
 def _make(each: Partitioned, now: datetime) -> list[str]:

@@ -1,4 +1,7 @@
-"""Partition deliveries and replays by month. What is there becomes the first partition, unmoved.
+"""Partition deliveries and replays by month; tables with rows a day later, by the schedule.
+
+Until then programs of the version before may still write: their statements need the constraints,
+which a partitioned table can't have. What is there becomes the first partition, unmoved.
 
 A partition has the primary key and the unique constraint that the whole table had. Triggers
 look into the other months: a delivery that is there is left out, and an earlier replay goes.
@@ -64,12 +67,14 @@ CREATE TRIGGER replay_once BEFORE INSERT ON sessions_app_turnreplay
 
 def partition(apps: Any, schema_editor: Any) -> None:
     with schema_editor.connection.cursor() as cursor:
-        for table, (column, keys) in TABLES.items():
-            _partition(cursor, table, column, keys)
         cursor.execute(KNOWN_DELIVERY + ONE_REPLAY)
+        for table, (column, keys) in TABLES.items():
+            cursor.execute(sql.SQL("SELECT EXISTS (SELECT FROM {})").format(_name(table)))
+            if not cursor.fetchone()[0]:
+                partition_table(cursor, table, column, keys)
 
 
-def _partition(cursor: Any, table: str, column: str, keys: str) -> None:
+def partition_table(cursor: Any, table: str, column: str, keys: str) -> None:
     names = {
         "table": sql.Identifier(table),
         "before": sql.Identifier(f"{table}_before"),

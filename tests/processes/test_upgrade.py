@@ -85,6 +85,26 @@ def columns(database: Database) -> dict[tuple[str, str], bool]:
     return {(row["table"], row["name"]): row["is_optional"] for row in database.rows(COLUMNS)}
 
 
+KINDS = """
+SELECT relkind::text FROM pg_class
+WHERE relname IN ('sessions_app_inbounddelivery', 'sessions_app_turnreplay')
+"""
+# As the programs of the version before write, which need the constraints.
+OLDER_STATEMENTS = (
+    """
+INSERT INTO sessions_app_inbounddelivery
+    (provider, delivery_key, event, subject_id, outcome, attempts, received_at)
+SELECT provider, delivery_key, event, subject_id, outcome, attempts, received_at
+FROM sessions_app_inbounddelivery LIMIT 5 ON CONFLICT (provider, delivery_key) DO NOTHING
+""",
+    """
+INSERT INTO sessions_app_turnreplay (turn_id, prompt, recalled, shown, left_out, model, timings)
+SELECT turn_id, prompt, recalled, shown, left_out, model, timings
+FROM sessions_app_turnreplay LIMIT 5 ON CONFLICT (turn_id) DO UPDATE SET model = EXCLUDED.model
+""",
+)
+
+
 def test_all_that_it_holds_stays_and_is_used(restored: Installation) -> None:
     database = Database(restored.data_dir)
     before, known = counts(database), columns(database)
@@ -97,7 +117,26 @@ def test_all_that_it_holds_stays_and_is_used(restored: Installation) -> None:
     restored.manage("migrate", "--check")
     assert_older_code_can_write(known, columns(database))
     assert_in_use(restored)
+    assert_partitioned_once_older_programs_have_ended(restored, database)
     restored.start()
+
+
+def assert_partitioned_once_older_programs_have_ended(
+    upgraded: Installation, database: Database
+) -> None:
+    tend = ("shell", "-c", "from sessions_app.tasks import tend_partitions; tend_partitions()")
+    upgraded.manage(*tend)
+    before = counts(database)
+    with database.connect() as connection:
+        for statement in OLDER_STATEMENTS:
+            connection.execute(statement)
+    assert {row["relkind"] for row in database.rows(KINDS)} == {"r"}
+    with database.connect() as connection:
+        connection.execute("UPDATE django_migrations SET applied = applied - interval '2 days'")
+    upgraded.manage(*tend)
+    assert {row["relkind"] for row in database.rows(KINDS)} == {"p"}
+    after = counts(database)
+    assert {table: after.get(table) for table in before} == before
 
 
 def assert_older_code_can_write(
