@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -46,7 +47,7 @@ def instructions(name: str) -> list[str]:
 
 def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
     program = Path(sys.executable).with_name("hadolint")
-    if not program.exists():
+    if not program.exists() and os.environ.get("CI", "").lower() not in ("1", "true"):
         pytest.skip("there is no hadolint here")
     found = subprocess.run(
         [program, PROJECT / "Dockerfile"], capture_output=True, text=True, check=False
