@@ -37,6 +37,12 @@ class MemoryCard(models.Model):
     entities = _texts(_("entities"))
     keywords = _texts(_("keywords"))
     notable_quotes = _texts(_("notable quotes"))
+    outcome = models.JSONField(
+        _("outcome"),
+        null=True,
+        blank=True,
+        help_text=_("What was settled last, what is open, and who has to act."),
+    )
     algorithm_version = models.CharField(verbose_name=_("version of the rules"), max_length=16)
     extracted_at = models.DateTimeField(verbose_name=_("made"))
     source_digest = models.CharField(

@@ -31,7 +31,8 @@ _SWEPT_COLUMNS = {
     "memories_app_mergeproposal": "content alike_key",
     "memories_app_sourcedocument": "name copy_names title error warnings sha256",
     "cards_app_memorycard": (
-        "title summary_bullets decisions todos entities keywords notable_quotes terms source_digest"
+        "title summary_bullets decisions todos entities keywords notable_quotes outcome terms "
+        "source_digest"
     ),
     "sessions_app_message": "content metadata media history image_path terms sender recipient",
     "sessions_app_messageembedding": "vector",
