@@ -41,8 +41,10 @@ from memoryproject.foundation.retrieval.relevance import (
 )
 from memoryproject.foundation.retrieval.subqueries import query_parts
 from memoryproject.foundation.text.terms import index_terms
+from sessions_app.recall.hits import NEAREST_SIMILARITY as NEAREST
 
 DATA = Path(__file__).parent / "data"
+# RECALL_MIN_SIMILARITY, RECALL_TOP_K, and the RECALL_NEAREST that a model gets.
 RELEVANT, TOP_K, FIRST = 0.7, 5, 3
 RIDGE, BEST = 0.002, 12
 FALSE = 3.6 / 25
@@ -206,7 +208,7 @@ def table(data: LabelledSet) -> Iterator[str]:
     """Yield what the weights in use find in each half."""
     for tuning in (True, False):
         first = three = found = right = wrong = number = 0
-        silent = nothing = 0
+        silent = nothing = told = unsure = 0
         for place, question in enumerate(data.questions):
             if question.tuning is not tuning:
                 continue
@@ -214,6 +216,8 @@ def table(data: LabelledSet) -> Iterator[str]:
             scores = asked.scores()
             order = np.argsort(-scores, kind="stable")
             passed = [text for text in order[:TOP_K] if scores[text] >= RELEVANT]
+            near = [text for text in order[len(passed) : FIRST] if scores[text] >= NEAREST]
+            unsure += len(near)
             if not question.right:
                 nothing, silent = nothing + 1, silent + (not passed)
                 continue
@@ -223,11 +227,13 @@ def table(data: LabelledSet) -> Iterator[str]:
             found += bool(asked.right[passed[:FIRST]].any()) if passed else 0
             right += int(asked.right[passed].sum()) if passed else 0
             wrong += len(passed)
+            told += bool(asked.right[[*passed, *near]].any()) if passed or near else 0
         yield (
             f"{data.name} {'tuning' if tuning else 'held out'}: {number} questions: first "
             f"{first / number:.3f}, first three {three / number:.3f}; at {RELEVANT}: first three "
             f"{found / number:.3f}, precision {right / max(wrong, 1):.3f}, false answers "
-            f"{nothing - silent} of {nothing} ({25 * (nothing - silent) / nothing:.1f} of 25)"
+            f"{nothing - silent} of {nothing} ({25 * (nothing - silent) / nothing:.1f} of 25); "
+            f"a model is told it {told / number:.3f}, with {unsure / (number + nothing):.1f} unsure"
         )
 
 

@@ -122,6 +122,9 @@ MEMORY: Settings = {
     "LONGTERM_ENABLED": Boolean(_("Recall and /remember."), True),
     "RECALL_TOP_K": Integer(_("How many memories are recalled at most."), 5, 1, 100),
     "RECALL_MIN_SIMILARITY": Fraction(_("The least score, from 0 to 1, of what is recalled."), 0.7),
+    "RECALL_NEAREST": Integer(
+        _("Up to so many texts a model also gets what is nearest to a question."), 3, 0, 100
+    ),
     "ANSWER_THREADS": Integer(
         _("How many answers each program that answers makes at once."), 16, 1, 64
     ),

@@ -7,6 +7,8 @@ from sessions_app.recall.hits import (
     MEMORIES,
     MEMORY,
     MESSAGES,
+    NEAREST,
+    NEAREST_SIMILARITY,
     NEWER,
     SAID_BY,
     FactTimes,
@@ -15,6 +17,7 @@ from sessions_app.recall.hits import (
     RecallResult,
     Viewer,
     hit_record,
+    is_sure,
     name_in_label,
 )
 from sessions_app.recall.recall import recall

@@ -88,6 +88,10 @@ class LeftOut:
 # In the metadata of a memory: times as ISO texts, and the ids of newer ones that may replace it.
 SAID_AT, VALID_FROM, VALID_UNTIL, SAID_BY = "said_at", "valid_from", "valid_until", "said_by"
 NEWER = "newer"
+# In the metadata of a text below the threshold that is only the nearest to the question.
+NEAREST = "nearest"
+# Below it a text has nothing to do with the question.
+NEAREST_SIMILARITY = 0.05
 
 
 @dataclass(frozen=True)
@@ -150,6 +154,15 @@ def newest_first(hits: Sequence[Hit], read: Callable[[Sequence[UUID]], Iterable[
     for hit in hits:
         add(hit, hit.score)
     return [_without_newer(hit) for hit in ordered.values()]
+
+
+def as_nearest(hit: Hit) -> Hit:
+    return replace(hit, metadata={**hit.metadata, NEAREST: True})
+
+
+def is_sure(hit: Hit) -> bool:
+    """Return whether the hit is above the threshold of its recall."""
+    return NEAREST not in hit.metadata
 
 
 def place_of(hit: Hit) -> tuple[float, bool, datetime]:

@@ -23,7 +23,7 @@ def recall(
     embedder: Embedder,
     top_k: int = 5,
     min_similarity: float = 0.7,
-    nearest: float | None = None,
+    nearest: int = 0,
     sources: Collection[str] = (MEMORIES, MESSAGES),
     messages_where: Q | None = None,
     left_out: LeftOut | None = None,
@@ -33,7 +33,8 @@ def recall(
 ) -> RecallResult:
     """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
-    nearest: where there is none, the one best text is returned that has this score.
+    nearest: where there are fewer than so many, the next best texts are returned, too, down to a
+    score of NEAREST_SIMILARITY. Their metadata says that they are only the NEAREST.
     messages_where: filters the past messages. left_out: those that a prompt doesn't hold.
     memories_where: filters the memories that the viewer may see.
     repeats: True also returns texts that say nothing new: questions like the query that were asked
@@ -54,7 +55,7 @@ def recall(
         embedder=embedder,
         top_k=top_k,
         min_similarity=min_similarity,
-        least=min_similarity if nearest is None else min(nearest, min_similarity),
+        nearest=nearest,
         sources=sources,
         messages_where=messages_where,
         left_out=left_out,

@@ -42,10 +42,12 @@ from sessions_app.recall.hits import (
     MAX_NEIGHBOUR_LENGTH,
     MEMORIES,
     MESSAGES,
+    NEAREST_SIMILARITY,
     Hit,
     LeftOut,
     RecallResult,
     Viewer,
+    as_nearest,
     current_first,
     newest_first,
     place_of,
@@ -79,13 +81,19 @@ class Search:
     embedder: Embedder
     top_k: int
     min_similarity: float
-    least: float
+    nearest: int
     sources: Collection[str]
     messages_where: Q | None
     left_out: LeftOut | None
     memories_where: Q | None
     repeats: bool
     as_of: datetime | None = None
+
+    @property
+    def least(self) -> float:
+        """The score that a text has at least to be looked at."""
+        least = self.min_similarity
+        return min(NEAREST_SIMILARITY, least) if self.nearest else least
 
     def run(self) -> RecallResult:
         parts = query_parts(self.query)
@@ -112,8 +120,10 @@ class Search:
             lines = _try_twice(lambda: _Lines(self, question, texts, sample))
             failed |= lines is None
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
-        best = sorted(hits, key=place_of)[: self.top_k]
-        best = [hit for hit in best if hit.score >= self.min_similarity] or best[:1]
+        ranked = sorted(hits, key=place_of)[: self.top_k]
+        best = [hit for hit in ranked if hit.score >= self.min_similarity]
+        near = [hit for hit in ranked if hit.score < self.min_similarity]
+        best += map(as_nearest, near[: max(self.nearest - len(best), 0)])
         logger.debug("Recalled %d of %d candidates.", len(best), len(hits))
         return RecallResult(
             lines.with_neighbours(best) if lines else best, degraded=failed or not embedded
@@ -270,7 +280,8 @@ class _Lines:
     def _order(self) -> list[tuple[int, float]]:
         """Return the relevant lines with their scores, best first, of equal ones the earliest."""
         scores = self._scores
-        relevant = [number for number in range(len(scores)) if scores[number] >= self._search.least]
+        least = self._search.least
+        relevant = [number for number in range(len(scores)) if scores[number] >= least]
         relevant.sort(key=lambda number: (-scores[number], self._ranked.lines[number].epoch))
         return [(number, scores[number]) for number in relevant]
 

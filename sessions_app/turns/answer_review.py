@@ -24,7 +24,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from sessions_app.models import AnswerRating, AnswerResolved, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.reply_store import NEAREST
+from sessions_app.recall.facade import NEAREST
 
 # Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
 # is no work list, and a million rows is too many to read for one.
@@ -136,13 +136,14 @@ def _failed() -> Q:
 def is_unknown() -> Q:
     """Match answers of a model to a question for which no memory and no message was recalled.
 
-    Cards don't count: they are chosen by time and not by the question. Nor does the nearest text
+    Cards don't count: they are chosen by time and not by the question. Nor do the nearest texts
     below the threshold.
     """
     nothing = ~Q(replay__recalled__contains=[{"source": "memory"}]) & ~Q(
         replay__recalled__contains=[{"source": "message"}]
     )
-    nothing |= Q(replay__recalled__contains=[{NEAREST: True}])
+    # They stand behind what is above it.
+    nothing |= Q(**{f"replay__recalled__0__{NEAREST}": True})
     question = Q(state=TurnState.SENT, by_hand=False, message__terms__contains=[ASKING])
     return question & Q(replay__isnull=False) & ~Q(replay__model="") & nothing
 

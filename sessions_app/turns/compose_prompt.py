@@ -16,6 +16,7 @@ from sessions_app.conversations.history_queries import History, messages_left_ou
 from sessions_app.conversations.message_context import QUOTED
 from sessions_app.conversations.message_store import chat_form
 from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
+from sessions_app.conversations.plain_words import asks_in_words
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.recall.facade import (
     CLIENT_NAME,
@@ -28,6 +29,7 @@ from sessions_app.recall.facade import (
     RecallResult,
     Viewer,
     hit_record,
+    is_sure,
     recall,
 )
 from sessions_app.turns.prompt import (
@@ -108,11 +110,11 @@ def recall_for_prompt(
     user_role: str,
     history: History | None,
     dependencies: Dependencies,
-    nearest: float | None = None,
+    nearest: int = 0,
 ) -> RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
-    That is nothing where long-term memory is off. ``nearest``: see ``recall``.
+    That is nothing where long-term memory is off. ``nearest``: see ``recall``; for questions only.
     """
     if not dependencies.rules.longterm_enabled or not query.strip():
         return RecallResult([])
@@ -122,7 +124,7 @@ def recall_for_prompt(
         embedder=dependencies.embedder,
         top_k=dependencies.rules.top_k,
         min_similarity=dependencies.rules.min_similarity,
-        nearest=nearest,
+        nearest=nearest if asks_in_words(query) else 0,
         left_out=None if history is None else messages_left_out(history),
     )
 
@@ -258,6 +260,7 @@ def recalled_of(hit: Hit) -> Recalled:
         client=hit.metadata.get(CLIENT_NAME, ""),
         notes=_notes(hit, times),
         times=times,
+        is_sure=is_sure(hit),
     )
 
 
@@ -268,6 +271,8 @@ def _notes(hit: Hit, times: FactTimes | None) -> list[str]:
         notes.append(f"said by {hit.metadata[SAID_BY]}")
     if times and times.has_ended(timezone.now()):
         notes.append("ended")
+    if not is_sure(hit):
+        notes.append("perhaps about something else")
     if hit.metadata.get(NEWER):
         notes.append("perhaps replaced by the newer one above")
     return notes

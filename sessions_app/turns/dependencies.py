@@ -43,6 +43,7 @@ def build_answer_rules() -> AnswerRules:
         longterm_enabled=settings.LONGTERM_ENABLED,
         top_k=settings.RECALL_TOP_K,
         min_similarity=settings.RECALL_MIN_SIMILARITY,
+        nearest=settings.RECALL_NEAREST,
         history_max_messages=settings.HISTORY_MAX_MESSAGES,
         max_context_tokens=settings.MAX_CONTEXT_TOKENS,
         max_reply_tokens=settings.MAX_REPLY_TOKENS or None,

@@ -35,7 +35,6 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.history_queries import History
 from sessions_app.conversations.message_text import NOTICE
 from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.plain_words import asks_in_words
 from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError
@@ -43,7 +42,7 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.recall.facade import RecallResult
+from sessions_app.recall.facade import RecallResult, is_sure
 from sessions_app.turns.compose_prompt import (
     Composed,
     Material,
@@ -58,10 +57,10 @@ from sessions_app.turns.compose_prompt import (
 from sessions_app.turns.handing_over import MODEL, handover_text
 from sessions_app.turns.model_tools import ToolCalls
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
-from sessions_app.turns.reply_store import NEAREST, Draft, is_offline, recital
+from sessions_app.turns.reply_store import Draft, is_offline, recital
 from sessions_app.turns.send import recipient_of
 from sessions_app.turns.turn_claims import TurnLease
-from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies, TurnWork
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 # Leave a turn for a retry after a fault: a full disk, a lost database, or any other one.
 
@@ -194,7 +193,7 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     draft = Draft(text="")
     history = history_for_prompt(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
-    is_nearest = bool(recalled.hits) and recalled.hits[0].score < dependencies.rules.min_similarity
+    is_nearest = bool(recalled.hits) and not is_sure(recalled.hits[0])
     cards = cards_in_reach(turn, history, dependencies)
     material = Material(turn, text, history, recalled, cards, pictures)
     rules = dependencies.rules
@@ -204,8 +203,6 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     _record(draft, material, answered.composed, refused=answered.refused)
     draft.prompt += [message.as_dict() for message in tools.exchange]
     draft.recalled += tools.recalled
-    if is_nearest:
-        draft.recalled[0][NEAREST] = True
     if answered.completion is None:
         _without_model(draft, answered, material, dependencies)
     else:
@@ -239,7 +236,7 @@ def _without_model(
     logger.error("The chat model gave no answer: %s", error)
     draft.error = error_text(error)
     draft.model = dependencies.chat_model.name
-    recited_texts = _recited(answered.composed.prompt, material)
+    recited_texts = _recited(answered.composed.prompt, material, most_unsure=0)
     draft.text = text_for("apology", language)
     if _is_filtered(error):
         draft.text = text_for("answer_filtered", language)
@@ -331,11 +328,15 @@ def _is_filtered(error: ChatModelError) -> bool:
     return getattr(error_text(error), "code", "") == FILTERED
 
 
-def _recited(prompt: Prompt, material: Material) -> list[str]:
+def _recited(prompt: Prompt, material: Material, *, most_unsure: int = 1) -> list[str]:
+    """Return the recalled texts for an answer that no model writes.
+
+    Where none is sure, they are at most ``most_unsure`` of the others.
+    """
     language = material.turn.chat.language
-    texts = (
-        recited(text, material.text, holds=_holds(text, language)) for text in prompt.kept_recalled
-    )
+    known = [text for text in prompt.kept_recalled if text.is_sure]
+    known = known or list(prompt.kept_recalled[:most_unsure])
+    texts = (recited(text, material.text, holds=_holds(text, language)) for text in known)
     return [text for text in texts if text]
 
 
@@ -362,14 +363,14 @@ def _recall(
 ) -> RecallResult:
     if history is None:
         return RecallResult([])
-    offers_nearest = is_offline(dependencies.chat_model) and asks_in_words(text)
     return recall_for_prompt(
         text,
         chat_id=turn.chat_id,
         user_role=reading_role(turn.user_role, turn.context),
         history=history,
         dependencies=dependencies,
-        nearest=NEAREST_SIMILARITY if offers_nearest else None,
+        # Without a model nobody tells whether they answer the question: one is offered.
+        nearest=1 if is_offline(dependencies.chat_model) else dependencies.rules.nearest,
     )
 
 

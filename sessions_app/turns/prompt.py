@@ -61,7 +61,8 @@ class Recalled:
     ``label`` says what it is, such as "memory" or "client said"; ``around`` holds the messages
     before and after it. ``after``: the text of the message after it. ``client``: the name of the
     client whose memory it is, where that isn't the person in this chat. ``notes``: who said it
-    and whether it still holds. ``times``: when it holds, for a memory.
+    and whether it still holds. ``times``: when it holds, for a memory. ``is_sure``: False for one
+    that is only the nearest to the question.
     """
 
     content: str
@@ -72,6 +73,7 @@ class Recalled:
     client: str = ""
     notes: Sequence[str] = ()
     times: FactTimes | None = None
+    is_sure: bool = True
 
 
 @dataclass(frozen=True)

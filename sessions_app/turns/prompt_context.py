@@ -174,6 +174,7 @@ def memory_beside(
         user_role=turn.user_role,
         history=None,
         dependencies=dependencies,
+        nearest=dependencies.rules.nearest,
     )
     known = {" ".join(text.split()) for text in texts}
     hits = [hit for hit in found.hits if " ".join(hit.content.split()) not in known]
@@ -201,6 +202,7 @@ def _material(
         user_role=turn.user_role,
         history=history,
         dependencies=dependencies,
+        nearest=dependencies.rules.nearest,
     )
     return Material(turn, text, history, recalled, cards_in_reach(turn, history, dependencies))
 

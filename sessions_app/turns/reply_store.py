@@ -179,8 +179,6 @@ def replay_store(turn: Turn, draft: Draft) -> None:
 
 # The name in a turn's context.
 LISTED = "listed"
-# The name, in the record of what was recalled, of a text that is below the threshold.
-NEAREST = "nearest"
 
 
 @dataclass

@@ -23,17 +23,18 @@ from sessions_app.transcript_files.backups import Backups
 from sessions_app.turns.statuses import StorageNotices
 from sessions_app.turns.turn_claims import TurnLease
 
-# Without a model, the best text below the threshold is offered from this score on.
-NEAREST_SIMILARITY = 0.05
-
 
 @dataclass(frozen=True)
 class AnswerRules:
-    """The settings that affect an answer. ``burst_gap``: see ``bursts``; 0: off."""
+    """The settings that affect an answer. ``burst_gap``: see ``bursts``; 0: off.
+
+    ``nearest``: see ``recall``; for a model, which tells whether they answer the question.
+    """
 
     longterm_enabled: bool = True
     top_k: int = 5
     min_similarity: float = 0.7
+    nearest: int = 0
     history_max_messages: int | None = None
     max_context_tokens: int | None = None
     max_reply_tokens: int | None = None

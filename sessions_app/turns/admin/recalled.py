@@ -17,7 +17,7 @@ from memories_app.models.memories import MemoryStatus
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 from sessions_app.presentation.links import conversation_address, message_address
-from sessions_app.recall.facade import MEMORIES, Viewer, hit_record, recall
+from sessions_app.recall.facade import MEMORIES, NEAREST, Viewer, hit_record, recall
 from sessions_app.turns.compose_prompt import recall_today
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -39,7 +39,8 @@ class RecalledRow:
 
     ``fate``: what happened to it since, empty for nothing. ``link`` leads to it, ``source_link`` to
     the message that it comes from. ``score`` and ``similarity`` are in [0, 1], or None. ``memory``:
-    the memory as it is today. ``client``: the person in the chat that it came from.
+    the memory as it is today. ``is_nearest``: it was below the threshold. ``client``: the person in
+    the chat that it came from.
     """
 
     place: int
@@ -50,6 +51,7 @@ class RecalledRow:
     similarity: float | None
     said_on: datetime | None
     in_prompt: bool
+    is_nearest: bool = False
     fate: str = ""
     link: str = ""
     source_link: str = ""
@@ -130,6 +132,7 @@ def _row(
         similarity=_number(entry.get("similarity")),
         said_on=parse_datetime(str(entry.get("created_at", ""))),
         in_prompt=bool(entry.get("in_prompt")),
+        is_nearest=NEAREST in entry,
         fate=fate,
         link=link,
         source_link=source_link,
@@ -274,7 +277,7 @@ def _compared(
 
 # The memories that an answer didn't use, though they were the nearest to its question.
 
-NEAREST = 5
+SHOWN_NEAREST = 5
 
 
 def near_misses(turn: Turn) -> dict[str, Any]:
@@ -294,13 +297,13 @@ def near_misses(turn: Turn) -> dict[str, Any]:
         query=question,
         viewer=Viewer(user_role=dependencies.chat_memory.role_in(turn.chat), chat_id=turn.chat_id),
         embedder=dependencies.embedder,
-        top_k=NEAREST + len(used),
+        top_k=SHOWN_NEAREST + len(used),
         min_similarity=0.0,
         sources=(MEMORIES,),
         # The person waits for the page.
         repeats=True,
     )
-    hits = [hit for hit in found.hits if str(hit.id) not in used][:NEAREST]
+    hits = [hit for hit in found.hits if str(hit.id) not in used][:SHOWN_NEAREST]
     threshold = dependencies.rules.min_similarity
     rows = recalled_rows([hit_record(hit) for hit in hits])
     found_now = []

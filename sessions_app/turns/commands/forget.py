@@ -19,7 +19,7 @@ from sessions_app.conversations.phrases import text_for
 from sessions_app.forgetting.facade import ForgetDependencies, NothingToForgetError, object_forget
 from sessions_app.models import ForgottenKind, Turn
 from sessions_app.models.chats import reading_role
-from sessions_app.recall.facade import MEMORIES, Viewer, recall
+from sessions_app.recall.facade import MEMORIES, NEAREST_SIMILARITY, Viewer, recall
 from sessions_app.turns.commands.replies import (
     FORGOTTEN,
     is_owners,
@@ -35,7 +35,7 @@ from sessions_app.turns.commands.replies import (
 )
 from sessions_app.turns.questions import Question
 from sessions_app.turns.reply_store import Draft
-from sessions_app.turns.turn_dependencies import NEAREST_SIMILARITY, Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies
 
 MAX_COUNT = 10
 MAX_NEAR = 3

@@ -1,0 +1,51 @@
+"""A question that recalls too little takes the nearest texts to the model, marked as unsure."""
+
+from __future__ import annotations
+
+import pytest
+
+from sessions_app.models import Turn
+from sessions_app.turns.answer_review import is_unknown
+from tests.world import CLIENT, OTHER_CLIENT, World, asked
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOCKER = "The locker of the tall courier is number 17"
+PERHAPS = "perhaps about something else"
+
+
+def test_a_model_gets_the_nearest_below_the_threshold(world: World) -> None:
+    world.with_answer_rules(min_similarity=1.1, nearest=2)
+    for fact in (LOCKER, "The locker of the old courier is number 4", "The gym shuts at noon"):
+        world.remember(CLIENT, fact)
+    world.remember(OTHER_CLIENT, "The locker of the new courier is number 9")
+    turn = asked(world, "which locker is the courier's?")
+    lines = [line for line in world.prompt()[0].content.splitlines() if PERHAPS in line]
+    assert {line.rpartition(" ")[2] for line in lines} == {"17", "4"}
+    assert [entry["nearest"] for entry in turn.replay.recalled] == [True, True]
+    # What is only near tells staff of a gap all the same.
+    assert Turn.objects.filter(is_unknown(), pk=turn.pk).exists()
+
+
+def test_what_is_above_the_threshold_counts_first(world: World) -> None:
+    world.remember(CLIENT, LOCKER)
+    world.remember(CLIENT, "The locker of the small courier is number 4")
+    question = "which number has the locker of the tall courier?"
+    sure, near = (entry["score"] for entry in _recalled(world, question, bar=0.0))
+    entries = _recalled(world, f"Tell me, {question}", bar=(sure + near) / 2)
+    assert [entry.get("nearest", False) for entry in entries] == [False, True]
+    assert "17" in entries[0]["content"]
+    assert not Turn.objects.filter(is_unknown(), pk=Turn.objects.latest("id").pk).exists()
+
+
+def _recalled(world: World, question: str, *, bar: float) -> list[dict[str, object]]:
+    world.with_answer_rules(min_similarity=bar, nearest=2)
+    recalled: list[dict[str, object]] = asked(world, question).replay.recalled
+    return [entry for entry in recalled if entry["source"] == "memory"]
+
+
+@pytest.mark.parametrize("text", ["thank you so much", "see you in the locker room"])
+def test_who_asks_nothing_takes_none_along(world: World, text: str) -> None:
+    world.with_answer_rules(min_similarity=1.1, nearest=3)
+    world.remember(CLIENT, LOCKER)
+    assert asked(world, text).replay.recalled == []
