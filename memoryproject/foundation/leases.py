@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, TypeVar
@@ -135,6 +136,7 @@ class Lease(Generic[Work]):
 
     row: Work
     token: UUID
+    taken_at: float = field(default_factory=time.monotonic, compare=False, kw_only=True)
 
     @property
     def where(self) -> dict[str, Any]:
@@ -151,6 +153,11 @@ class Lease(Generic[Work]):
         """Extend the lease, and apply ``changes`` to the row. Raises LeaseLostError."""
         if not self.held().update(**{**changes, "lease_until": self.until()}):
             raise self.lost()
+
+    def keep(self) -> None:
+        """Extend the lease unless it was taken just now. Raises LeaseLostError."""
+        if time.monotonic() - self.taken_at > self.row.lease_length.total_seconds() / 12:
+            self.renew()
 
     def until(self) -> datetime:
         """Return the end of a lease that is renewed now."""

@@ -72,6 +72,8 @@ def _said_before(turn: Turn) -> Iterator[str]:
     if turn.session_id is None:
         return
     before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk).order_by("-id")
+    if before.values_list("state", flat=True).first() not in (TurnState.MERGED, TurnState.HELD):
+        return
     for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
         if earlier.state not in (TurnState.MERGED, TurnState.HELD):
             return

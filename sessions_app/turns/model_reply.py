@@ -313,7 +313,7 @@ def _complete(
 def _complete_once(chat_model: ChatModel, request: ChatRequest, lease: TurnLease) -> Completion:
     """Ask the model; where the request is refused for good, again without its pictures."""
     try:
-        return chat_model.complete(request, before_attempt=lease.renew)
+        return chat_model.complete(request, before_attempt=lease.keep)
     except ChatModelError as error:
         is_final = error.overflow is not None or _is_filtered(error)
         has_pictures = any(message.pictures for message in request.messages)
@@ -321,7 +321,7 @@ def _complete_once(chat_model: ChatModel, request: ChatRequest, lease: TurnLease
             raise
         logger.warning("The model is asked again, without pictures: %s", error)
     blind = [replace(message, pictures=()) for message in request.messages]
-    return chat_model.complete(replace(request, messages=blind), before_attempt=lease.renew)
+    return chat_model.complete(replace(request, messages=blind), before_attempt=lease.keep)
 
 
 def _is_filtered(error: ChatModelError) -> bool:

@@ -78,9 +78,11 @@ def next_chat(
     """
     ready = without_open_bursts(turns_ready(now), wait=debounce, now=now)
     ready = ready.exclude(chat__in=besides)
+    first: list[UUID] = list(ready.values_list("chat_id", flat=True)[:2])
+    if len(first) < 2:
+        return next(iter(first), None)
     known = ready.filter(known_chat(godfather=godfather, now=now))
-    chats = (turns.values_list("chat_id", flat=True).first() for turns in (known, ready))
-    return next(filter(None, chats), None)
+    return known.values_list("chat_id", flat=True).first() or first[0]
 
 
 def next_quick_chat(*, besides: Collection[UUID], now: datetime) -> UUID | None:
