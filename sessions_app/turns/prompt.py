@@ -190,7 +190,10 @@ def _fenced(parts: PromptParts) -> str:
         lines.append(f"Summary of the conversation so far:\n{parts.summary}")
     if parts.passage:
         lines.append(f"Said after that, shortened:\n{parts.passage}")
-    lines += [recalled_text(text, parts.time_zone) for text in parts.recalled]
+    # The best ones were chosen; the newest of them holds where two disagree in other words.
+    newest_first = sorted(parts.recalled, key=lambda text: text.said_on, reverse=True)
+    surest_first = sorted(newest_first, key=lambda text: not text.is_sure)
+    lines += [recalled_text(text, parts.time_zone) for text in surest_first]
     return fenced_text(parts.fence, lines)
 
 

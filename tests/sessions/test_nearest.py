@@ -49,3 +49,12 @@ def test_who_asks_nothing_takes_none_along(world: World, text: str) -> None:
     world.with_answer_rules(min_similarity=1.1, nearest=3)
     world.remember(CLIENT, LOCKER)
     assert asked(world, text).replay.recalled == []
+
+
+def test_what_was_said_last_stands_first_whichever_is_more_like_the_question(world: World) -> None:
+    for fact in ("Marina is not married, and lives alone", "Marina has had a wedding in June"):
+        world.remember(CLIENT, fact)
+    world.with_answer_rules(min_similarity=0.0, nearest=2)
+    asked(world, "is Marina married, or does she live alone?")
+    prompt = world.prompt()[0].content
+    assert 0 < prompt.index("a wedding in June") < prompt.index("lives alone")
