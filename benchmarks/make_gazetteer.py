@@ -63,7 +63,13 @@ def main() -> None:
         "sources": [SOURCES],
         "given": _whole(_of("person", GIVEN, "first_names")),
         "family": _whole(_of("person", FAMILY, "last_names")),
-        "places": _whole([*_of("address", COUNTRIES, "countries"), *_towns()]),
+        "places": _whole(
+            [
+                *_of("address", ["ru_RU"], "city_names"),
+                *_of("address", COUNTRIES, "countries"),
+                *_towns(),
+            ]
+        ),
     }
     text = json.dumps({name: "|".join(of) for name, of in lists.items()}, ensure_ascii=False)
     TARGET.write_text(text.replace(', "', ',\n"') + "\n", encoding="utf-8")
@@ -86,8 +92,11 @@ def _towns() -> Iterator[str]:
 
 
 def _whole(names: Iterable[str]) -> list[str]:
-    """Return the names of letters in at most four words, sorted, each once."""
-    return sorted({name for name in names if _NAME.fullmatch(name)})
+    """Return the names of letters in at most four words, each once.
+
+    Of names that differ only in the endings of cases, the first counts.
+    """
+    return list(dict.fromkeys(name for name in names if _NAME.fullmatch(name)))
 
 
 if __name__ == "__main__":

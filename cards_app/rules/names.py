@@ -46,6 +46,9 @@ _CYRILLIC = re.compile("[А-яЁё]")
 _OBLIQUE = re.compile("(?:[аяуюыие]|[оеёи]й|[оеё]м)$")
 _PATRONYMIC = re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$")
 MIN_STEM = 4
+# "улицу Ленина" is "улица Ленина".
+_KINDS = {key_of(word): word for word in reversed(LISTS["russian_kinds"])}
+_NOT_NAMES = frozenset(" ".join(LISTS["not_names"]).split())
 
 
 def asks_for_name(sentence: str) -> bool:
@@ -76,7 +79,7 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
     for match in _QUOTED.finditer(words.text):
         text = match[1] or match[2]
         if (is_uncased(text) or text[0].isupper()) and not is_common(key_of(text)):
-            yield _place(words, match.end() - len(text)), Mention(text, key_of(text))
+            yield words.place(match.end() - len(text)), Mention(text, key_of(text))
     clauses = list(_WELCOMES.finditer(words.text))
     if answers and (answer := _ANSWER.match(words.text)):
         clauses.append(answer)
@@ -86,12 +89,7 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
         # After a known person something else follows.
         known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
         if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
-            yield _place(words, match.start(1)), Mention(match[1], key_of(match[1]))
-
-
-def _place(words: SentenceWords, start: int) -> int:
-    """Return the word at a character; the word may have prefix letters before it."""
-    return max(0, sum(word.start <= start for word in words.words) - 1)
+            yield words.place(match.start(1)), Mention(match[1], key_of(match[1]))
 
 
 class _Cased:
@@ -118,7 +116,8 @@ class _Cased:
         if starts and end > place + 1 and not known and self._only_starts(place):
             return 1, None
         if place and self.words[place - 1].key in keys("small_kinds") and self._titled(place):
-            text = self.words.between(place - 1, end)
+            kind = self.words[place - 1]
+            text = f"{_KINDS.get(kind.key, kind.text)} {self.words.between(place, end)}"
             return end - place, Mention(text, key_of(text))
         text = self.words.between(place, end)
         mention = Mention(self._nominative(text), key_of(text))
@@ -126,9 +125,8 @@ class _Cased:
 
     def _single(self, place: int, mention: Mention, starts: bool) -> Mention | None:
         word = self.words[place]
-        if letter_count(word.text) < MIN_NAME_LENGTH or word.key in FUNCTION_WORDS | keys(
-            "languages"
-        ):
+        no_name = word.function or word.key in keys("languages")
+        if no_name or letter_count(word.text) < MIN_NAME_LENGTH:
             return None
         if self._sure(place) or (place and self._titled(place)):
             return mention
@@ -154,13 +152,16 @@ class _Cased:
 
     def _may_start(self, place: int) -> bool:
         word = self.words[place]
-        return (
-            word.capital
-            and not self.loud
-            and not word.uncased
-            and letter_count(word.text) > 1
-            and not any(word.key in keys(of) for of in ("not_names", "acronyms", "titles"))
-        )
+        if not word.capital or self.loud or word.uncased or letter_count(word.text) < 2:
+            return False
+        if word.key in keys("acronyms") or word.key in keys("titles"):
+            return False
+        if keys("not_names").isdisjoint((word.key, word.key.removesuffix("s"))):
+            return True
+        # "Julio Pérez" in spite of the month, and "Marco" in spite of "março".
+        following = self.words[place + 1].key if self.words.together(place) > 1 else ""
+        family = following in self.names.family or word.text.lower() not in _NOT_NAMES
+        return family and word.text in self.names.spellings
 
     def _known_place(self, place: int) -> int:
         """Return the place after a town of several words that starts here, else 0."""
@@ -192,7 +193,7 @@ class _Cased:
             joined = all(self.words.joined(each) for each in range(end, following + 1))
             if not joined or following - end > 2 or not self._may_start(following):
                 break
-            if following > end and self._of_a_person(place, end, following):
+            if following > end and self._of_a_person(place, following):
                 break
             end = following + 1
         found = [word.key for word in self.words[place:end] if word.key not in keys("links")]
@@ -200,10 +201,10 @@ class _Cased:
             self.list_end = max(self.list_end, end)
         return place + 1 if place < self.list_end else end
 
-    def _of_a_person(self, place: int, link: int, following: int) -> bool:
-        """Return whether a link stands between two names: "Marta de Haifa", "Bob of the Bank"."""
-        after = self.words[following].key in self.names.places or self.words[link].key == "of"
-        return after and self.words[place].key in self.names.given
+    def _of_a_person(self, place: int, following: int) -> bool:
+        """Return whether a link stands between two names: "Marta de Haifa", not "da Silva"."""
+        given = self.words[place].key in self.names.given
+        return given and self.words[following].key not in self.names.family
 
     def _nominative(self, text: str) -> str:
         """Return a Russian name in the first case, as far as known; other names as they are."""
@@ -215,13 +216,14 @@ class _Cased:
 
     def _spelled(self, text: str) -> str:
         key = key_of(text)
-        known = self.names.person(key) or self.names.places.get(key)
+        person, town = self.names.person(key), self.names.places.get(key)
+        known = person or town
         if text in self.names.spellings or known is None:
             return _PATRONYMIC.sub(r"\1", text)
-        if text.endswith(("ой", "ую", "ою")) and known[-1] in "внй":
+        if text.endswith(("ой", "ую", "ою")) and known[-1] in "вн":
             return known + "а"  # Петровой
         # The feminine nominative and the masculine genitive look the same: Александра.
-        same = text[-1] in "ая" and known[-1] not in "йь"
+        same = person and text[-1] in "ая" and known[-1] not in "йь"
         return text if same or not _OBLIQUE.search(text) else known
 
     def _in_lower_case(self, place: int) -> tuple[int, Mention | None]:
@@ -231,19 +233,20 @@ class _Cased:
         for length in range(words.together(place), 0, -1):
             end = place + length
             key = words.key(place, end)
-            spelled = words.between(place, end)
-            if key in names.also_words or letter_count(spelled) <= MIN_NAME_LENGTH:
+            given, town = key in names.given, names.places.get(key)
+            if not (given or town) or key in names.also_words:
+                continue
+            if letter_count(words.between(place, end)) <= MIN_NAME_LENGTH:
                 continue
             after = words[end].key if end < len(words) else ""
             cue = before in keys("before_people") or after in keys("after_people")
-            if key in names.given and (cue or self.only_people):
+            if given and (cue or self.only_people):
                 end = words.with_family(end)
                 spelled = words.between(place, end)
                 text = _WORD.sub(lambda word: word[0].capitalize(), spelled)
                 return end - place, Mention(self._nominative(text), key_of(text))
-            certain = letter_count(key) > MIN_NAME_LENGTH and before in keys("before_places")
-            if certain and key in names.places:
-                return length, Mention(names.places[key], key)
+            if town and letter_count(key) > MIN_NAME_LENGTH and before in keys("before_places"):
+                return length, Mention(town, key)
         return 1, None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import overload
@@ -85,6 +86,10 @@ class SentenceWords:
     def __getitem__(self, place: slice) -> list[Word]: ...
     def __getitem__(self, place: int | slice) -> Word | list[Word]:
         return self.words[place]
+
+    def place(self, start: int) -> int:
+        """Return the word at a character; the word may have prefix letters before it."""
+        return max(0, bisect_right(self.words, start, key=lambda word: word.start) - 1)
 
     def between(self, place: int, end: int) -> str:
         return self.text[self.words[place].start : self.words[end - 1].end]

@@ -35,8 +35,9 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     if _ACRONYM.fullmatch(word.text):
         return 1, _acronym(word.text)
     cue, kind = _cue(words, place)
+    readings = [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
     for length in range(words.together(place), 0, -1):
-        for prefix, bare in word.readings():
+        for prefix, bare in readings:
             key = " ".join(
                 [key_of(bare), *(each.key for each in words[place + 1 : place + length])]
             )
@@ -49,9 +50,10 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
                     end = words.with_family(end)
                 return end - place, _shown(words, place, end, bare, kind)
     long_enough = letter_count(word.text) >= MIN_NAME_LENGTH
-    # "יער בן שמן"
-    in_two_words = not long_enough and kind is not None and not words.ends(place)
-    if cue == SURE and (in_two_words or (long_enough and not is_common(word.key))):
+    in_two_words = kind is not None and _in_two_words(words, place)
+    # An unknown person's name has no article.
+    article = kind is None and word.text.startswith("ה")
+    if cue == SURE and (in_two_words or (long_enough and not article and not is_common(word.key))):
         end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
         return end - place, _shown(words, place, end, word.text, kind)
     if long_enough and _before_family(words, place):
@@ -79,8 +81,9 @@ def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
 
 def _before_family(words: SentenceWords, place: int) -> bool:
     """Return whether an unknown word stands before a family name: "שירן כהן"."""
-    titled = any(key_of(bare) in keys("titles") for _, bare in words[place].readings())
-    if titled or words.ends(place) or is_common(words[place].key):
+    bare_keys = {key_of(bare) for _, bare in words[place].readings()}
+    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "hidden_kinds", "relations"))
+    if cue or words.ends(place) or is_common(words[place].key):
         return False
     return _only_family(words, place + 1) and words[place + 1].key not in words.names.given
 
@@ -102,7 +105,7 @@ def _end_of_place(words: SentenceWords, place: int, kind: str) -> int:
 
     Of other places it is one word, or two like "בן שמן".
     """
-    if letter_count(words[place].text) < MIN_NAME_LENGTH and not words.ends(place):
+    if _in_two_words(words, place):
         return place + 2
     most = min(3, words.together(place)) if key_of(kind) in keys("streets") else 1
     for end in range(place + 1, place + 1 + most):
@@ -112,6 +115,13 @@ def _end_of_place(words: SentenceWords, place: int, kind: str) -> int:
         if words.ends(end - 1):
             return end
     return place + 1
+
+
+def _in_two_words(words: SentenceWords, place: int) -> bool:
+    """Return whether a place's name goes on: "בן שמן", "נווה צדק"."""
+    first = words[place]
+    short = letter_count(first.text) < MIN_NAME_LENGTH or first.key in keys("two_word_places")
+    return short and not words.ends(place)
 
 
 def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
