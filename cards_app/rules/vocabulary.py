@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from cards_app.rules.gazetteer import gazetteer
+from cards_app.rules.gazetteer import LISTS, gazetteer
 from cards_app.rules.names import asks_for_name, find_mentions
 from cards_app.rules.phrases import HEBREW_STOP_WORDS, STOP_WORDS
 from cards_app.rules.sentence_words import SentenceWords, is_hebrew, is_uncased, prefixes
@@ -20,7 +20,7 @@ from cards_app.rules.words import (
 )
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.word_lists import HEBREW
+from memoryproject.foundation.text.word_lists import HEBREW, OTHERS
 
 MAX_ENTITIES = 10
 MAX_KEYWORDS = 10
@@ -28,6 +28,11 @@ MIN_KEYWORD_LENGTH = 5
 
 _CODE = "```"
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
+# Without words that mean something in English, whose stop words are seed 001's.
+_OTHER_STOP_WORDS = {*OTHERS, *map(fold, " ".join(LISTS["no_keywords"]).split())} - {
+    "comment",
+    "favor",
+}
 # "and", "that", "when", "the": written as prefixes of any word.
 _BEFORE_STOP_WORDS = ("וכש", "כש", "וש", "וה", "ו", "ש", "ה")
 
@@ -148,7 +153,7 @@ def is_keyword(word: str) -> bool:
 
 
 def _is_stop_word(word: str) -> bool:
-    if word in _NO_KEYWORDS:
+    if word in _NO_KEYWORDS or fold(word) in _OTHER_STOP_WORDS:
         return True
     if not is_hebrew(word[0]):
         return False

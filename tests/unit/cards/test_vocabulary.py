@@ -192,6 +192,12 @@ def test_at_most_ten_entities_and_keywords() -> None:
         ("שאנחנו והייתה כשהייתי להתראות ושולחן", ["ושולחן"]),
         ("write to dana@shop.example or https://shop.example/table", ["write"]),
         ("[phone] [email] phones", ["phones"]),
+        # words of grammar and greeting in further languages, but none of English
+        ("también quiero la crema, porque gracias", ["crema"]),
+        ("então você também quero caixas", ["caixas"]),
+        ("здравствуйте, сколько очень машина", ["машина"]),
+        ("والله ممكن هذه الخزاين", ["الخزاين"]),
+        ("comment, favor and entry", ["comment", "favor", "entry"]),
         ("straße STRASSE", ["straße", "strasse"]),
         ("max_tokens _table_", ["max_tokens", "table"]),
         ("x" * 60, []),
