@@ -39,6 +39,7 @@ _CLAUSE = rf"({_PARTS})(?=\s*(?:[^\w\s'\"״׳-]|$)| (?:{'|'.join(LISTS['going_on
 _ANSWER = re.compile(rf"\s*{_CLAUSE}")
 _WELCOMES = re.compile(f"(?:{'|'.join(LISTS['welcomes'])}){_CLAUSE}")
 _QUOTED = re.compile(rf"«({_PARTS})»|(?<![א-ת])[ושהבלמכ]{{0,3}}[\"״“„]([א-ת]{{3,}})[\"״”](?![א-ת])")
+_LABELLED = re.compile(rf"\b(?:{'|'.join(LISTS['name_labels'])}): *{_CLAUSE}", re.IGNORECASE)
 _ASKS_NAME = re.compile("|".join(LISTS["asks_name"]), re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[А-яЁё]")
@@ -80,12 +81,12 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
         text = match[1] or match[2]
         if (is_uncased(text) or text[0].isupper()) and not is_common(key_of(text)):
             yield words.place(match.end() - len(text)), Mention(text, key_of(text))
-    clauses = list(_WELCOMES.finditer(words.text))
+    given = [*_LABELLED.finditer(words.text)]
     if answers and (answer := _ANSWER.match(words.text)):
-        clauses.append(answer)
-    for match in clauses:
+        given.append(answer)
+    for match in [*_WELCOMES.finditer(words.text), *given]:
         keys_of_parts = [key_of(part) for part in match[1].split()]
-        name = is_uncased(match[1]) or (answers and match[1][0].isupper())
+        name = is_uncased(match[1]) or (match in given and match[1][0].isupper())
         # After a known person something else follows.
         known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
         if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
@@ -133,7 +134,8 @@ class _Cased:
         common = word.key in COMMON_WORDS
         emphasis = word.text.isupper() and letter_count(word.text) > MAX_ACRONYM
         mixed = any(each.isupper() for each in word.text[1:])
-        sure = not (common or emphasis) and (not starts or mixed or self.foreign)
+        says = self._after(place) in keys("says")
+        sure = not (common or emphasis) and (not starts or mixed or self.foreign or says)
         return Mention(mention.text, mention.key, sure=sure)
 
     def _sure(self, place: int) -> bool:
@@ -143,6 +145,9 @@ class _Cased:
         # Short stems of Russian words are too alike: "Или" and "Илья".
         stem = len(word.key) < MIN_STEM and _CYRILLIC.match(word.text)
         return not stem or word.text in self.names.spellings
+
+    def _after(self, place: int) -> str:
+        return "" if self.words.ends(place) else self.words[place + 1].key
 
     def _titled(self, place: int) -> bool:
         """Return whether a title or a kind of street stands before the word."""
@@ -159,8 +164,7 @@ class _Cased:
         if keys("not_names").isdisjoint((word.key, word.key.removesuffix("s"))):
             return True
         # "Julio Pérez" in spite of the month, and "Marco" in spite of "março".
-        following = self.words[place + 1].key if self.words.together(place) > 1 else ""
-        family = following in self.names.family or word.text.lower() not in _NOT_NAMES
+        family = self._after(place) in self.names.family or word.text.lower() not in _NOT_NAMES
         return family and word.text in self.names.spellings
 
     def _known_place(self, place: int) -> int:
@@ -238,8 +242,8 @@ class _Cased:
                 continue
             if letter_count(words.between(place, end)) <= MIN_NAME_LENGTH:
                 continue
-            after = words[end].key if end < len(words) else ""
-            cue = before in keys("before_people") or after in keys("after_people")
+            after = self._after(end - 1)
+            cue = before in keys("before_people") or after in keys("after_people") | keys("says")
             if given and (cue or self.only_people):
                 end = words.with_family(end)
                 spelled = words.between(place, end)

@@ -93,6 +93,8 @@ def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
         ("Hello Dana, I met Dr. Cohen and Mrs Smith", ["Dana", "Cohen", "Smith"]),
         ("Hola buenas, gracias Sra. García. Gracias Luis", ["García", "Luis"]),
         ("Obrigada, Dona Lúcia! Combinado: Paulo vem", ["Lúcia", "Paulo"]),
+        ("Name: Qwenna Zed\nשם: זוהרית\nTotal: Five", ["Qwenna Zed", "זוהרית"]),
+        ("Qwenna says yes. Delivery was late", ["Qwenna"]),
         # no names
         ("URGENT! I'm SO happy, send the PDF on Monday in June, OK?", []),
         ("PLEASE CALL ME NOW", []),
