@@ -120,7 +120,8 @@ def _end_of_place(words: SentenceWords, place: int, kind: str) -> int:
 def _in_two_words(words: SentenceWords, place: int) -> bool:
     """Return whether a place's name goes on: "בן שמן", "נווה צדק"."""
     first = words[place]
-    short = letter_count(first.text) < MIN_NAME_LENGTH or first.key in keys("two_word_places")
+    goes_on = first.key in keys("two_word_places") or first.key in keys("particles")
+    short = letter_count(first.text) < MIN_NAME_LENGTH or goes_on
     return short and not words.ends(place)
 
 
@@ -139,6 +140,8 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     for prefix, bare in before.readings():
         key = key_of(bare)
         if key in keys("kinds") or (prefix[-1:] in _AT and key in keys("kinds_with_prefix")):
+            return SURE, bare
+        if key in keys("definite_kinds") and words[place].text.startswith("ال"):
             return SURE, bare
         if pair := _pair(first, bare, "kinds_in_two_words"):
             return SURE, pair
