@@ -100,8 +100,8 @@ class _Cased:
         self.words = words
         self.names = words.names
         self.loud = _without_small_letters(words) or _in_title_case(words)
-        self.foreign = any(word.uncased for word in words.words)
-        self.only_people = all(self.names.person(word.key) for word in words.words)
+        self.foreign = any(word.uncased for word in words)
+        self.only_people = all(self.names.person(word.key) for word in words)
         self.list_end = 0
 
     def name(self, place: int) -> tuple[int, Mention | None]:
@@ -256,10 +256,10 @@ class _Cased:
 
 def _without_small_letters(words: SentenceWords) -> bool:
     small = any(each.islower() for each in words.text)
-    return len(words) > 1 and not small and not any(word.uncased for word in words.words)
+    return len(words) > 1 and not small and not any(word.uncased for word in words)
 
 
 def _in_title_case(words: SentenceWords) -> bool:
     """Return whether even words of grammar have capitals: "Can You Send Me The Invoice"."""
-    grammar = [word for word in words.words[1:] if word.key in ENGLISH.function]
+    grammar = [word for word in words[1:] if word.key in ENGLISH.function]
     return sum(word.capital and len(word.text) > 1 for word in grammar) > 1

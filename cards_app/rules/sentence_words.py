@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import overload
 
 from cards_app.rules.gazetteer import MAX_WORDS, gazetteer, key_of, keys
 from cards_app.rules.words import split_words, without_points
@@ -69,37 +68,27 @@ class Word:
                 yield prefix, "ال" + rest if prefix.endswith("لل") else rest
 
 
-class SentenceWords:
+class SentenceWords(list[Word]):
     """The words of one sentence, without niqqud and code."""
 
     def __init__(self, sentence: str) -> None:
         self.text = without_points(_CODE.sub(" ", sentence))
-        self.words = _words_of(self.text)
+        super().__init__(_words_of(self.text))
         self.names = gazetteer()
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    @overload
-    def __getitem__(self, place: int) -> Word: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Word]: ...
-    def __getitem__(self, place: int | slice) -> Word | list[Word]:
-        return self.words[place]
 
     def place(self, start: int) -> int:
         """Return the word at a character; the word may have prefix letters before it."""
-        return max(0, bisect_right(self.words, start, key=lambda word: word.start) - 1)
+        return max(0, bisect_right(self, start, key=lambda word: word.start) - 1)
 
     def between(self, place: int, end: int) -> str:
-        return self.text[self.words[place].start : self.words[end - 1].end]
+        return self.text[self[place].start : self[end - 1].end]
 
     def key(self, place: int, end: int) -> str:
-        return " ".join(word.key for word in self.words[place:end])
+        return " ".join(word.key for word in self[place:end])
 
     def joined(self, place: int) -> bool:
         """Return whether the word may belong to one name with the word before."""
-        return place > 0 and _JOINING.fullmatch(self.words[place].before) is not None
+        return place > 0 and _JOINING.fullmatch(self[place].before) is not None
 
     def together(self, place: int) -> int:
         """Return how many words from the place on stand together, at most MAX_WORDS."""
@@ -114,15 +103,15 @@ class SentenceWords:
 
     def with_family(self, end: int) -> int:
         """Return the place after the family names that follow a given name."""
-        while end < len(self.words) and self.joined(end):
-            particle = self.words[end].key in keys("particles") and self.together(end) > 1
+        while end < len(self) and self.joined(end):
+            particle = self[end].key in keys("particles") and self.together(end) > 1
             if not particle and not self._is_family(end):
                 break
             end += 1 + particle
         return end
 
     def _is_family(self, place: int) -> bool:
-        key = self.words[place].key
+        key = self[place].key
         if key in self.names.also_words:
             return self.ends(place) and key in self.names.family and not is_common(key)
         return self.names.person(key) is not None or key.endswith(tuple(keys("family_endings")))

@@ -82,7 +82,7 @@ def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
 def _before_family(words: SentenceWords, place: int) -> bool:
     """Return whether an unknown word stands before a family name: "שירן כהן"."""
     bare_keys = {key_of(bare) for _, bare in words[place].readings()}
-    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "hidden_kinds", "relations"))
+    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "hidden_kinds"))
     if cue or words.ends(place) or is_common(words[place].key):
         return False
     return _only_family(words, place + 1) and words[place + 1].key not in words.names.given
@@ -149,8 +149,6 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
             return SURE, ""
         if key in keys("titles"):
             return SURE, None
-        if key in keys("relations"):
-            return LIKELY, None
     likely = before.key in keys("before_people") and words.ends(place)
     return LIKELY if likely else "", None
 

@@ -48,25 +48,25 @@ class EntityCounter:
         self._seen: Counter[str] = Counter()
         self._spelled: dict[str, str] = {}
         self._without_capital: Counter[str] = Counter()
-        self._asked = False
+        self._name_requested = False
 
     def add(self, sentences: Iterable[Sentence]) -> None:
         """Count the names of one message."""
-        asked = in_code = False
+        requested = in_code = False
         for number, sentence in enumerate(sentences):
             marks = sentence.text.count(_CODE)
             in_code ^= marks % 2 == 1
-            if in_code or marks:
+            if in_code or marks % 2:
                 continue
             words = SentenceWords(sentence.text)
-            for mention in find_mentions(words, answers=self._asked and number == 0):
+            for mention in find_mentions(words, answers=self._name_requested and number == 0):
                 if len(mention.text) <= MAX_WORD_LENGTH:
                     self._seen[mention.key] += 1
                     if mention.sure:
                         self._spelled.setdefault(mention.key, mention.text)
-            self._without_capital.update(word.key for word in words.words if not word.capital)
-            asked = asked or asks_for_name(sentence.text)
-        self._asked = asked
+            self._without_capital.update(word.key for word in words if not word.capital)
+            requested = requested or asks_for_name(sentence.text)
+        self._name_requested = requested
 
     def found(self, most: int | None = MAX_ENTITIES) -> list[str]:
         """Return the most frequent first; for equal counts the one that appeared first."""
