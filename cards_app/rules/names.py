@@ -45,7 +45,8 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[А-яЁё]")
 # Endings that a Russian name has in other cases than the first.
 _OBLIQUE = re.compile("(?:[аяуюыие]|[оеёи]й|[оеё]м)$")
-_PATRONYMIC = re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$")
+_HIS_PATRONYMIC = re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$")
+_HER_PATRONYMIC = re.compile("(?<=..)([оеё]вн|ичн)(?:е|у|ой|ы)$")
 MIN_STEM = 4
 # "улицу Ленина" is "улица Ленина".
 _KINDS = {key_of(word): word for word in reversed(LISTS["russian_kinds"])}
@@ -223,7 +224,7 @@ class _Cased:
         person, town = self.names.person(key), self.names.places.get(key)
         known = person or town
         if text in self.names.spellings or known is None:
-            return _PATRONYMIC.sub(r"\1", text)
+            return _HER_PATRONYMIC.sub(r"\1а", _HIS_PATRONYMIC.sub(r"\1", text))
         if text.endswith(("ой", "ую", "ою")) and known[-1] in "вн":
             return known + "а"  # Петровой
         # The feminine nominative and the masculine genitive look the same: Александра.
