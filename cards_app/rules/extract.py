@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from cards_app.rules.hebrew_names import is_hebrew
 from cards_app.rules.phrases import tells_decision, tells_todo
+from cards_app.rules.sentence_words import is_hebrew
 from cards_app.rules.session_data import URL, Line, one_line
 from cards_app.rules.speakers import NOT_PEOPLE, SectionWords, section_words, spoken
 from cards_app.rules.vocabulary import find_entities, is_keyword
@@ -19,7 +19,6 @@ from cards_app.rules.words import (
     is_question,
     split_sentences,
     split_words,
-    without_points,
 )
 from memoryproject.foundation.text.characters import cut_between_characters
 from memoryproject.foundation.text.tokenizer import Kind as WordKind
@@ -119,12 +118,13 @@ def _bullet(fragment: Fragment, words: SectionWords) -> str:
 def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
     """Return a line of the names that the summary doesn't contain yet; "" if there are none."""
     summary_words = {folded(word) for word in split_words(body)}
-    plain = without_points(body)
+    plain = folded(body)
     # A Hebrew name may have prefix letters there.
     missing = [
         name
         for name in names
-        if folded(name) not in summary_words and not (is_hebrew(name) and name in plain)
+        if folded(name) not in summary_words
+        and not ((is_hebrew(name) or " " in name) and folded(name) in plain)
     ]
     line = ""
     for name in missing[:MAX_NAMES]:
@@ -215,7 +215,9 @@ def find_fragments(lines: Sequence[Line], *, longest: int) -> list[Fragment]:
 
     A repeated sentence appears once, with the place of its last occurrence.
     """
-    names = frozenset(find_entities(lines, most=None))
+    names = frozenset(
+        word for name in find_entities(lines, most=None) for word in split_words(name)
+    )
     found: dict[str, Fragment] = {}
     for index, line in enumerate(lines):
         recency = OLDEST_WORTH + (1 - OLDEST_WORTH) * (index + 1) / len(lines)

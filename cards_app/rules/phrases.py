@@ -14,8 +14,6 @@ _ENGLISH, _HEBREW = language_data("en"), language_data("he")
 # In Hebrew a task is "must", not "owes": חייב לשלם, but neither חייב לי nor חייבים להם.
 DECISIONS, TODOS = _ENGLISH.lists["decisions"], _ENGLISH.lists["todos"]
 STOP_WORDS, HEBREW_STOP_WORDS = _ENGLISH.words("stop_words"), _HEBREW.words("stop_words")
-# Not entities, although they start a sentence or always have a capital.
-NO_ENTITIES = frozenset(["i", "the", "this", "that", "it", "we", "you", "they"])
 # Before Hebrew words: "and", "that", "when", "the".
 _HEBREW_PREFIX = "(?:ו?(?:ש|כש)?ה?)"
 

@@ -5,78 +5,108 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from cards_app.rules.hebrew_names import (
-    MIN_NAME_LENGTH,
-    is_hebrew,
-    mentioned_names,
-    name_in,
-    towns_of_two_words,
-)
-from cards_app.rules.phrases import HEBREW_STOP_WORDS, NO_ENTITIES, STOP_WORDS
+from cards_app.rules.gazetteer import LISTS, gazetteer
+from cards_app.rules.names import asks_for_name, find_mentions
+from cards_app.rules.phrases import HEBREW_STOP_WORDS, STOP_WORDS
+from cards_app.rules.sentence_words import SentenceWords, is_hebrew, is_uncased, prefixes
 from cards_app.rules.session_data import Line
-from cards_app.rules.words import Sentence, folded, letter_count, split_sentences, split_words
+from cards_app.rules.words import (
+    MAX_WORD_LENGTH,
+    Sentence,
+    folded,
+    letter_count,
+    split_sentences,
+    split_words,
+)
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.hebrew import without_prefixes
-from memoryproject.foundation.text.word_lists import ENGLISH, HEBREW
+from memoryproject.foundation.text.word_lists import HEBREW, OTHERS
 
 MAX_ENTITIES = 10
 MAX_KEYWORDS = 10
-MIN_ENTITY_LENGTH = 3
 MIN_KEYWORD_LENGTH = 5
 
-_COMMON_ENGLISH = (ENGLISH.function, ENGLISH.vague, ENGLISH.common)
+_CODE = "```"
 _NO_KEYWORDS = STOP_WORDS | HEBREW_STOP_WORDS
+# Without words that mean something in English, whose stop words are seed 001's.
+_OTHER_STOP_WORDS = {*OTHERS, *map(fold, " ".join(LISTS["no_keywords"]).split())} - {
+    "comment",
+    "favor",
+}
 # "and", "that", "when", "the": written as prefixes of any word.
 _BEFORE_STOP_WORDS = ("וכש", "כש", "וש", "וה", "ו", "ש", "ה")
 
 
 class EntityCounter:
-    """Capitalised words of three letters or more; in Hebrew recognised names.
+    """The names of a conversation: see ``names.py``.
 
-    Every word at the start of a sentence has a capital. There a word counts only if it has more
-    capitals ("PostgreSQL"), is among Hebrew words and no common English word ("Thanks דנה"), or
-    also has a capital within a sentence.
+    A name that isn't sure where it stands counts if it is sure elsewhere.
     """
 
     def __init__(self) -> None:
-        # In order of first appearance: capitalised words, and all words in Hebrew.
+        # By key, in order of first appearance.
         self._seen: Counter[str] = Counter()
-        self._sure: set[str] = set()
-        self._marked: set[str] = set()
+        self._spelled: dict[str, str] = {}
+        self._without_capital: Counter[str] = Counter()
+        self._name_requested = False
 
     def add(self, sentences: Iterable[Sentence]) -> None:
-        """Count the entities of one message."""
-        for sentence in sentences:
-            words = list(split_words(sentence.text))
-            hebrew = is_hebrew(sentence.text)
-            towns = dict(towns_of_two_words(words)) if hebrew else {}
-            for place, word in enumerate(words):
-                if place in towns:
-                    self._seen[towns[place]] += 1
-                    self._sure.add(towns[place])
-                elif place - 1 in towns:
-                    continue
-                elif hebrew and is_hebrew(word[0]):
-                    self._seen[folded(word)] += 1
-                elif _is_name(word):
-                    self._seen[word] += 1
-                    if place > 0 or (hebrew and _is_rare(word)) or _has_further_capitals(word):
-                        self._sure.add(word)
-            if hebrew:
-                self._marked.update(mentioned_names(sentence.text, words))
+        """Count the names of one message."""
+        requested = in_code = False
+        for number, sentence in enumerate(sentences):
+            marks = sentence.text.count(_CODE)
+            in_code ^= marks % 2 == 1
+            if in_code or marks % 2:
+                continue
+            words = SentenceWords(sentence.text)
+            for mention in find_mentions(words, answers=self._name_requested and number == 0):
+                if len(mention.text) <= MAX_WORD_LENGTH:
+                    self._seen[mention.key] += 1
+                    if mention.sure:
+                        self._spelled.setdefault(mention.key, mention.text)
+            self._without_capital.update(word.key for word in words if not word.capital)
+            requested = requested or asks_for_name(sentence.text)
+        self._name_requested = requested
 
     def found(self, most: int | None = MAX_ENTITIES) -> list[str]:
         """Return the most frequent first; for equal counts the one that appeared first."""
+        names = [key for key in self._seen if key in self._spelled and not self._is_word(key)]
+        longer = _longer_names(names)
         counts: Counter[str] = Counter()
-        for word, count in self._seen.items():
-            name = word if word in self._sure else self._hebrew_name(word)
-            if name is not None:
-                counts[name] += count
-        return _ranked(counts)[:most]
+        for key in names:
+            counts[longer.get(key, key)] += self._count(key)
+        return [self._spelled[key] for key in _ranked(counts)[:most]]
 
-    def _hebrew_name(self, word: str) -> str | None:
-        name = name_in(word, self._marked) if is_hebrew(word[0]) else None
-        return name if name is not None and letter_count(name) >= MIN_NAME_LENGTH else None
+    def _is_word(self, key: str) -> bool:
+        """Return whether the word mostly has no capital, as ordinary words."""
+        often = self._without_capital[key] > self._seen[key]
+        return often and not is_uncased(key) and gazetteer().sure(key) is None
+
+    def _count(self, key: str) -> int:
+        """Return how often the name occurs. One without capitals counts also where no cue is."""
+        everywhere = self._without_capital[key]
+        everywhere += sum(self._without_capital[prefix + key] for prefix in prefixes(key))
+        return max(self._seen[key], everywhere)
+
+
+def _longer_names(names: Iterable[str]) -> dict[str, str]:
+    """Return the names that are meant by a part of them: "Dana Levi" by "Dana".
+
+    There are none for a part of two names, nor for towns, which firms have in their names.
+    """
+    longer: dict[str, list[str]] = {}
+    for name in names:
+        parts = name.split(" ")
+        for cut in range(1, len(parts)):
+            for part in (" ".join(parts[:cut]), " ".join(parts[cut:])):
+                longer.setdefault(part, []).append(name)
+    places = gazetteer().places
+    longest = {part: max(of, key=len) for part, of in longer.items() if part not in places}
+    return {
+        part: name
+        for part, name in longest.items()
+        if all(f" {each} " in f" {name} " for each in longer[part])
+    }
 
 
 class KeywordCounter:
@@ -123,7 +153,7 @@ def is_keyword(word: str) -> bool:
 
 
 def _is_stop_word(word: str) -> bool:
-    if word in _NO_KEYWORDS:
+    if word in _NO_KEYWORDS or fold(word) in _OTHER_STOP_WORDS:
         return True
     if not is_hebrew(word[0]):
         return False
@@ -134,20 +164,3 @@ def _is_stop_word(word: str) -> bool:
 def _ranked(counts: Counter[str]) -> list[str]:
     """Sort by count; sorting keeps the order of first appearance among equal counts."""
     return sorted(counts, key=lambda word: -counts[word])
-
-
-def _is_name(word: str) -> bool:
-    first = word[0]
-    return (
-        (first.isupper() or first.istitle())
-        and letter_count(word) >= MIN_ENTITY_LENGTH
-        and word.lower() not in NO_ENTITIES
-    )
-
-
-def _is_rare(word: str) -> bool:
-    return not any(folded(word) in words for words in _COMMON_ENGLISH)
-
-
-def _has_further_capitals(word: str) -> bool:
-    return any(character.isupper() for character in word[1:])

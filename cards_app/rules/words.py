@@ -133,9 +133,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 # Abbreviations whose full stop doesn't end a sentence …
-_NEVER_LAST = _words("mr mrs ms dr prof st vs e.g i.e eg ie cf approx messrs")
+_NEVER_LAST = _words("mr mrs ms dr prof st vs e.g i.e eg ie cf approx messrs sr sra srta dra")
 # … unless a capital letter follows …
-_SELDOM_LAST = _words("etc inc ltd co corp jr sr dept est incl excl min max")
+_SELDOM_LAST = _words("etc inc ltd co corp jr dept est incl excl min max")
 # … unless no number follows.
 _BEFORE_NUMBERS = _words(
     "no nos nr p pp sec vol ch art fig tel ext jan feb mar apr jun jul aug sep sept oct nov dec"

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 
 from cards_app.rules.card import extract_card
-from cards_app.rules.hebrew_names import is_hebrew
 from cards_app.rules.session_data import Line
 from memoryproject.foundation.text.characters import is_mark
 from tests.unit.cards.texts import ANY_LINES, said
@@ -29,14 +28,14 @@ def keywords(*contents: str) -> list[str]:
         ("PostgreSQL is fine. AWS is, too.", ["PostgreSQL", "AWS"]),
         ("yes, I've seen That and This, It and They", []),
         ("ask Al and Bob", ["Bob"]),
-        ("Dana's and O'Brien's bills, and Bob’s", ["O'Brien", "Bob"]),
+        ("Dana's and O'Brien's bills, and Bob’s", ["Dana", "O'Brien", "Bob"]),
         ("- Deploy it\n- Restart it\n1. Check it", []),
-        ("👍 Great, and “Well done”", ["Well"]),
+        ("👍 Great, and “Well done”", []),
         ("ask Élodie, Žofia and Иван", ["Élodie", "Žofia", "Иван"]),
         ("I like E\u0301lodie", ["E\u0301lodie"]),
         ("see https://Shop.example/Docker now", []),
         ("call Dana at [phone], [Email] or +1 555 010 0123", ["Dana"]),
-        ("the Tel-Aviv office", ["Tel", "Aviv"]),
+        ("the Tel-Aviv office", ["Tel-Aviv"]),
         ("a key AAAA" + "b" * 60, []),
     ],
 )
@@ -50,7 +49,7 @@ def test_entities(text: str, expected: list[str]) -> None:
         # after a title, a word such as "called", or what kind of place or firm it is
         ("ד\"ר רבינוביץ אמר לגב' שטרן", ["רבינוביץ", "שטרן"]),
         ("קוראים לי שחר ואני מחברת אלקטרוניקס", ["שחר", "אלקטרוניקס"]),
-        ("גר ברחוב הרצל, ליד העיר הזאת", ["הרצל"]),
+        ("גר ברחוב הרצל, ליד העיר הזאת", ["רחוב הרצל"]),
         ("עורכת הדין פורת והרב קוק", ["פורת", "קוק"]),
         ("חברת ביטוח, חברת החשמל, חברה גדולה וקפה מר מאוד", []),
         # behind prefix letters, once it is known
@@ -71,11 +70,96 @@ def test_entities(text: str, expected: list[str]) -> None:
         ("Please תבדוק", []),
         ("Hello, מה קורה", []),
         ("Yes בטח", []),
-        ("Please תבדוק. אמרתי ל-Please", ["Please"]),
+        ("Please תבדוק. אמרתי ל-Please", []),
     ],
 )
 def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
     assert entities(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # several words are one name; many together are a list
+        ("We stay at Garden View, near Rio de Janeiro", ["Garden View", "Rio de Janeiro"]),
+        ("Garden View is free", ["Garden View"]),
+        (
+            "we met Ana María Ruiz Peña of the Bank of America",
+            ["Ana María Ruiz Peña", "Bank of America"],
+        ),
+        ("ask Ami Bel Cid Dov Eli Fay", ["Ami", "Bel", "Cid", "Dov", "Eli", "Fay"]),
+        ("Marta de Haifa llamó, y Ana y Luis", ["Marta", "Haifa", "Ana", "Luis"]),
+        # titles and what the sentence starts with are left out
+        ("Hello Dana, I met Dr. Cohen and Mrs Smith", ["Dana", "Cohen", "Smith"]),
+        ("Hola buenas, gracias Sra. García. Gracias Luis", ["García", "Luis"]),
+        ("Obrigada, Dona Lúcia! Combinado: Paulo vem", ["Lúcia", "Paulo"]),
+        ("Name: Qwenna Zed\nשם: זוהרית\nTotal: Five", ["Qwenna Zed", "זוהרית"]),
+        ("Qwenna says yes. Delivery was late", ["Qwenna"]),
+        # no names
+        ("URGENT! I'm SO happy, send the PDF on Monday in June, OK?", []),
+        ("PLEASE CALL ME NOW", []),
+        ("Can You Send Me The Invoice", []),
+        ("I speak English, pay in Euros, and my Order is late", []),
+        ("o preço é 5 Reais na Segunda, en Español el Lunes", []),
+        ("run `Fetch All` and\n```\nTypeError: No Name\n```\nthen ask Bob", ["Bob"]),
+        # lower case, where the gazetteer and the words around make it certain
+        ("my name is dana levi and i live in haifa", ["Dana Levi", "Haifa"]),
+        ("me llamo juan pérez, vivo en madrid", ["Juan Pérez", "Madrid"]),
+        ("meu nome é joão e moro em são paulo", ["João", "São Paulo"]),
+        ("меня зовут анна, живу в нижнем новгороде", ["Анна", "Нижний Новгород"]),
+        ("may i ask grace, will mark bill me in march", []),
+        # Russian names in the first case
+        (
+            "Пишу Марии Петровой из Москвы, Игорю, Елене Викторовне и Сергею Палычу",
+            ["Мария Петрова", "Москва", "Игорь", "Елена Викторовна", "Сергей Палыч"],
+        ),
+        ("Здравствуйте! Гостиница «Белый Причал», Суздаль", ["Белый Причал", "Суздаль"]),
+        # Arabic
+        ("اسمي أحمد وأسكن في تل أبيب", ["أحمد", "تل أبيب"]),
+        ("العنوان شارع الملك فهد، لليلى والأستاذة هبة", ["شارع الملك فهد", "ليلى", "هبة"]),
+        ("صباح الخير، أهلا بك في مطعم الزيتونة", ["مطعم الزيتونة"]),
+        ("قابلته في مطعم السنابل، وفي مستشفى خاص", ["مطعم السنابل"]),
+        ("شكرا جزيلا يا غالي، الجو جميل", []),
+        # Hebrew
+        ("תור למרפאת שיניים, בשכונת נווה צדק, במוסך אבו חצירא", ["נווה צדק", "מוסך אבו חצירא"]),
+        ("כאן מאפיית לחם טוב, מדברת שיר", ["שיר"]),
+        (
+            "פגשתי את שירן כהן ואת חיים לוי ברחוב אבן גבירול 30",
+            ["שירן כהן", "חיים לוי", "רחוב אבן גבירול"],
+        ),
+    ],
+)
+def test_names_of_any_language(text: str, expected: list[str]) -> None:
+    assert sorted(entities(text)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "expected"),
+    [
+        ("What name shall I put it under?", "Qwenna. thanks", ["Qwenna"]),
+        ("על שם מי ההזמנה?", "זוהרית", ["זוהרית"]),
+        ("ممكن الاسم؟", "شهيرة الفلاني، بعد الظهر", ["شهيرة الفلاني"]),
+        ("¿Me dices tu nombre?", "No lo sé", []),
+        ("Shall we start?", "Maybe. thanks", []),
+    ],
+)
+def test_the_answer_to_a_question_for_a_name(asked: str, answer: str, expected: list[str]) -> None:
+    assert entities(asked, answer) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (("Dana called", "it was Dana Levi", "dana will call"), ["Dana Levi"]),
+        (("ask Lucía Sanz or LUCIA", "lucía says yes"), ["Lucía Sanz"]),
+        (("we know Dana Levi and Dana Cohen", "ask Dana"), ["Dana Levi", "Dana Cohen", "Dana"]),
+        (("the Haifa Bay mall", "we are in Haifa"), ["Haifa Bay", "Haifa"]),
+        (("דיברתי עם דנה לוי", "תחזרו לדנה"), ["דנה לוי"]),
+        (("the Menu please", "which menu? that menu"), []),
+    ],
+)
+def test_one_person_is_one_name(texts: tuple[str, ...], expected: list[str]) -> None:
+    assert entities(*texts) == expected
 
 
 def test_a_hebrew_name_counts_in_all_its_forms() -> None:
@@ -112,6 +196,12 @@ def test_at_most_ten_entities_and_keywords() -> None:
         ("שאנחנו והייתה כשהייתי להתראות ושולחן", ["ושולחן"]),
         ("write to dana@shop.example or https://shop.example/table", ["write"]),
         ("[phone] [email] phones", ["phones"]),
+        # words of grammar and greeting in further languages, but none of English
+        ("también quiero la crema, porque gracias", ["crema"]),
+        ("então você também quero caixas", ["caixas"]),
+        ("здравствуйте, сколько очень машина", ["машина"]),
+        ("والله ممكن هذه الخزاين", ["الخزاين"]),
+        ("comment, favor and entry", ["comment", "favor", "entry"]),
         ("straße STRASSE", ["straße", "strasse"]),
         ("max_tokens _table_", ["max_tokens", "table"]),
         ("x" * 60, []),
@@ -134,8 +224,8 @@ def test_words_are_whole(lines: list[Line]) -> None:
     card = extract_card(lines)
     for word in card.entities + card.keywords:
         assert word[0].isalpha()
-        # "תל אביב" is one name.
-        whole = word.replace(" ", "") if is_hebrew(word) else word
+        # "Tel-Aviv" and "Marks & Spencer" are one name.
+        whole = word.replace(" & ", "").replace(" ", "").replace("-", "").replace("־", "")
         assert all(
             each.isalnum() or is_mark(each) or each in "_'’ʼ׳\"״”\u200c\u200d" for each in whole
         )

@@ -1,0 +1,266 @@
+"""Find the names in a sentence: people, firms, products and places.
+
+Capitals show names, except at the start of a sentence. There, in lower case, and in scripts without
+capitals, a name needs other evidence: the gazetteer, or the words around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cards_app.rules.gazetteer import LISTS, key_of, keys
+from cards_app.rules.sentence_words import (
+    COMMON_WORDS,
+    FUNCTION_WORDS,
+    MIN_NAME_LENGTH,
+    Mention,
+    SentenceWords,
+    is_common,
+    is_uncased,
+)
+from cards_app.rules.uncased_names import uncased_name
+from cards_app.rules.words import is_question, letter_count
+from memoryproject.foundation.text.word_lists import ENGLISH
+
+# Without the links between them ("Rio de Janeiro").
+MAX_NAME_WORDS = 4
+# A longer word in capitals is rather loud than an acronym.
+MAX_ACRONYM = 4
+
+# Before a capital within a sentence. After anything else, such as a quotation mark or an emoji, the
+# capital may be a sentence's.
+_WITHIN = re.compile(r"[»”)]?[\s\d,'’/&+-]*[\s\d,'’/&+]")
+_BRAND = re.compile(r"[a-z][A-Z][a-z]+")
+# At most three words before a comma or the like, or before a word that goes on.
+_PART = r"[^\W\d_][\w'\"״׳-]{0,20}"
+_PARTS = f"{_PART}(?: {_PART}){{0,2}}"
+_CLAUSE = rf"({_PARTS})(?=\s*(?:[^\w\s'\"״׳-]|$)| (?:{'|'.join(LISTS['going_on'])}))"
+_ANSWER = re.compile(rf"\s*{_CLAUSE}")
+_WELCOMES = re.compile(f"(?:{'|'.join(LISTS['welcomes'])}){_CLAUSE}")
+_QUOTED = re.compile(rf"«({_PARTS})»|(?<![א-ת])[ושהבלמכ]{{0,3}}[\"״“„]([א-ת]{{3,}})[\"״”](?![א-ת])")
+_LABELLED = re.compile(rf"\b(?:{'|'.join(LISTS['name_labels'])}): *{_CLAUSE}", re.IGNORECASE)
+_ASKS_NAME = re.compile("|".join(LISTS["asks_name"]), re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+")
+_CYRILLIC = re.compile("[А-яЁё]")
+# Endings that a Russian name has in other cases than the first.
+_OBLIQUE = re.compile("(?:[аяуюыие]|[оеёи]й|[оеё]м)$")
+_HIS_PATRONYMIC = re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$")
+_HER_PATRONYMIC = re.compile("(?<=..)([оеё]вн|ичн)(?:е|у|ой|ы)$")
+MIN_STEM = 4
+# "улицу Ленина" is "улица Ленина".
+_KINDS = {key_of(word): word for word in reversed(LISTS["russian_kinds"])}
+_NOT_NAMES = frozenset(" ".join(LISTS["not_names"]).split())
+
+
+def asks_for_name(sentence: str) -> bool:
+    return is_question(sentence) and _ASKS_NAME.search(sentence) is not None
+
+
+def find_mentions(words: SentenceWords, *, answers: bool) -> Iterator[Mention]:
+    """Yield the names of one sentence. ``answers``: the message before asked for a name."""
+    marked = dict(_marked(words, answers=answers))
+    cased = _Cased(words)
+    place = 0
+    while place < len(words):
+        length, mention = 1, None
+        if place in marked:
+            mention = marked[place]
+            length = len(SentenceWords(mention.text))
+        elif words[place].uncased:
+            length, mention = uncased_name(words, place)
+        else:
+            length, mention = cased.name(place)
+        if mention is not None:
+            yield mention
+        place += max(1, length)
+
+
+def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Mention]]:
+    """Yield names that the sentence itself marks, each with the place of its first word."""
+    for match in _QUOTED.finditer(words.text):
+        text = match[1] or match[2]
+        if (is_uncased(text) or text[0].isupper()) and not is_common(key_of(text)):
+            yield words.place(match.end() - len(text)), Mention(text, key_of(text))
+    given = [*_LABELLED.finditer(words.text)]
+    if answers and (answer := _ANSWER.match(words.text)):
+        given.append(answer)
+    for match in [*_WELCOMES.finditer(words.text), *given]:
+        keys_of_parts = [key_of(part) for part in match[1].split()]
+        name = is_uncased(match[1]) or (match in given and match[1][0].isupper())
+        # After a known person something else follows.
+        known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
+        if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
+            yield words.place(match.start(1)), Mention(match[1], key_of(match[1]))
+
+
+class _Cased:
+    """The names of a sentence in scripts with capitals."""
+
+    def __init__(self, words: SentenceWords) -> None:
+        self.words = words
+        self.names = words.names
+        self.loud = _without_small_letters(words) or _in_title_case(words)
+        self.foreign = any(word.uncased for word in words)
+        self.only_people = all(self.names.person(word.key) for word in words)
+        self.list_end = 0
+
+    def name(self, place: int) -> tuple[int, Mention | None]:
+        """Return how many words to go on, and the name that they are, if any."""
+        word = self.words[place]
+        if _BRAND.fullmatch(word.text):
+            return 1, Mention(word.text, word.key)
+        known = self._known_place(place)
+        if not known and not self._may_start(place):
+            return self._in_lower_case(place)
+        end = max(known, self._run(place))
+        starts = place == 0 or not (self.words.joined(place) or _WITHIN.fullmatch(word.before))
+        if starts and end > place + 1 and not known and self._only_starts(place):
+            return 1, None
+        if place and self.words[place - 1].key in keys("small_kinds") and self._titled(place):
+            kind = self.words[place - 1]
+            text = f"{_KINDS.get(kind.key, kind.text)} {self.words.between(place, end)}"
+            return end - place, Mention(text, key_of(text))
+        text = self.words.between(place, end)
+        mention = Mention(self._nominative(text), key_of(text))
+        return end - place, mention if end > place + 1 else self._single(place, mention, starts)
+
+    def _single(self, place: int, mention: Mention, starts: bool) -> Mention | None:
+        word = self.words[place]
+        no_name = word.function or word.key in keys("languages")
+        if no_name or letter_count(word.text) < MIN_NAME_LENGTH:
+            return None
+        if self._sure(place) or (place and self._titled(place)):
+            return mention
+        common = word.key in COMMON_WORDS
+        emphasis = word.text.isupper() and letter_count(word.text) > MAX_ACRONYM
+        mixed = any(each.isupper() for each in word.text[1:])
+        says = self._after(place) in keys("says")
+        sure = not (common or emphasis) and (not starts or mixed or self.foreign or says)
+        return Mention(mention.text, mention.key, sure=sure)
+
+    def _sure(self, place: int) -> bool:
+        word = self.words[place]
+        if self.names.sure(word.key) is None:
+            return False
+        # Short stems of Russian words are too alike: "Или" and "Илья".
+        stem = len(word.key) < MIN_STEM and _CYRILLIC.match(word.text)
+        return not stem or word.text in self.names.spellings
+
+    def _after(self, place: int) -> str:
+        return "" if self.words.ends(place) else self.words[place + 1].key
+
+    def _titled(self, place: int) -> bool:
+        """Return whether a title or a kind of street stands before the word."""
+        before = self.words[place - 1].key
+        joined = self.words.joined(place) or self.words[place].before == ". "
+        return joined and (before in keys("titles") or before in keys("small_kinds"))
+
+    def _may_start(self, place: int) -> bool:
+        word = self.words[place]
+        if not word.capital or self.loud or word.uncased or letter_count(word.text) < 2:
+            return False
+        if word.key in keys("acronyms") or word.key in keys("titles"):
+            return False
+        if keys("not_names").isdisjoint((word.key, word.key.removesuffix("s"))):
+            return True
+        # "Julio Pérez" in spite of the month, and "Marco" in spite of "março".
+        family = self._after(place) in self.names.family or word.text.lower() not in _NOT_NAMES
+        return family and word.text in self.names.spellings
+
+    def _known_place(self, place: int) -> int:
+        """Return the place after a town of several words that starts here, else 0."""
+        if self.words[place].capital and not self.loud:
+            for length in range(self.words.together(place), 1, -1):
+                if self.words.key(place, place + length) in self.names.places:
+                    return place + length
+        return 0
+
+    def _only_starts(self, place: int) -> bool:
+        """Return whether the word has its capital from the sentence, unlike those after it."""
+        key, following = self.words[place].key, self.words[place + 1].key
+        if self.words[place].function or key in keys("languages"):
+            return True
+        return not self._sure(place) and (
+            following in self.names.given or following in keys("articles")
+        )
+
+    def _run(self, place: int) -> int:
+        """Return the place after the name that starts here: capitals, with links between them.
+
+        Many words together, or one word twice, are a list.
+        """
+        end = place + 1
+        while self.list_end <= place and end < len(self.words):
+            following = end
+            while following < len(self.words) - 1 and self.words[following].key in keys("links"):
+                following += 1
+            joined = all(self.words.joined(each) for each in range(end, following + 1))
+            if not joined or following - end > 2 or not self._may_start(following):
+                break
+            if following > end and self._of_a_person(place, following):
+                break
+            end = following + 1
+        found = [word.key for word in self.words[place:end] if word.key not in keys("links")]
+        if len(found) > MAX_NAME_WORDS or len(set(found)) < len(found):
+            self.list_end = max(self.list_end, end)
+        return place + 1 if place < self.list_end else end
+
+    def _of_a_person(self, place: int, following: int) -> bool:
+        """Return whether a link stands between two names: "Marta de Haifa", not "da Silva"."""
+        given = self.words[place].key in self.names.given
+        return given and self.words[following].key not in self.names.family
+
+    def _nominative(self, text: str) -> str:
+        """Return a Russian name in the first case, as far as known; other names as they are."""
+        if not _CYRILLIC.match(text):
+            return text
+        if key_of(text) in self.names.places:
+            return self._spelled(text)
+        return _WORD.sub(lambda word: self._spelled(word[0]), text)
+
+    def _spelled(self, text: str) -> str:
+        key = key_of(text)
+        person, town = self.names.person(key), self.names.places.get(key)
+        known = person or town
+        if text in self.names.spellings or known is None:
+            return _HER_PATRONYMIC.sub(r"\1а", _HIS_PATRONYMIC.sub(r"\1", text))
+        if text.endswith(("ой", "ую", "ою")) and known[-1] in "вн":
+            return known + "а"  # Петровой
+        # The feminine nominative and the masculine genitive look the same: Александра.
+        same = person and text[-1] in "ая" and known[-1] not in "йь"
+        return text if same or not _OBLIQUE.search(text) else known
+
+    def _in_lower_case(self, place: int) -> tuple[int, Mention | None]:
+        """Return a name that the gazetteer and the words around it make certain."""
+        words, names = self.words, self.names
+        before = words[place - 1].key if place else ""
+        for length in range(words.together(place), 0, -1):
+            end = place + length
+            key = words.key(place, end)
+            given, town = key in names.given, names.places.get(key)
+            if not (given or town) or key in names.also_words:
+                continue
+            if letter_count(words.between(place, end)) <= MIN_NAME_LENGTH:
+                continue
+            after = self._after(end - 1)
+            cue = before in keys("before_people") or after in keys("after_people") | keys("says")
+            if given and (cue or self.only_people):
+                end = words.with_family(end)
+                spelled = words.between(place, end)
+                text = _WORD.sub(lambda word: word[0].capitalize(), spelled)
+                return end - place, Mention(self._nominative(text), key_of(text))
+            if town and letter_count(key) > MIN_NAME_LENGTH and before in keys("before_places"):
+                return length, Mention(town, key)
+        return 1, None
+
+
+def _without_small_letters(words: SentenceWords) -> bool:
+    small = any(each.islower() for each in words.text)
+    return len(words) > 1 and not small and not any(word.uncased for word in words)
+
+
+def _in_title_case(words: SentenceWords) -> bool:
+    """Return whether even words of grammar have capitals: "Can You Send Me The Invoice"."""
+    grammar = [word for word in words[1:] if word.key in ENGLISH.function]
+    return sum(word.capital and len(word.text) > 1 for word in grammar) > 1

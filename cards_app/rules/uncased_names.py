@@ -1,0 +1,170 @@
+"""Recognise names in Hebrew and Arabic, which have no capitals.
+
+A word is a name if the gazetteer knows it as hardly anything else, or if the words around it say
+so: a title, a kind of place ("רחוב"), "my name is", a family name. Prefix letters are left out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cards_app.rules.gazetteer import LISTS, key_of, keys
+from cards_app.rules.sentence_words import (
+    MIN_NAME_LENGTH,
+    Mention,
+    SentenceWords,
+    Word,
+    is_common,
+    without_marks,
+)
+from cards_app.rules.words import letter_count
+
+# What the words before a word say of it.
+SURE, LIKELY = "sure", "likely"
+
+_ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
+_BEFORE_ACRONYMS = "ובלה"
+# Prefixes before people of three letters: others make other words there (משרה, ברות).
+_BEFORE_SHORT = ("", "ו", "ל", "ול")
+_AT = ("ב", "ל", "מ")
+
+
+def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]:
+    """Return how many words to go on, and the name that they are, if any."""
+    word = words[place]
+    if _ACRONYM.fullmatch(word.text):
+        return 1, _acronym(word.text)
+    cue, kind = _cue(words, place)
+    readings = [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
+    for length in range(words.together(place), 0, -1):
+        for prefix, bare in readings:
+            key = " ".join(
+                [key_of(bare), *(each.key for each in words[place + 1 : place + length])]
+            )
+            fits = prefix in _BEFORE_SHORT or letter_count(bare) > MIN_NAME_LENGTH
+            if (fits or key in words.names.places) and _known(words, key, place + length, cue):
+                end = place + length
+                if kind is not None:
+                    end = max(end, _end_of_place(words, place, kind))
+                elif key not in words.names.places:
+                    end = words.with_family(end)
+                return end - place, _shown(words, place, end, bare, kind)
+    long_enough = letter_count(word.text) >= MIN_NAME_LENGTH
+    in_two_words = kind is not None and _in_two_words(words, place)
+    # An unknown person's name has no article.
+    article = kind is None and word.text.startswith("ה")
+    if cue == SURE and (in_two_words or (long_enough and not article and not is_common(word.key))):
+        end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
+        return end - place, _shown(words, place, end, word.text, kind)
+    if long_enough and _before_family(words, place):
+        return 2, _shown(words, place, place + 2, word.text, None)
+    return 1, None
+
+
+def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
+    """Return whether the key is a name: an ambiguous one needs a cue or a family name behind it."""
+    names = words.names
+    if " " in key:
+        return names.person(key) is not None or key in names.places
+    if letter_count(key) < MIN_NAME_LENGTH and cue != SURE:
+        return False
+    if names.sure(key):
+        return True
+    if names.person(key) is None and key not in names.places:
+        return False
+    if cue:
+        return not is_common(key)
+    return (
+        key in names.given and end < len(words) and words.joined(end) and _only_family(words, end)
+    )
+
+
+def _before_family(words: SentenceWords, place: int) -> bool:
+    """Return whether an unknown word stands before a family name: "שירן כהן"."""
+    bare_keys = {key_of(bare) for _, bare in words[place].readings()}
+    cue = any(bare_keys & keys(name) for name in ("titles", "kinds", "hidden_kinds"))
+    if cue or words.ends(place) or is_common(words[place].key):
+        return False
+    return _only_family(words, place + 1) and words[place + 1].key not in words.names.given
+
+
+def _only_family(words: SentenceWords, place: int) -> bool:
+    key = words[place].key
+    return key in words.names.family and key not in words.names.also_words
+
+
+def _shown(words: SentenceWords, place: int, end: int, first: str, kind: str | None) -> Mention:
+    text = first + words.text[words[place].end : words[end - 1].end]
+    if kind:
+        text = f"{kind} {text}"
+    return Mention(text, key_of(text))
+
+
+def _end_of_place(words: SentenceWords, place: int, kind: str) -> int:
+    """Return the place after a name: a street's goes on to a number or comma that soon follows.
+
+    Of other places it is one word, or two like "בן שמן".
+    """
+    if _in_two_words(words, place):
+        return place + 2
+    most = min(3, words.together(place)) if key_of(kind) in keys("streets") else 1
+    for end in range(place + 1, place + 1 + most):
+        key = words[end - 1].key
+        if is_common(key) or key in keys("kinds"):
+            return max(place + 1, end - 1)
+        if words.ends(end - 1):
+            return end
+    return place + 1
+
+
+def _in_two_words(words: SentenceWords, place: int) -> bool:
+    """Return whether a place's name goes on: "בן שמן", "נווה צדק"."""
+    first = words[place]
+    goes_on = first.key in keys("two_word_places") or first.key in keys("particles")
+    short = letter_count(first.text) < MIN_NAME_LENGTH or goes_on
+    return short and not words.ends(place)
+
+
+def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
+    """Return what the words before say of the word, and the kind of place that they name.
+
+    SURE: a name follows. LIKELY: if the word may be a name, it is. The kind is None for people, and
+    empty where it isn't part of the name ("חברת").
+    """
+    if not words.joined(place):
+        return "", None
+    before = words[place - 1]
+    first = words[place - 2] if place > 1 else None
+    if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
+        return SURE, None
+    for prefix, bare in before.readings():
+        key = key_of(bare)
+        if key in keys("kinds") or (prefix[-1:] in _AT and key in keys("kinds_with_prefix")):
+            return SURE, bare
+        if key in keys("definite_kinds") and words[place].text.startswith("ال"):
+            return SURE, bare
+        if pair := _pair(first, bare, "kinds_in_two_words"):
+            return SURE, pair
+        if key in keys("hidden_kinds"):
+            return SURE, ""
+        if key in keys("titles"):
+            return SURE, None
+    likely = before.key in keys("before_people") and words.ends(place)
+    return LIKELY if likely else "", None
+
+
+def _pair(first: Word | None, second: str, name: str) -> str | None:
+    readings = first.readings() if first else ()
+    pairs = (f"{bare} {second}" for _, bare in readings)
+    return next((pair for pair in pairs if pair in LISTS[name]), None)
+
+
+def _acronym(word: str) -> Mention | None:
+    """Return the acronym without prefix letters if three letters are left: "ובארה״ב"."""
+    while word[0] in _BEFORE_ACRONYMS and letter_count(word[1:]) >= MIN_NAME_LENGTH:
+        word = word[1:]
+    bare = without_marks(word)
+    rests = [bare, *(bare.removeprefix(each) for each in "והבלמשכ")]
+    if len(bare) < MIN_NAME_LENGTH or any(rest in keys("abbreviations") for rest in rests):
+        return None
+    return Mention(word, key_of(word))
