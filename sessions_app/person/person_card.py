@@ -1,0 +1,310 @@
+"""A person at a glance: what is known of a contact, by sections, each line with its evidence.
+
+It is made when it is read, by rules alone, of the active memories and the latest cards of the chat:
+so it is always current, and nothing of it is left once its sources are erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.utils.dateparse import parse_date, parse_datetime
+
+from cards_app.models import MemoryCard
+from memories_app.facts.validity import day_named
+from memories_app.models import Memory, MemorySource, MemoryStatus, Visibility
+from memories_app.models.proposals import ProposalKind, ProposalMemory, ProposalState
+from memories_app.visibility import is_current, memories_in_order
+from memoryproject.foundation.text.characters import fold
+from sessions_app.models import Chat, Message
+from sessions_app.person.topics import (
+    APPOINTMENT,
+    BIRTHDAY,
+    DATES,
+    OPEN,
+    OTHER,
+    PREFERENCES,
+    PROMISES,
+    SECTION_OF,
+    SECTIONS,
+    TOPICS,
+    WHO,
+    topics_of,
+)
+
+# So many memories are looked at: pinned ones, then the newest.
+MAX_READ = 2_000
+# The open matters of older conversations have mostly been dealt with.
+LATEST_CARDS = 3
+# How many lines a section has.
+LONGEST = {WHO: 10, PREFERENCES: 10, OPEN: 5, PROMISES: 8, DATES: 8}
+PROMISE, TASK = "promise", "task"
+OVERDUE = "overdue"
+# So much of a card's line finds its message.
+FINDS = 40
+
+
+@dataclass(frozen=True)
+class PersonLine:
+    """A line of the card, and its evidence: a memory with its mentions, or a card.
+
+    ``day``: when it is due, or begins; ``until``: the last day on which it holds. ``state``: of a
+    promise, "open" or "overdue". ``session_id`` and ``message_id``: where it was said, if known.
+    """
+
+    section: str
+    topic: str
+    text: str
+    said_at: datetime
+    count: int = 1
+    memory_id: UUID | None = None
+    session_id: UUID | None = None
+    message_id: UUID | None = None
+    day: date | None = None
+    until: date | None = None
+    state: str = ""
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.state == OVERDUE
+
+
+@dataclass(frozen=True)
+class PersonCard:
+    """What is known of a person. ``sections``: by name, in their order; empty ones, too."""
+
+    chat: Chat
+    sections: dict[str, list[PersonLine]] = field(default_factory=dict)
+
+    @property
+    def language(self) -> str:
+        return self.chat.fixed_language or self.chat.language
+
+    @property
+    def lines(self) -> list[PersonLine]:
+        return [line for lines in self.sections.values() for line in lines]
+
+
+def person_card(
+    *,
+    chat: Chat,
+    memories: QuerySet[Memory] | None,
+    with_cards: bool,
+    now: datetime,
+    without: UUID | None = None,
+) -> PersonCard:
+    """Return the card of a contact.
+
+    ``memories``: those that the reader may see; None: none of them. ``with_cards``: whether the
+    reader may see memory cards. ``without``: a session whose card doesn't count.
+    """
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    read = [] if memories is None else _memories(chat, memories, now)
+    lines = [line for memory in read for line in _lines_of(memory, now, zone)]
+    promised = [line.text for line in lines if line.section == PROMISES]
+    if with_cards:
+        lines += _open_matters(chat, promised, without)
+    chosen = _chosen(lines)
+    return PersonCard(chat, _with_places(chat, chosen))
+
+
+# Read memories, and tell what each says of the person.
+
+
+def _memories(chat: Chat, memories: QuerySet[Memory], now: datetime) -> Sequence[Memory]:
+    """Return the person's memories that hold, or will. What all may know is of the business."""
+    in_force = memories.filter(is_current(now), chat_id=chat.pk, status=MemoryStatus.ACTIVE)
+    own = in_force.exclude(visibility=Visibility.PUBLIC).filter(document__isnull=True)
+    # A promise whose day has passed is overdue, and not ended.
+    holds = Q(valid_until__isnull=True) | Q(valid_until__gte=now) | Q(type=PROMISE)
+    return memories_in_order(own.filter(holds)).only(
+        *("content", "type", "category", "tags", "metadata", "visibility", "source_message_id"),
+        *("told_count", "said_at", "valid_from", "valid_until"),
+    )[:MAX_READ]
+
+
+def _lines_of(memory: Memory, now: datetime, zone: ZoneInfo) -> Iterator[PersonLine]:
+    """Yield the lines that a memory gives, of which there are seldom two."""
+    line = PersonLine(
+        section=WHO,
+        topic=OTHER,
+        text=memory.content,
+        said_at=memory.said_at,
+        count=memory.told_count,
+        memory_id=memory.pk,
+        message_id=memory.source_message_id,
+        until=_day(memory.valid_until, zone),
+    )
+    if memory.type == PROMISE:
+        yield from _promise(line, memory.metadata, now, zone)
+        return
+    topics = [*topics_of(" ".join([memory.type, memory.category, *memory.tags]))]
+    topics += topics_of(memory.content)
+    begins = memory.valid_from if memory.valid_from and memory.valid_from > now else None
+    day = _day(begins, zone) or _day_ahead(memory, topics, now, zone)
+    if day or memory.valid_until:
+        yield replace(line, section=DATES, topic=_first(topics, SECTION_OF) or OTHER, day=day)
+    if begins:
+        return
+    topic = _first(topics, SECTION_OF)
+    is_dated = memory.valid_until or {BIRTHDAY, APPOINTMENT} & {*topics}
+    if memory.type == TASK:
+        yield replace(line, section=OPEN)
+    elif topic:
+        yield replace(line, section=SECTION_OF[topic], topic=topic)
+    elif not is_dated and memory.visibility == str(Visibility.CHAT):
+        # The owner's other memories are of the business, and not of the owner.
+        yield line
+
+
+def _first(topics: Iterable[str], known: Iterable[str]) -> str:
+    return next((topic for topic in topics if topic in known), "")
+
+
+def _day_ahead(memory: Memory, topics: Sequence[str], now: datetime, zone: ZoneInfo) -> date | None:
+    """Return the next birthday, or the day of an appointment, if it is still to come."""
+    if BIRTHDAY not in topics and APPOINTMENT not in topics:
+        return None
+    day, today = day_named(memory.content, memory.said_at), now.astimezone(zone).date()
+    if day is None or BIRTHDAY not in topics:
+        return day if day and day >= today else None
+    this_year = _anniversary(day, today.year)
+    return this_year if this_year >= today else _anniversary(day, today.year + 1)
+
+
+def _anniversary(day: date, year: int) -> date:
+    try:
+        return day.replace(year=year)
+    except ValueError:
+        # 29 February.
+        return day.replace(year=year, day=28)
+
+
+def _day(moment: datetime | None, zone: ZoneInfo) -> date | None:
+    return None if moment is None else moment.astimezone(zone).date()
+
+
+def _promise(
+    line: PersonLine, metadata: dict[str, Any], now: datetime, zone: ZoneInfo
+) -> Iterator[PersonLine]:
+    """Yield the line of a promise that is open."""
+    given = metadata.get(PROMISE)
+    promise = given if isinstance(given, dict) else {}
+    if promise.get("state", OPEN) != OPEN:
+        return
+    due = _moment(promise.get("due"), zone)
+    state = OVERDUE if due is not None and due < now else OPEN
+    yield replace(
+        line, section=PROMISES, topic=PROMISE, state=state, day=_day(due, zone), until=None
+    )
+
+
+def _moment(text: object, zone: ZoneInfo) -> datetime | None:
+    """Return the moment of an ISO text; a day without a time is over at its end."""
+    try:
+        day = parse_date(str(text))
+        moment = datetime.combine(day, time.max) if day else parse_datetime(str(text))
+    except ValueError:
+        return None
+    return moment if moment is None or moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+# Read the open matters of the latest conversations.
+
+
+def _open_matters(chat: Chat, promised: Sequence[str], without: UUID | None) -> list[PersonLine]:
+    """Return what was open at the end of the latest conversations, then what is to be done."""
+    cards = MemoryCard.objects.filter(chat_id=chat.pk).exclude(pk=without)
+    known = [fold(text) for text in promised]
+    lines = []
+    for card in cards.order_by("-session_started_at").defer("terms")[:LATEST_CARDS]:
+        outcome = card.outcome if isinstance(card.outcome, dict) else {}
+        asked = outcome.get("open")
+        for text in [*(asked if isinstance(asked, list) else []), *card.todos]:
+            said = fold(str(text)).rstrip(". …")
+            # A promise, or the open end of a newer conversation, says it already.
+            if said and not any(said in each or each in said for each in known):
+                known.append(said)
+                lines.append(
+                    PersonLine(
+                        OPEN, OPEN, str(text), card.session_started_at, session_id=card.session_id
+                    )
+                )
+    return lines
+
+
+# Choose the lines, and find where they were said.
+
+
+def _chosen(lines: Sequence[PersonLine]) -> dict[str, list[PersonLine]]:
+    """Return the lines of each section in their order, without those that a newer one replaces."""
+    sections = {
+        name: sorted((line for line in lines if line.section == name), key=_place)
+        for name in SECTIONS
+    }
+    kept = {name: found[: LONGEST[name] * 2] for name, found in sections.items()}
+    replaced = _replaced(line.memory_id for found in kept.values() for line in found)
+    return {
+        name: [line for line in found if line.memory_id not in replaced][: LONGEST[name]]
+        for name, found in kept.items()
+    }
+
+
+def _place(line: PersonLine) -> tuple[Any, ...]:
+    newest = -line.said_at.timestamp()
+    if line.section == PROMISES:
+        return line.day is None, line.day or date.max, newest
+    if line.section == DATES:
+        return line.day or line.until or date.max, newest
+    if line.section == OPEN:
+        # What a memory says is dealt with by nobody's card.
+        return line.memory_id is not None, newest
+    return TOPICS[line.section].index(line.topic), newest
+
+
+def _replaced(ids: Iterable[UUID | None]) -> set[UUID]:
+    """Return those of which staff are asked whether a newer one replaces them, as recall does."""
+    asked = ProposalMemory.objects.filter(
+        memory__in=[key for key in ids if key],
+        proposal__kind=ProposalKind.REPLACE,
+        proposal__state=ProposalState.OPEN,
+    )
+    return set(asked.exclude(number=1).values_list("memory_id", flat=True))
+
+
+def _with_places(chat: Chat, sections: dict[str, list[PersonLine]]) -> dict[str, list[PersonLine]]:
+    """Return the lines with the session and the message in which each was said."""
+    lines = [line for found in sections.values() for line in found]
+    told = MemorySource.objects.filter(memory__in=[line.memory_id for line in lines])
+    mentions: dict[UUID | None, list[UUID | None]] = {
+        line.memory_id: [line.message_id] for line in lines if line.memory_id
+    }
+    for memory_id, message_id in told.values_list("memory_id", "source_message_id"):
+        mentions[memory_id].append(message_id)
+    wanted = Q(pk__in=[key for keys in mentions.values() for key in keys if key])
+    for line in lines:
+        if line.session_id:
+            wanted |= Q(session=line.session_id, content__contains=_beginning(line.text))
+    said = Message.objects.filter(wanted, chat=chat.pk, revoked_at=None).order_by("order_num")
+    rows = list(said.values_list("pk", "session_id", "content"))
+
+    def placed(line: PersonLine) -> PersonLine:
+        own = mentions.get(line.memory_id, [])
+        for key, session_id, content in rows:
+            of_card = session_id == line.session_id and _beginning(line.text) in content
+            if key in own or of_card:
+                return replace(line, session_id=session_id, message_id=key)
+        return replace(line, message_id=None)
+
+    return {name: [placed(line) for line in found] for name, found in sections.items()}
+
+
+def _beginning(text: str) -> str:
+    return text.rstrip(". …")[:FINDS]
