@@ -6,9 +6,10 @@ so it is always current, and nothing of it is left once its sources are erased.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
+from functools import partial
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -118,57 +119,57 @@ def person_card(
 # Read memories, and tell what each says of the person.
 
 
-def _memories(chat: Chat, memories: QuerySet[Memory], now: datetime) -> Sequence[Memory]:
+def _memories(chat: Chat, memories: QuerySet[Memory], now: datetime) -> QuerySet[Any]:
     """Return the person's memories that hold, or will. What all may know is of the business."""
     in_force = memories.filter(is_current(now), chat_id=chat.pk, status=MemoryStatus.ACTIVE)
     own = in_force.exclude(visibility=Visibility.PUBLIC).filter(document__isnull=True)
     # A promise whose day has passed is overdue, and not ended.
     holds = Q(valid_until__isnull=True) | Q(valid_until__gte=now) | Q(type=PROMISE)
-    return memories_in_order(own.filter(holds)).only(
-        *("content", "type", "category", "tags", "metadata", "visibility", "source_message_id"),
-        *("told_count", "said_at", "valid_from", "valid_until"),
+    return memories_in_order(own.filter(holds)).values_list(
+        *("memory_id", "content", "type", "category", "tags", "visibility", "source_message_id"),
+        *("metadata__promise", "told_count", "said_at", "valid_from", "valid_until"),
+        named=True,
     )[:MAX_READ]
 
 
-def _lines_of(memory: Memory, now: datetime, zone: ZoneInfo) -> Iterator[PersonLine]:
-    """Yield the lines that a memory gives, of which there are seldom two."""
-    line = PersonLine(
-        section=WHO,
-        topic=OTHER,
+def _lines_of(memory: Any, now: datetime, zone: ZoneInfo) -> Iterator[PersonLine]:
+    """Yield the lines that a row of ``_memories`` gives, of which there are seldom two."""
+    line = partial(
+        PersonLine,
         text=memory.content,
         said_at=memory.said_at,
         count=memory.told_count,
-        memory_id=memory.pk,
+        memory_id=memory.memory_id,
         message_id=memory.source_message_id,
-        until=_day(memory.valid_until, zone),
     )
     if memory.type == PROMISE:
-        yield from _promise(line, memory.metadata, now, zone)
+        yield from _promise(line, memory.metadata__promise, now, zone)
         return
-    topics = [*topics_of(" ".join([memory.type, memory.category, *memory.tags]))]
-    topics += topics_of(memory.content)
+    # Labels come first: whoever gave them knew what it is about.
+    topics = topics_of(" ".join([memory.type, memory.category, *memory.tags, memory.content]))
+    topic = _first(topics, SECTION_OF) or OTHER
     begins = memory.valid_from if memory.valid_from and memory.valid_from > now else None
     day = _day(begins, zone) or _day_ahead(memory, topics, now, zone)
-    if day or memory.valid_until:
-        yield replace(line, section=DATES, topic=_first(topics, SECTION_OF) or OTHER, day=day)
+    until = _day(memory.valid_until, zone)
+    if day or until:
+        yield line(DATES, topic, day=day, until=until)
     if begins:
         return
-    topic = _first(topics, SECTION_OF)
-    is_dated = memory.valid_until or {BIRTHDAY, APPOINTMENT} & {*topics}
+    is_dated = until or BIRTHDAY in topics or APPOINTMENT in topics
     if memory.type == TASK:
-        yield replace(line, section=OPEN)
-    elif topic:
-        yield replace(line, section=SECTION_OF[topic], topic=topic)
+        yield line(OPEN, topic, until=until)
+    elif topic != OTHER:
+        yield line(SECTION_OF[topic], topic, until=until)
     elif not is_dated and memory.visibility == str(Visibility.CHAT):
         # The owner's other memories are of the business, and not of the owner.
-        yield line
+        yield line(WHO, OTHER)
 
 
 def _first(topics: Iterable[str], known: Iterable[str]) -> str:
     return next((topic for topic in topics if topic in known), "")
 
 
-def _day_ahead(memory: Memory, topics: Sequence[str], now: datetime, zone: ZoneInfo) -> date | None:
+def _day_ahead(memory: Any, topics: Sequence[str], now: datetime, zone: ZoneInfo) -> date | None:
     """Return the next birthday, or the day of an appointment, if it is still to come."""
     if BIRTHDAY not in topics and APPOINTMENT not in topics:
         return None
@@ -192,18 +193,15 @@ def _day(moment: datetime | None, zone: ZoneInfo) -> date | None:
 
 
 def _promise(
-    line: PersonLine, metadata: dict[str, Any], now: datetime, zone: ZoneInfo
+    line: Callable[..., PersonLine], given: object, now: datetime, zone: ZoneInfo
 ) -> Iterator[PersonLine]:
-    """Yield the line of a promise that is open."""
-    given = metadata.get(PROMISE)
+    """Yield the line of a promise that is open. ``given``: its record, in whatever form."""
     promise = given if isinstance(given, dict) else {}
     if promise.get("state", OPEN) != OPEN:
         return
     due = _moment(promise.get("due"), zone)
     state = OVERDUE if due is not None and due < now else OPEN
-    yield replace(
-        line, section=PROMISES, topic=PROMISE, state=state, day=_day(due, zone), until=None
-    )
+    yield line(PROMISES, PROMISE, state=state, day=_day(due, zone))
 
 
 def _moment(text: object, zone: ZoneInfo) -> datetime | None:

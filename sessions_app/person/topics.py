@@ -26,7 +26,6 @@ TOPICS = {
 SECTION_OF = {topic: section for section, topics in TOPICS.items() for topic in topics}
 # So many letters say what a word is about, whatever follows.
 STEM = 5
-LONGEST_STEM = 12
 # Written together with the next word: "and", "the", "in", "to", "that", "from", "as".
 _HEBREW, _ARABIC = "והבלשמכ", ("ال", "وال", "بال", "لل", "و", "ب", "ل")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -43,22 +42,25 @@ def _listed() -> dict[str, str]:
 
 
 _TOPIC_OF = _listed()
+_BEGINNINGS = {word[:STEM] for word in _TOPIC_OF if len(word) >= STEM}
 
 
 def topics_of(text: str) -> list[str]:
     """Return the topics of a text, each once: what concerns health first, then as they are said."""
-    found = dict.fromkeys(topic for word in _WORD.findall(fold(text)) for topic in _topic(word))
+    found = dict.fromkeys(filter(None, map(_topic, _WORD.findall(fold(text)))))
     return sorted(found, key=lambda topic: topic != DIET)
 
 
-def _topic(word: str) -> Iterator[str]:
+def _topic(word: str) -> str:
+    """Return what a word is about, "" if it doesn't tell."""
     for form in _forms(word):
-        topic = _TOPIC_OF.get(form)
-        for length in range(min(len(form), LONGEST_STEM), STEM - 1, -1):
-            topic = topic or _TOPIC_OF.get(form[:length])
-        if topic:
-            yield topic
-            return
+        if form in _TOPIC_OF:
+            return _TOPIC_OF[form]
+        # Few words have the beginning of a stem.
+        for length in range(STEM, len(form)) if form[:STEM] in _BEGINNINGS else ():
+            if form[:length] in _TOPIC_OF:
+                return _TOPIC_OF[form[:length]]
+    return ""
 
 
 def _forms(word: str) -> Iterator[str]:
