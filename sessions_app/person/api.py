@@ -13,29 +13,10 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.operations import described, path_parameter, response_example
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.person.person_card import OVERDUE, PersonCard, person_card
-from sessions_app.person.topics import OPEN, SECTIONS
+from sessions_app.person.person_card import OVERDUE, person_card
+from sessions_app.person.topics import OPEN
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA, chat_within, memories_in_reach
-
-LINE = {
-    "topic": "diet",
-    "text": "I am allergic to nuts",
-    "count": 2,
-    "said_at": examples.AT,
-    "day": None,
-    "until": None,
-    "state": "",
-    "memory_id": examples.MEMORY_ID,
-    "session_id": examples.SESSION_ID,
-    "message_id": examples.MESSAGE_ID,
-}
-PERSON = {
-    "whatsapp_chat": examples.CHAT,
-    "client_name": "Test Client",
-    "language": "en",
-    **{section: [LINE] if section == "preferences" else [] for section in SECTIONS},
-}
 
 
 class PersonLineSerializer(serializers.Serializer[Any]):
@@ -79,13 +60,6 @@ class PersonSerializer(serializers.Serializer[Any]):
     )
 
 
-def person_document(card: PersonCard) -> dict[str, Any]:
-    """Return a card in the form of PersonSerializer."""
-    chat = card.chat
-    of_chat = {"whatsapp_chat": chat.whatsapp_chat, "client_name": chat.client_name}
-    return dict(PersonSerializer({**of_chat, "language": card.language, **card.sections}).data)
-
-
 class PersonView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {
@@ -99,7 +73,7 @@ class PersonView(ApiView):
             path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
         ],
         responses={200: PersonSerializer},
-        examples=[response_example("A person", PERSON)],
+        examples=[response_example("A person", examples.PERSON)],
     )
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return what is known of the person in short, each line with its evidence.
@@ -111,4 +85,6 @@ class PersonView(ApiView):
         memories = memories_for_staff().filter(memories_in_reach(self.caller))
         card = person_card(chat=chat, memories=memories, with_cards=True, now=timezone.now())
         self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
-        return Response(person_document(card))
+        names = {"whatsapp_chat": chat.whatsapp_chat, "client_name": chat.client_name}
+        language = chat.fixed_language or chat.language
+        return Response(PersonSerializer({**names, "language": language, **card}).data)

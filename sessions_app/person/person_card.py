@@ -7,10 +7,10 @@ so it is always current, and nothing of it is left once its sources are erased.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -72,25 +72,8 @@ class PersonLine:
     until: date | None = None
     state: str = ""
 
-    @property
-    def is_overdue(self) -> bool:
-        return self.state == OVERDUE
 
-
-@dataclass(frozen=True)
-class PersonCard:
-    """What is known of a person. ``sections``: by name, in their order; empty ones, too."""
-
-    chat: Chat
-    sections: dict[str, list[PersonLine]] = field(default_factory=dict)
-
-    @property
-    def language(self) -> str:
-        return self.chat.fixed_language or self.chat.language
-
-    @property
-    def lines(self) -> list[PersonLine]:
-        return [line for lines in self.sections.values() for line in lines]
+Sections: TypeAlias = dict[str, list[PersonLine]]
 
 
 def person_card(
@@ -100,8 +83,8 @@ def person_card(
     with_cards: bool,
     now: datetime,
     without: UUID | None = None,
-) -> PersonCard:
-    """Return the card of a contact.
+) -> Sections:
+    """Return the card of a contact: the lines of each section, in their order; empty ones, too.
 
     ``memories``: those that the reader may see; None: none of them. ``with_cards``: whether the
     reader may see memory cards. ``without``: a session whose card doesn't count.
@@ -112,8 +95,7 @@ def person_card(
     promised = [line.text for line in lines if line.section == PROMISES]
     if with_cards:
         lines += _open_matters(chat, promised, without)
-    chosen = _chosen(lines)
-    return PersonCard(chat, _with_places(chat, chosen))
+    return _with_places(chat, _chosen(lines))
 
 
 # Read memories, and tell what each says of the person.
@@ -149,19 +131,19 @@ def _lines_of(memory: Any, now: datetime, zone: ZoneInfo) -> Iterator[PersonLine
     topics = topics_of(" ".join([memory.type, memory.category, *memory.tags, memory.content]))
     topic = _first(topics, SECTION_OF) or OTHER
     begins = memory.valid_from if memory.valid_from and memory.valid_from > now else None
-    day = _day(begins, zone) or _day_ahead(memory, topics, now, zone)
-    until = _day(memory.valid_until, zone)
-    if day or until:
+    today, until = now.astimezone(zone).date(), _day(memory.valid_until, zone)
+    day = _day(begins, zone) or _day_named(memory, topics, today)
+    if until or (day and day >= today):
         yield line(DATES, topic, day=day, until=until)
     if begins:
         return
-    is_dated = until or BIRTHDAY in topics or APPOINTMENT in topics
     if memory.type == TASK:
         yield line(OPEN, topic, until=until)
     elif topic != OTHER:
         yield line(SECTION_OF[topic], topic, until=until)
-    elif not is_dated and memory.visibility == str(Visibility.CHAT):
-        # The owner's other memories are of the business, and not of the owner.
+    elif not (day or until) and memory.visibility == str(Visibility.CHAT):
+        # What has a day is among the dates, or over. The owner's other memories are of the
+        # business, and not of the owner.
         yield line(WHO, OTHER)
 
 
@@ -169,13 +151,13 @@ def _first(topics: Iterable[str], known: Iterable[str]) -> str:
     return next((topic for topic in topics if topic in known), "")
 
 
-def _day_ahead(memory: Any, topics: Sequence[str], now: datetime, zone: ZoneInfo) -> date | None:
-    """Return the next birthday, or the day of an appointment, if it is still to come."""
+def _day_named(memory: Any, topics: Sequence[str], today: date) -> date | None:
+    """Return the next birthday, or the day of an appointment; None if its text names none."""
     if BIRTHDAY not in topics and APPOINTMENT not in topics:
         return None
-    day, today = day_named(memory.content, memory.said_at), now.astimezone(zone).date()
+    day = day_named(memory.content, memory.said_at)
     if day is None or BIRTHDAY not in topics:
-        return day if day and day >= today else None
+        return day
     this_year = _anniversary(day, today.year)
     return this_year if this_year >= today else _anniversary(day, today.year + 1)
 
@@ -217,31 +199,28 @@ def _moment(text: object, zone: ZoneInfo) -> datetime | None:
 # Read the open matters of the latest conversations.
 
 
-def _open_matters(chat: Chat, promised: Sequence[str], without: UUID | None) -> list[PersonLine]:
-    """Return what was open at the end of the latest conversations, then what is to be done."""
-    cards = MemoryCard.objects.filter(chat_id=chat.pk).exclude(pk=without)
+def _open_matters(
+    chat: Chat, promised: Sequence[str], without: UUID | None
+) -> Iterator[PersonLine]:
+    """Yield what was open at the end of the latest conversations, and what is to be done."""
+    cards = MemoryCard.objects.filter(chat_id=chat.pk).exclude(pk=without).defer("terms")
     known = [fold(text) for text in promised]
-    lines = []
-    for card in cards.order_by("-session_started_at").defer("terms")[:LATEST_CARDS]:
+    for card in cards.order_by("-session_started_at")[:LATEST_CARDS]:
         outcome = card.outcome if isinstance(card.outcome, dict) else {}
-        asked = outcome.get("open")
-        for text in [*(asked if isinstance(asked, list) else []), *card.todos]:
-            said = fold(str(text)).rstrip(". …")
+        left_open = outcome.get("open")
+        for text in [*(left_open if isinstance(left_open, list) else []), *card.todos]:
+            folded = fold(str(text)).rstrip(". …")
             # A promise, or the open end of a newer conversation, says it already.
-            if said and not any(said in each or each in said for each in known):
-                known.append(said)
-                lines.append(
-                    PersonLine(
-                        OPEN, OPEN, str(text), card.session_started_at, session_id=card.session_id
-                    )
-                )
-    return lines
+            if folded and not any(folded in each or each in folded for each in known):
+                known.append(folded)
+                began, session_id = card.session_started_at, card.session_id
+                yield PersonLine(OPEN, OPEN, str(text), began, session_id=session_id)
 
 
 # Choose the lines, and find where they were said.
 
 
-def _chosen(lines: Sequence[PersonLine]) -> dict[str, list[PersonLine]]:
+def _chosen(lines: Sequence[PersonLine]) -> Sections:
     """Return the lines of each section in their order, without those that a newer one replaces."""
     sections = {
         name: sorted((line for line in lines if line.section == name), key=_place)
@@ -269,29 +248,29 @@ def _place(line: PersonLine) -> tuple[Any, ...]:
 
 def _replaced(ids: Iterable[UUID | None]) -> set[UUID]:
     """Return those of which staff are asked whether a newer one replaces them, as recall does."""
-    asked = ProposalMemory.objects.filter(
+    open_ones = ProposalMemory.objects.filter(
         memory__in=[key for key in ids if key],
         proposal__kind=ProposalKind.REPLACE,
         proposal__state=ProposalState.OPEN,
     )
-    return set(asked.exclude(number=1).values_list("memory_id", flat=True))
+    return set(open_ones.exclude(number=1).values_list("memory_id", flat=True))
 
 
-def _with_places(chat: Chat, sections: dict[str, list[PersonLine]]) -> dict[str, list[PersonLine]]:
+def _with_places(chat: Chat, sections: Sections) -> Sections:
     """Return the lines with the session and the message in which each was said."""
     lines = [line for found in sections.values() for line in found]
-    told = MemorySource.objects.filter(memory__in=[line.memory_id for line in lines])
+    mentioned = MemorySource.objects.filter(memory__in=[line.memory_id for line in lines])
     mentions: dict[UUID | None, list[UUID | None]] = {
         line.memory_id: [line.message_id] for line in lines if line.memory_id
     }
-    for memory_id, message_id in told.values_list("memory_id", "source_message_id"):
+    for memory_id, message_id in mentioned.values_list("memory_id", "source_message_id"):
         mentions[memory_id].append(message_id)
     wanted = Q(pk__in=[key for keys in mentions.values() for key in keys if key])
     for line in lines:
         if line.session_id:
             wanted |= Q(session=line.session_id, content__contains=_beginning(line.text))
-    said = Message.objects.filter(wanted, chat=chat.pk, revoked_at=None).order_by("order_num")
-    rows = list(said.values_list("pk", "session_id", "content"))
+    found = Message.objects.filter(wanted, chat=chat.pk, revoked_at=None).order_by("order_num")
+    rows = list(found.values_list("pk", "session_id", "content"))
 
     def placed(line: PersonLine) -> PersonLine:
         own = mentions.get(line.memory_id, [])

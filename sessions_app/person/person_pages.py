@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone, translation
@@ -12,12 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from memories_app.visibility import memories_for_staff
 from sessions_app.conversations.phrases import languages
 from sessions_app.models import Chat
-from sessions_app.person.person_card import PersonLine, person_card
+from sessions_app.person.person_card import person_card
 from sessions_app.person.topics import DATES, DIET, OPEN, PREFERENCES, PROMISES, WHO
 from sessions_app.presentation.links import conversation_address
-
-if TYPE_CHECKING:
-    from django.utils.functional import _StrPromise
 
 TITLES = {
     WHO: (_("Personal details"), "person"),
@@ -34,25 +30,6 @@ TOPICS = {
     DIET: _("Diet and health"),
     "size": _("Size"),
 }
-
-
-@dataclass(frozen=True)
-class ShownLine:
-    """A line and what it is about in words, "" where its section says it already."""
-
-    line: PersonLine
-    topic: _StrPromise | str
-
-
-@dataclass(frozen=True)
-class ShownSection:
-    """A section of the card that has lines. ``more``: how many lines aren't shown."""
-
-    name: str
-    title: _StrPromise
-    icon: str
-    lines: list[ShownLine]
-    more: int
 
 
 def person_context(request: HttpRequest, chat: Chat, *, most: int | None = None) -> dict[str, Any]:
@@ -76,18 +53,23 @@ def person_context(request: HttpRequest, chat: Chat, *, most: int | None = None)
 
 def sections_shown(
     chat: Chat, sees_memories: bool, sees_cards: bool, *, most: int | None = None
-) -> list[ShownSection]:
-    """Return the sections that have lines, each with its first ``most`` lines."""
+) -> list[dict[str, Any]]:
+    """Return the sections that have lines, for the template.
+
+    Each has its first ``most`` lines with their topics in words, "" where the section says it
+    already, and how many ``more`` there are.
+    """
     memories = memories_for_staff() if sees_memories else None
     card = person_card(chat=chat, memories=memories, with_cards=sees_cards, now=timezone.now())
     return [
-        ShownSection(
-            name,
-            *TITLES[name],
-            [ShownLine(line, TOPICS.get(line.topic, "")) for line in lines[:most]],
-            len(lines) - len(lines[:most]),
-        )
-        for name, lines in card.sections.items()
+        {
+            "name": name,
+            "title": TITLES[name][0],
+            "icon": TITLES[name][1],
+            "lines": [(line, TOPICS.get(line.topic, "")) for line in lines[:most]],
+            "more": len(lines[most:]) if most else 0,
+        }
+        for name, lines in card.items()
         if lines
     ]
 

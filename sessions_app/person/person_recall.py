@@ -14,7 +14,7 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CARDS
 from sessions_app.models import Turn
 from sessions_app.models.chats import GODFATHER, reading_role
-from sessions_app.person.person_card import PersonLine, person_card
+from sessions_app.person.person_card import OVERDUE, PersonLine, person_card
 from sessions_app.person.topics import DATES, OPEN, PREFERENCES, PROMISES, WHO
 
 # The name of a memory's line in the replay record; a card's line is there as its card.
@@ -63,7 +63,7 @@ def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None
     name = "" if turn.chat.is_group else turn.chat.client_name
     taken: dict[object, PersonLine] = {}
     for section in IMPORTANCE:
-        for line in card.sections[section]:
+        for line in card[section]:
             key = line.memory_id or line.text
             if key in taken or key in recalled or estimate_tokens(line.text) > MAX_LINE_TOKENS:
                 continue
@@ -88,7 +88,7 @@ def _line(line: PersonLine) -> str:
     due = "due" if line.section == PROMISES else "on"
     notes = [f"{due} {line.day}"] if line.day else []
     notes += [f"until {line.until}"] if line.until and line.until != line.day else []
-    notes += ["overdue"] if line.is_overdue else []
+    notes += [OVERDUE] if line.state == OVERDUE else []
     return f"- {line.text} ({', '.join(notes)})" if notes else f"- {line.text}"
 
 

@@ -192,19 +192,21 @@ def test_the_next_birthday_is_among_the_dates(known: World, text: str) -> None:
 def test_appointments_and_periods_are_among_the_dates_while_they_are_ahead(known: World) -> None:
     now = timezone.now()
     ahead, past = now + timedelta(days=9), now - timedelta(days=9)
-    row(known, f"Appointment on {ahead:%d.%m.%Y} at ten", said_at=past)
+    booked, wedding = (
+        f"Appointment on {ahead:%d.%m.%Y} at ten",
+        f"החתונה ב-{ahead + timedelta(days=1):%d.%m.%Y}",
+    )
+    row(known, booked, said_at=past)
+    row(known, wedding, said_at=past)
     row(known, f"Appointment on {past:%d.%m.%Y} at ten", said_at=past)
     row(known, "I am away", valid_from=past, valid_until=now + timedelta(days=2))
     row(known, "I am vegan", valid_until=now + timedelta(days=4))
+    row(known, "A meeting about the garden was booked")
     document = person()
-    assert texts(document, "dates") == [
-        "I am away",
-        "I am vegan",
-        f"Appointment on {ahead:%d.%m.%Y} at ten",
-    ]
-    assert [line["until"] is None for line in document["dates"]] == [False, False, True]
+    assert texts(document, "dates") == ["I am away", "I am vegan", booked, wedding]
+    assert [line["until"] is None for line in document["dates"]] == [False, False, True, True]
     assert texts(document, "preferences") == ["I am vegan"]
-    assert not document["who"]
+    assert texts(document, "who") == ["A meeting about the garden was booked"], "it has no day"
 
 
 def test_open_matters_come_from_the_latest_cards(known: World) -> None:
