@@ -12,7 +12,7 @@ from django.utils import timezone
 from memories_app.visibility import memories_visible
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CARDS
-from sessions_app.models import Turn
+from sessions_app.models import Chat, Turn
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.person.person_card import OVERDUE, PersonLine, person_card
 from sessions_app.person.topics import DATES, OPEN, PREFERENCES, PROMISES, WHO
@@ -47,10 +47,13 @@ class PersonHit:
 
 
 def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None:
-    """Return what the turn's chat may know of its person; None if it is nothing.
+    """Return what the turn's chat may know of its person; None if it is nothing, and in groups.
 
     ``recalled``: memories that the prompt holds anyway.
     """
+    if turn.chat.is_group:
+        # What one of them says of himself isn't so of the others.
+        return None
     role = reading_role(turn.user_role, turn.context)
     now = timezone.now()
     visible = memories_visible(
@@ -60,7 +63,6 @@ def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None
     card = person_card(
         chat=turn.chat, memories=visible, with_cards=True, now=now, without=session_id
     )
-    name = "" if turn.chat.is_group else turn.chat.client_name
     taken: dict[object, PersonLine] = {}
     for section in IMPORTANCE:
         for line in card[section]:
@@ -68,16 +70,16 @@ def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None
             if key in taken or key in recalled or estimate_tokens(line.text) > MAX_LINE_TOKENS:
                 continue
             longer = {**taken, key: line}
-            if estimate_tokens(_text(name, list(longer.values()))) <= MAX_TOKENS:
+            if estimate_tokens(_text(turn.chat, list(longer.values()))) <= MAX_TOKENS:
                 taken = longer
     if not taken:
         return None
     lines = list(taken.values())
-    return PersonHit(_text(name, lines), lines)
+    return PersonHit(_text(turn.chat, lines), lines)
 
 
-def _text(name: str, lines: Sequence[PersonLine]) -> str:
-    parts = [HEADING, *([f"Name: {name}"] if name else ())]
+def _text(chat: Chat, lines: Sequence[PersonLine]) -> str:
+    parts = [HEADING, *([f"Name: {chat.client_name}"] if chat.client_name else ())]
     for section, heading in HEADINGS.items():
         own = [_line(line) for line in lines if line.section == section]
         parts += [f"{heading}:", *own] if own else []
