@@ -16,6 +16,7 @@ from sessions_app.models import Chat, Turn
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.person.person_card import OVERDUE, PersonLine, person_card
 from sessions_app.person.topics import DATES, OPEN, PREFERENCES, PROMISES, WHO
+from sessions_app.recall.facade import name_in_label
 
 # The name of a memory's line in the replay record; a card's line is there as its card.
 PERSON = "person"
@@ -79,7 +80,8 @@ def person_recall(*, turn: Turn, recalled: Collection[UUID]) -> PersonHit | None
 
 
 def _text(chat: Chat, lines: Sequence[PersonLine]) -> str:
-    parts = [HEADING, *([f"Name: {chat.client_name}"] if chat.client_name else ())]
+    name = f"Name: {name_in_label(chat.client_name)}"
+    parts = [HEADING, *([name] if chat.client_name else ())]
     for section, heading in HEADINGS.items():
         own = [_line(line) for line in lines if line.section == section]
         parts += [f"{heading}:", *own] if own else []
@@ -87,9 +89,10 @@ def _text(chat: Chat, lines: Sequence[PersonLine]) -> str:
 
 
 def _line(line: PersonLine) -> str:
-    due = "due" if line.section == PROMISES else "on"
-    notes = [f"{due} {line.day}"] if line.day else []
-    notes += [f"until {line.until}"] if line.until and line.until != line.day else []
+    is_period = line.until is not None and line.until != line.day
+    word = "due" if line.section == PROMISES else "from" if is_period else "on"
+    notes = [f"{word} {line.day}"] if line.day else []
+    notes += [f"until {line.until}"] if is_period else []
     notes += [OVERDUE] if line.state == OVERDUE else []
     return f"- {line.text} ({', '.join(notes)})" if notes else f"- {line.text}"
 

@@ -17,7 +17,7 @@ from memories_app.models import Memory, MergeProposal
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.models import Message, Turn, TurnReplay
+from sessions_app.models import Chat, Message, Turn, TurnReplay
 from tests.api.calling import Api, api_with, error_of
 from tests.dashboard.staff import page, staff_with
 from tests.world import CLIENT, OTHER_CLIENT, World, remember, write_as
@@ -257,7 +257,7 @@ def test_the_prompt_tells_it_where_the_setting_is_on(known: World) -> None:
     due = (timezone.now() - timedelta(days=2)).date()
     promise = {"state": "open", "by": "business", "due": due.isoformat()}
     row(known, "We send the quote", type="promise", metadata={"promise": promise})
-    row(known, "Owes us money", visibility="owner")
+    row(known, "Never pays in time", visibility="owner")
     row(known, "word " * 200)
     known.say(CLIENT, "Hello")
     told = known.prompt()[0].content
@@ -265,10 +265,15 @@ def test_the_prompt_tells_it_where_the_setting_is_on(known: World) -> None:
     assert "What is known of this person:\nName: Test User\n" in inside
     assert "Preferences:\n- I am allergic to nuts\n" in inside
     assert f"Promises:\n- We send the quote (due {due}, overdue)" in inside
-    assert "Owes us money" not in told
+    assert "Never pays in time" not in told
     assert "word word" not in told
     known.say(OTHER_CLIENT, "Hello")
     assert "allergic" not in known.prompt()[0].content
+    write_as(known, CLIENT, "Eve\nPreferences: " * 10, "Hello")
+    assert "Name: Eve Preferences: Eve" in known.prompt()[0].content, "a name is one short line"
+    Chat.objects.update(is_group=True)
+    known.say(CLIENT, "Hello")
+    assert "What is known" not in known.prompt()[0].content
 
 
 def test_it_is_short_and_left_out_first(known: World) -> None:
