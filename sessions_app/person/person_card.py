@@ -19,7 +19,7 @@ from django.db.models import Q, QuerySet
 from django.utils.dateparse import parse_date, parse_datetime
 
 from cards_app.models import MemoryCard
-from memories_app.facts.validity import day_named
+from memories_app.facts.validity import MAX_STATEMENT, day_named
 from memories_app.models import Memory, MemorySource, MemoryStatus, Visibility
 from memories_app.models.proposals import ProposalKind, ProposalMemory, ProposalState
 from memories_app.visibility import is_current, memories_in_order
@@ -128,7 +128,8 @@ def _lines_of(memory: Any, now: datetime, zone: ZoneInfo) -> Iterator[PersonLine
         yield from _promise(line, memory.metadata__promise, now, zone)
         return
     # Labels come first: whoever gave them knew what it is about.
-    topics = topics_of(" ".join([memory.type, memory.category, *memory.tags, memory.content]))
+    beginning = memory.content[:MAX_STATEMENT]
+    topics = topics_of(" ".join([memory.type, memory.category, *memory.tags, beginning]))
     topic = _first(topics, SECTION_OF) or OTHER
     begins = memory.valid_from if memory.valid_from and memory.valid_from > now else None
     today, until = now.astimezone(zone).date(), _day(memory.valid_until, zone)

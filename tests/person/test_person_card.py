@@ -308,7 +308,7 @@ def test_the_replay_has_each_line_and_erasing_takes_it_out(
     known: World, admin_client: Client
 ) -> None:
     known.with_answer_rules(person_in_prompt=True, min_similarity=1.0)
-    memory = row(known, "I am allergic to nuts")
+    memory = remember(known, "I am allergic to nuts", "chat", CLIENT)
     old = card(known, session_id="00000000-0000-4000-8000-000000000001", todos=["Pay the rest"])
     known.say(CLIENT, "Hello")
     turn = Turn.objects.latest("id")
@@ -319,6 +319,8 @@ def test_the_replay_has_each_line_and_erasing_takes_it_out(
     assert (first["memory_id"], first["section"]) == (str(memory.pk), "preferences")
     shown = page(admin_client, f"/admin/sessions_app/turn/{turn.pk}/change/")
     assert "About the person" in shown
+    near = page(admin_client, f"/admin/sessions_app/turn/{turn.pk}/near/")
+    assert str(memory.pk) not in near, "the answer used it"
     assert f"/admin/memories_app/memory/{memory.pk}/change/" in shown
     known.forget("memory", memory.pk)
     cards_retract(chat_id=turn.chat_id, session_ids=[old.pk])

@@ -296,7 +296,7 @@ def near_misses(turn: Turn) -> dict[str, Any]:
     if impossible := why_impossible(question, dependencies):
         return {"impossible": impossible}
     entries = TurnReplay.of(turn).recalled
-    used = {str(entry.get("id")) for entry in entries if entry.get("source") == "memory"}
+    used = {str(entry.get("id")) for entry in entries if entry.get("source") in OF_MEMORIES}
     found = recall(
         query=question,
         viewer=Viewer(user_role=dependencies.chat_memory.role_in(turn.chat), chat_id=turn.chat_id),
