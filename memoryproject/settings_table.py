@@ -199,6 +199,9 @@ MEMORY: Settings = {
     "CARDS_IN_PROMPT": Integer(
         _("How many cards of earlier sessions stand in a prompt."), 0, 0, 10
     ),
+    "PERSON_IN_PROMPT": Boolean(
+        _("Tells the chat model in each prompt what is known of the person, in short.")
+    ),
     "EXTRACT_MEMORIES": Boolean(_("Learns facts from what people say, without /remember.")),
     "EXTRACTION_MIN_CONFIDENCE": Fraction(
         _("Facts that the model is less sure of wait for staff."), 0.7

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -142,6 +142,42 @@ def periods_in(content: str) -> list[Period]:
                 marked += _dated(text, match, language, kind)
     # A marker with its date is longer than the date alone.
     return [each for each in _apart([*marked, *found]) if each.kind != WEEKLY]
+
+
+def day_named(text: str, said_at: datetime) -> date | None:
+    """Return the day that a text names by its date, else by its weekday; None if it names none.
+
+    A day without a year is the next one after ``said_at``.
+    """
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    text = text[:MAX_STATEMENT]
+    starts = [token.start() for token in _TOKEN.finditer(text)]
+    # Hebrew writes "on" together with the day.
+    joined = [found.end() for found in re.finditer(r"(?<!\w)[בהל]-?(?=\w)", text)]
+    named = [
+        (found[0] == _WEEKDAY, language, found[1])
+        for language in _MARKERS
+        for start in (starts + joined if language == "he" else starts)
+        if (found := _date_at(text, start, language)) and _is_a_day(*found[:2])
+    ]
+    # A date before a weekday.
+    for _is_weekday, language, phrase in sorted(named, key=lambda each: each[0]):
+        day = _parsed(Period(ON, 0, 0, phrase, language), today, "first")
+        if day is not None:
+            return day.date()
+    return None
+
+
+def _is_a_day(named: str, phrase: str) -> bool:
+    """Return whether the words name one day, and not a month, a year or another number."""
+    if named == _WEEKDAY:
+        # "Mon" is French, too.
+        return len(phrase) > 3 or not phrase.isascii()
+    date_parts = [int(part) for part in re.findall(r"\d+", phrase)]
+    if named == _MONTH:
+        return any(part <= 31 for part in date_parts)
+    return len(date_parts) > 1 and sorted(date_parts)[0] <= 12 and sorted(date_parts)[1] <= 31
 
 
 def names_day(text: str) -> bool:

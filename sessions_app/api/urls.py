@@ -29,6 +29,7 @@ from sessions_app.inbound.chat_api import AskView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
+from sessions_app.person.api import PersonView
 from sessions_app.transcripts.api import (
     SessionTranscriptView,
     TranscriptsView,
@@ -62,6 +63,7 @@ urlpatterns = [
     ),
     path("chats/", ChatsView.as_view(), name="api-chats"),
     path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
+    path("chats/<str:whatsapp_chat>/person/", PersonView.as_view(), name="api-chat-person"),
     path(f"turns/<{ID}:turn_id>/", TurnView.as_view(), name="api-turn"),
     path("memories/", MemoriesView.as_view(), name="api-memories"),
     path("memories/batch/", MemoryBatchView.as_view(), name="api-memories-batch"),

@@ -50,6 +50,7 @@ from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.presentation import access_context
 from sessions_app.models import Chat, ChatActivity, ForgetReceipt, Label
 from sessions_app.models.review import MAX_NOTE_LENGTH
+from sessions_app.person.person_pages import language_shown, person_context
 from sessions_app.presentation.links import (
     chat_or_404,
     contact_address,
@@ -130,10 +131,10 @@ def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     sees_events = request.user.has_perm("audit.view_auditevent")
     if any(name in blocks for name in TEXTS):
         staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
-    language = translation.get_language_info(chat.language) if chat.language in languages() else {}
     context = {
         **blocks,
-        "language": language.get("name_translated", chat.language),
+        "language": language_shown(chat.language),
+        **person_context(request, chat),
         **access_context(request, chat),
         **_links(request, chat),
         "chat": chat,

@@ -23,6 +23,7 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import Chat, ChatAddress, Message, Note
 from sessions_app.models.messages import Role
+from sessions_app.person.person_pages import sections_shown
 from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of
 
 ROWS_AT_ONCE = 200
@@ -82,6 +83,8 @@ def readable_export(*, chat: Chat, actor: Actor) -> Iterator[Part]:
 def _parts(chat: Chat) -> Iterator[Part]:
     key = chat.pk
     yield "head", {"chat": chat, "addresses": addresses_of(chat)}
+    if sections := sections_shown(chat, True, True):
+        yield "person", {"sections": sections}
     earlier = Prefetch("revisions", MemoryRevision.objects.order_by("number"))
     memories = memories_for_staff().filter(chat_id=key).defer("terms", "likeness")
     rows: list[tuple[str, QuerySet[Any]]] = [

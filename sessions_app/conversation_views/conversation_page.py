@@ -66,6 +66,7 @@ from sessions_app.models import (
     Snooze,
 )
 from sessions_app.models.review import MAX_NOTE_LENGTH
+from sessions_app.person.person_pages import person_context
 from sessions_app.presentation.links import (
     chat_lists,
     chat_or_404,
@@ -155,6 +156,7 @@ def _around(request: HttpRequest, chat: Chat, user: User) -> dict[str, Any]:
     return {
         **found_in(request, chat),
         **sidebar_context(request, chat),
+        **person_context(request, chat, most=SHOWN_OF_PERSON),
         **review_of(request, chat, user),
         **takeover_context(request, chat),
         **access_context(request, chat),
@@ -277,6 +279,7 @@ def _address(hits: list[Hit], place: int) -> str:
 # Build the sidebar of a conversation: what is known of its people, and the work of staff.
 
 SHOWN = 8
+SHOWN_OF_PERSON = 3
 NOTES = 50
 
 

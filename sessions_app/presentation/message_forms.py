@@ -20,6 +20,8 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.models.messages import Role
 
+# The sources of the entries of a replay that are memories: recalled, or lines of a person's card.
+OF_MEMORIES = ("memory", "person")
 MAX_CONTENT = 262_144
 MAX_METADATA_BYTES = 16 * 1024
 MAX_CALLS = 128
@@ -223,14 +225,17 @@ ERROR_CODE = "Names the error that left the message without a proper answer; nul
 class RecalledField(serializers.DictField):
     """An entry of a replay record, with the API's field names.
 
-    It has memory_id or message_id, and times with Z. A card is identified by its session_id.
+    It has memory_id or message_id, and times with Z. A card, and a line of one, is identified by
+    its session_id. A line of what is known of the person has its section.
     """
 
     def to_representation(self, value: dict[str, Any]) -> dict[str, Any]:
         recalled = {**value, "created_at": value["created_at"].replace("+00:00", "Z")}
         object_id = recalled.pop("id")
-        if value["source"] in ("memory", "message"):
-            recalled = {f"{value['source']}_id": object_id, **recalled}
+        if value["source"] == "message":
+            recalled = {"message_id": object_id, **recalled}
+        elif value["source"] in OF_MEMORIES:
+            recalled = {"memory_id": object_id, **recalled}
         return dict(super().to_representation(recalled))
 
 

@@ -20,6 +20,7 @@ from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import AnswerTrial, Chat, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories
+from sessions_app.person.person_recall import PERSON
 from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, Hit, hit_record, name_in_label
 from sessions_app.turns.facade import (
     RECALLED_LABELS,
@@ -64,6 +65,9 @@ def texts_given(
     if trial.memories == TrialMemories.THEN and not is_lost:
         return Given([stored.data], then)
     kept, texts = recalled_apart(stored.data, [hit_label(_hit(entry)) for entry in then])
+    for entry in TurnReplay.of(turn).recalled if is_lost else ():
+        if entry.get("source") == PERSON:
+            kept = kept.replace(entry["content"], MARK)
     if trial.memories == TrialMemories.NONE:
         return Given([kept], [])
     zone = dependencies.rules.time_zone

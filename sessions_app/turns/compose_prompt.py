@@ -18,6 +18,7 @@ from sessions_app.conversations.message_store import chat_form
 from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
 from sessions_app.conversations.plain_words import asks_in_words
 from sessions_app.models import AssistantProfile, Message, Turn
+from sessions_app.person.person_recall import PersonHit, person_recall
 from sessions_app.recall.facade import (
     CLIENT_NAME,
     CLIENTS_MEMORY,
@@ -66,6 +67,7 @@ class Material:
     recalled: RecallResult
     cards: Sequence[CardHit]
     pictures: Sequence[Picture] = ()
+    person: PersonHit | None = None
 
 
 def history_for_prompt(
@@ -170,6 +172,19 @@ def cards_in_reach(
     return cards_recall(turn=turn, most=rules.cards_in_prompt)
 
 
+def person_in_reach(
+    turn: Turn, history: History | None, recalled: RecallResult, dependencies: Dependencies
+) -> PersonHit | None:
+    """Return what the turn may use of the person's card, without what is recalled anyway.
+
+    There is nothing where memory is off, or where long-term memory is off.
+    """
+    rules = dependencies.rules
+    if history is None or not rules.longterm_enabled or not rules.person_in_prompt:
+        return None
+    return person_recall(turn=turn, recalled={hit.id for hit in recalled.hits})
+
+
 def known_context_tokens(dependencies: Dependencies) -> int | None:
     """Return the number of tokens that the assistant's own model is known to read."""
     limit = dependencies.context_limit
@@ -195,6 +210,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
         language=turn.chat.fixed_language,
         recalled=[recalled_of(hit) for hit in material.recalled.hits],
         cards=material.cards,
+        person=material.person,
         summary=history.summary_text if history else "",
         passage=history.passage if history else "",
         history=history_lines(material),
@@ -290,19 +306,19 @@ def hit_text(hit: Hit, time_zone: str) -> str:
     return recalled_text(recalled_of(hit), time_zone)
 
 
-def recalled_record(
-    recalled: RecallResult, cards: Sequence[CardHit], prompt: Prompt
-) -> list[dict[str, Any]]:
+def recalled_record(material: Material, prompt: Prompt) -> list[dict[str, Any]]:
     """Return what was recalled, with its scores, and which of it the prompt holds."""
-    kept = len(prompt.kept_recalled)
+    kept, person = len(prompt.kept_recalled), material.person
     hits = [
-        {**hit_record(hit), "in_prompt": place < kept} for place, hit in enumerate(recalled.hits)
+        {**hit_record(hit), "in_prompt": place < kept}
+        for place, hit in enumerate(material.recalled.hits)
     ]
     shown_cards = [
         {**card.as_dict(), "in_prompt": place < prompt.kept_cards}
-        for place, card in enumerate(cards)
+        for place, card in enumerate(material.cards)
     ]
-    return hits + shown_cards
+    known = person.records(in_prompt=prompt.kept_person) if person else []
+    return hits + shown_cards + known
 
 
 def left_out_record(

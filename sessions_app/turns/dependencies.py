@@ -53,6 +53,7 @@ def build_answer_rules() -> AnswerRules:
         deadline=timedelta(seconds=settings.ANSWER_DEADLINE_SECONDS),
         time_zone=settings.BUSINESS_TIME_ZONE,
         cards_in_prompt=settings.CARDS_IN_PROMPT,
+        person_in_prompt=settings.PERSON_IN_PROMPT,
         sees_pictures=settings.MODEL_SEES_PICTURES,
         burst_gap=timedelta(seconds=settings.TURN_DEBOUNCE_SECONDS),
     )

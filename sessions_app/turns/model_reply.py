@@ -51,6 +51,7 @@ from sessions_app.turns.compose_prompt import (
     history_for_prompt,
     known_context_tokens,
     left_out_record,
+    person_in_reach,
     recall_for_prompt,
     recalled_record,
 )
@@ -195,7 +196,8 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     is_nearest = bool(recalled.hits) and not is_sure(recalled.hits[0])
     cards = cards_in_reach(turn, history, dependencies)
-    material = Material(turn, text, history, recalled, cards, pictures)
+    person = person_in_reach(turn, history, recalled, dependencies)
+    material = Material(turn, text, history, recalled, cards, pictures, person)
     rules = dependencies.rules
     is_offered = rules.model_tools and rules.longterm_enabled and history is not None
     tools = ToolCalls(turn, dependencies, text, is_offered, history)
@@ -378,7 +380,7 @@ def _record(draft: Draft, material: Material, composed: Composed, *, refused: in
     """Add the replay record to the draft."""
     prompt, history = composed.prompt, composed.history
     draft.prompt = [message.as_dict() for message in prompt.messages]
-    draft.recalled = recalled_record(material.recalled, material.cards, prompt)
+    draft.recalled = recalled_record(material, prompt)
     draft.left_out = left_out_record(history, material.recalled, prompt, composed.dropped)
     draft.left_out["refused_prompts"] = refused
     draft.summary_id = history.summary.message.message_id if history and history.summary else None

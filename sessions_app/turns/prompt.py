@@ -16,6 +16,7 @@ from memoryproject.foundation.retrieval.passages import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CardHit
+from sessions_app.person.person_recall import PersonHit
 from sessions_app.recall.facade import CLIENTS_MEMORY, MEMORY, FactTimes
 
 LANGUAGE_NAMES = {
@@ -82,7 +83,8 @@ class PromptParts:
 
     ``fence`` is unpredictable for the authors of messages, so that no recalled text can pretend to
     end the fence. ``passage``: a shortened form of the messages between the summary and the
-    history. ``cards``: those of earlier conversations, the newest first.
+    history. ``cards``: those of earlier conversations, the newest first. ``person``: what
+    is known of who writes.
 
     ``language``: the code of the one that staff have fixed for the chat; "" if they have not.
 
@@ -102,6 +104,7 @@ class PromptParts:
     language: str = ""
     recalled: Sequence[Recalled] = ()
     cards: Sequence[CardHit] = ()
+    person: PersonHit | None = None
     summary: str = ""
     passage: str = ""
     history: Sequence[ChatMessage] = ()
@@ -129,6 +132,7 @@ class Prompt:
     dropped_history: int = 0
     kept_recalled: Sequence[Recalled] = field(default_factory=tuple)
     kept_cards: int = 0
+    kept_person: bool = False
     cut_recalled: int = 0
     cut_messages: int = 0
     cut_profile: int = 0
@@ -184,8 +188,9 @@ def _languages(codes: Sequence[str], fixed: str) -> str:
 
 
 def _fenced(parts: PromptParts) -> str:
-    """Return cards, the summary and recalled texts as data that carries no instructions."""
-    lines = [card_text(card, parts.time_zone) for card in reversed(parts.cards)]
+    """Return what is remembered as data that carries no instructions."""
+    lines = [parts.person.content] if parts.person else []
+    lines += [card_text(card, parts.time_zone) for card in reversed(parts.cards)]
     if parts.summary:
         lines.append(f"Summary of the conversation so far:\n{parts.summary}")
     if parts.passage:

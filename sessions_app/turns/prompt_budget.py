@@ -5,9 +5,9 @@ counts the conversation and what is remembered only: the fixed text alone would 
 
 Room is given in this order: the fixed text with the profile, the message that is answered, what
 was recalled (at least a quarter of the rest, if there is so much of it), the summary, the passage,
-the history from its end, the cards. A text that is too long for its room is cut, and a mark stands
-for what is left out; the stored text stays whole. The history is left out by whole turns, so that
-it never begins with an answer to a question that isn't there.
+the history from its end, the cards, what is known of the person. A text that is too long for its
+room is cut, and a mark stands for what is left out; the stored text stays whole. The history is
+left out by whole turns, so that it never begins with an answer to a question that isn't there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _least(parts: PromptParts, room: int) -> Prompt:
     """Build the prompt of the fixed text and the message that is answered alone."""
     found = divide_history(parts.history)
     history, cut = question_within([*found.question, *found.last], room)
-    bare = replace(parts, recalled=(), cards=(), summary="", passage="", history=history)
+    bare = replace(_without_memory(parts), history=history)
     return replace(_assembled(parts, bare), cut_messages=cut, conversation_room=0)
 
 
@@ -98,15 +98,19 @@ def _limit(parts: PromptParts, fixed: int) -> int | None:
 
 
 def _fixed_tokens(parts: PromptParts) -> int:
-    bare = replace(parts, recalled=(), cards=(), summary="", passage="")
-    return estimate_tokens(system_text(bare))
+    return estimate_tokens(system_text(_without_memory(parts)))
+
+
+def _without_memory(parts: PromptParts) -> PromptParts:
+    return replace(parts, recalled=(), cards=(), person=None, summary="", passage="")
 
 
 def _fence_tokens(parts: PromptParts) -> int:
     """Return the tokens of the words around what is remembered; 0 if nothing is."""
-    if not (parts.recalled or parts.cards or parts.summary or parts.passage):
+    remembered = parts.recalled or parts.cards or parts.person
+    if not (remembered or parts.summary or parts.passage):
         return 0
-    one = replace(parts, recalled=(), cards=(), summary="x", passage="x")
+    one = replace(_without_memory(parts), summary="x", passage="x")
     return estimate_tokens(system_text(one)) - _fixed_tokens(parts) + ROUNDING
 
 
@@ -162,7 +166,10 @@ def _within(parts: PromptParts, room: int) -> Prompt:
     is_whole = len(middle_kept) == len(middle)
     history, cut = newest_within(earlier, left) if is_whole else ([], 0)
     left -= lines_tokens(history)
-    cards = _cards_within(parts, left)
+    cards, left = _cards_within(parts, left)
+    person = parts.person
+    if person and estimate_tokens(person.content) + ROUNDING > left:
+        person = None
     chosen = replace(
         parts,
         recalled=recalled,
@@ -175,6 +182,7 @@ def _within(parts: PromptParts, room: int) -> Prompt:
             *question[len(question_lines) :],
         ],
         cards=parts.cards[:cards],
+        person=person,
     )
     built = _assembled(parts, chosen)
     return replace(
@@ -193,6 +201,7 @@ def _assembled(given: PromptParts, chosen: PromptParts) -> Prompt:
         dropped_history=len(given.history) - len(chosen.history),
         kept_recalled=tuple(chosen.recalled),
         kept_cards=len(chosen.cards),
+        kept_person=chosen.person is not None,
         cut_recalled=sum(one.content != other.content for one, other in pairs),
     )
 
@@ -230,13 +239,15 @@ def _summary_within(parts: PromptParts, left: int, *, needed: int) -> str:
     return cut_to_tokens(parts.summary, room)
 
 
-def _cards_within(parts: PromptParts, left: int) -> int:
-    """Return how many of the newest cards fit."""
+def _cards_within(parts: PromptParts, left: int) -> tuple[int, int]:
+    """Return how many of the newest cards fit, and the room that is left then."""
     for place, card in enumerate(parts.cards):
-        left -= estimate_tokens(card_text(card, parts.time_zone)) + ROUNDING
-        if left < 0:
-            return place
-    return len(parts.cards)
+        tokens = estimate_tokens(card_text(card, parts.time_zone)) + ROUNDING
+        if tokens > left:
+            # Nor is there room for what is left out before cards.
+            return place, 0
+        left -= tokens
+    return len(parts.cards), left
 
 
 # The history of a prompt: what chat APIs take of it, and which turns fit. Pure.

@@ -24,6 +24,7 @@ from sessions_app.turns.compose_prompt import (
     known_context_tokens,
     left_out_record,
     lowest_limit,
+    person_in_reach,
     prompt_parts,
     recall_for_prompt,
     recalled_record,
@@ -115,7 +116,7 @@ def context_make(
     parts, left_out = _own_form(replace(parts, history=lines), form)
     prompt = _within(parts, form, dependencies)
     prompt = replace(prompt, dropped_recalled=prompt.dropped_recalled + left_out)
-    memories = recalled_record(material.recalled, material.cards, prompt)
+    memories = recalled_record(material, prompt)
     return {
         "messages": [message.as_dict() for message in prompt.messages],
         "memories": [entry for entry in memories if entry["in_prompt"]],
@@ -153,7 +154,11 @@ def _own_form(parts: PromptParts, form: ContextForm) -> tuple[PromptParts, int]:
         if left < 0:
             break
         cards.append(card)
-    return replace(parts, recalled=kept, cards=cards), len(parts.recalled) - len(kept)
+    person = parts.person
+    if person and (left < 0 or estimate_tokens(person.content) > left):
+        person = None
+    dropped = len(parts.recalled) - len(kept)
+    return replace(parts, recalled=kept, cards=cards, person=person), dropped
 
 
 # What is remembered has at most so many tokens beside a prompt of another program.
@@ -189,8 +194,8 @@ def memory_beside(
     prompt = build_prompt(parts)
     profile = parts.profile
     if not (prompt.kept_recalled or profile.business_facts or profile.opening_hours):
-        return "", recalled_record(material.recalled, [], prompt)
-    return prompt.messages[0].content, recalled_record(material.recalled, [], prompt)
+        return "", recalled_record(material, prompt)
+    return prompt.messages[0].content, recalled_record(material, prompt)
 
 
 def _material(
@@ -204,7 +209,9 @@ def _material(
         dependencies=dependencies,
         nearest=dependencies.rules.nearest,
     )
-    return Material(turn, text, history, recalled, cards_in_reach(turn, history, dependencies))
+    cards = cards_in_reach(turn, history, dependencies)
+    person = person_in_reach(turn, history, recalled, dependencies)
+    return Material(turn, text, history, recalled, cards, person=person)
 
 
 def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -> Prompt:

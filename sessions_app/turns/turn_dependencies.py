@@ -44,6 +44,7 @@ class AnswerRules:
     deadline: timedelta = timedelta(seconds=60)
     time_zone: str = "UTC"
     cards_in_prompt: int = 0
+    person_in_prompt: bool = False
     sees_pictures: bool = False
     burst_gap: timedelta = timedelta(0)
 

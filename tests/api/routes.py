@@ -18,6 +18,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-session-summary": {"GET": "read"},
     "api-chats": {"GET": "read"},
     "api-chat-detail": {"GET": "read", "DELETE": "forget"},
+    "api-chat-person": {"GET": "read"},
     "api-turn": {"GET": "read"},
     "api-memories": {"GET": "read", "POST": "write"},
     "api-memories-batch": {"POST": "write"},

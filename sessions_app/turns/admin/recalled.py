@@ -16,7 +16,9 @@ from memories_app.models import Memory
 from memories_app.models.memories import MemoryStatus
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import Chat, Message, Turn, TurnReplay
+from sessions_app.person.person_recall import PERSON
 from sessions_app.presentation.links import conversation_address, message_address
+from sessions_app.presentation.message_forms import OF_MEMORIES
 from sessions_app.recall.facade import MEMORIES, NEAREST, Viewer, hit_record, recall
 from sessions_app.turns.compose_prompt import recall_today
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -65,7 +67,12 @@ class RecalledRow:
             "memory": _("Memory"),
             "message": _("Message"),
             "cards": _("Earlier conversation"),
+            PERSON: _("About the person"),
         }.get(self.source, self.source)
+
+    @property
+    def is_memory(self) -> bool:
+        return self.source in OF_MEMORIES
 
     @property
     def score_width(self) -> int:
@@ -115,7 +122,7 @@ def _row(
     source = str(entry.get("source", ""))
     content = str(entry.get("content", ""))
     memory, message = memories.get(key), messages.get(key)
-    if source == "memory":
+    if source in OF_MEMORIES:
         fate = _fate_of_memory(memory, content)
         link, source_link = _memory_links(memory)
     elif source == "message":
@@ -136,7 +143,7 @@ def _row(
         fate=fate,
         link=link,
         source_link=source_link,
-        memory=memory if source == "memory" else None,
+        memory=memory if source in OF_MEMORIES else None,
         around=() if fate == FORGOTTEN else _around(entry),
     )
 
@@ -170,7 +177,7 @@ def _memory_links(memory: Memory | None) -> tuple[str, str]:
 
 
 def _memories(entries: Sequence[dict[str, Any]]) -> dict[str, Memory]:
-    keys = _keys(entries, "memory")
+    keys = _keys(entries, *OF_MEMORIES)
     found = Memory.objects.filter(pk__in=keys) if keys else Memory.objects.none()
     only = ("memory_id", "content", "content_hash", "status", "chat_id", "source_message_id")
     return {str(memory.pk): memory for memory in found.only(*only)}
@@ -183,10 +190,10 @@ def _messages(entries: Sequence[dict[str, Any]]) -> dict[str, Message]:
     return {str(message.pk): message for message in found.only(*only)}
 
 
-def _keys(entries: Sequence[dict[str, Any]], source: str) -> list[UUID]:
+def _keys(entries: Sequence[dict[str, Any]], *sources: str) -> list[UUID]:
     keys = []
     for entry in entries:
-        if entry.get("source") == source:
+        if entry.get("source") in sources:
             try:
                 keys.append(UUID(str(entry.get("id"))))
             except ValueError:
@@ -292,7 +299,7 @@ def near_misses(turn: Turn) -> dict[str, Any]:
     if impossible := why_impossible(question, dependencies):
         return {"impossible": impossible}
     entries = TurnReplay.of(turn).recalled
-    used = {str(entry.get("id")) for entry in entries if entry.get("source") == "memory"}
+    used = {str(entry.get("id")) for entry in entries if entry.get("source") in OF_MEMORIES}
     found = recall(
         query=question,
         viewer=Viewer(user_role=dependencies.chat_memory.role_in(turn.chat), chat_id=turn.chat_id),
