@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +27,8 @@ WEEKLY = "weekly"
 # ``markers``: by language the words before the first day, before the first day in the past, and
 # before the last day. ``joining``: what may stand between the marker, the parts of a date, and the
 # end of a month. ``around``: days and periods around the day on which something is said, by unit
-# and count. ``nominatives``: of the names of days in another case.
+# and count. ``nominatives``: of the names of days in another case. ``last``, ``on`` and ``again``:
+# what stands before a last day, a day, and one that comes again.
 _WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _MARKERS: dict[str, list[str]] = _WORDS["markers"]
 _BETWEEN = frozenset(" ".join(_WORDS["joining"]).split())
@@ -40,6 +41,10 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\s,;!?()]+")
+# Before a day: it is the last one; it is the day itself; it comes again.
+_LAST, _ON, _AGAIN = (frozenset(" ".join(_WORDS[name]).split()) for name in ("last", "on", "again"))
+_DUE_LANGUAGES = ("en", "he", "es", "pt", "ar", "ru")
+_PREFIX = {"he": re.compile("[בלהמו]-?"), "ar": re.compile("[بلو]")}
 _NUMERIC = re.compile(r"\d{1,4}([-./])\d{1,2}(?:\1\d{2,4})?|(?:19|20)\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|º|°|\.)?")
@@ -48,7 +53,7 @@ _MONTHS = [
     *("september", "october", "november", "december"),
 ]
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_MONTH, _WEEKDAY = "month", "weekday"
+_MONTH, _WEEKDAY, _NUMERIC_NAME = "month", "weekday", "numeric"
 _MAX_TOKENS = 8
 MAX_STATEMENT = 300
 # A second statement begins.
@@ -144,6 +149,68 @@ def periods_in(content: str) -> list[Period]:
     return [each for each in _apart([*marked, *found]) if each.kind != WEEKLY]
 
 
+@dataclass(frozen=True)
+class NamedDay:
+    """A day that a text names from ``start`` on; ``is_last``: as the last one ("by Sunday")."""
+
+    start: int
+    is_last: bool
+    day: date
+
+
+def days_named(content: str, said_at: datetime) -> list[NamedDay]:
+    """Return the single days of a text, in reading order, with or without a word before them.
+
+    Not those that are past, that come again ("every Sunday"), or that only name a week or a month.
+    """
+    text = content.replace("’", "'")
+    if len(text) > MAX_STATEMENT:
+        return []
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    around = [
+        Period(ON, match.start(), match.end(), "", "", unit, count)
+        for unit, count, pattern in _around()
+        if unit == "day" and count >= 0
+        for match in pattern.finditer(text)
+    ]
+    found = []
+    for period in _apart([*around, *_dates_anywhere(text)]):
+        before = text[: period.start].casefold().split()[-1:]
+        days = None if _AGAIN.intersection(before) else _days_of(period, today)
+        if days is not None and days[0] >= today:
+            is_last = bool(_LAST.intersection(before))
+            found.append(NamedDay(period.start, is_last, days[0].date()))
+    return found
+
+
+def _dates_anywhere(text: str) -> Iterator[Period]:
+    for token in _TOKEN.finditer(text):
+        for language in _DUE_LANGUAGES:
+            for start, read in _starts(text, token, language):
+                dated = _date_at(read, start, language)
+                # "5.3" alone may be a price.
+                if dated and (dated[0] != _NUMERIC_NAME or _is_day_number(text, token)):
+                    end = dated[2] + len(text) - len(read)
+                    yield Period(ON, token.start(), end, dated[1], language)
+
+
+def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[int, str]]:
+    """Yield the places at which a date may begin, behind letters that are written with it."""
+    yield token.start(), text
+    joined = _PREFIX[language].match(token[0]) if language in _PREFIX else None
+    if joined:
+        yield token.start() + joined.end(), text
+        # "On Tuesday" is short for "on the third day" in Hebrew.
+        if language == "he" and joined[0] in ("ב", "ל"):
+            yield 0, "יום " + text[token.start() + 1 :]
+
+
+def _is_day_number(text: str, token: re.Match[str]) -> bool:
+    before = text[: token.start()].casefold().split()[-1:]
+    return "/" in token[0] or "-" in token[0] or bool((_LAST | _ON).intersection(before))
+
+
 def names_day(text: str) -> bool:
     """Return whether a folded text names a weekday, a month, or a time of day."""
     if re.search(r"\d{1,2}(?:[:.]\d\d|/\d)", text):
@@ -207,7 +274,7 @@ def _date_at(text: str, start: int, language: str) -> tuple[str, str, int] | Non
             continue
         if not (day or known or _NUMERIC.fullmatch(word)) or (numbers and not named and not known):
             break
-        named = named or known or ("numeric" if _NUMERIC.fullmatch(word) else "")
+        named = named or known or (_NUMERIC_NAME if _NUMERIC.fullmatch(word) else "")
         numbers += bool(day)
         parts.append(day[1] if day else _NOMINATIVES.get(word, word))
         end = token.end()

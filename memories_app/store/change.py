@@ -22,6 +22,7 @@ from memories_app.errors import (
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.facts.validation import (
     FACT_TIMES,
+    PROMISE,
     NewMemory,
     problems_of,
     storable_metadata,
@@ -90,12 +91,17 @@ def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict
     """Return the changed texts as they are stored. Raises MemoryValidationError."""
     given = {name: changes[name] for name in TEXTS if changes.get(name) is not None}
     fields = {"content": known.content, **given, "tags": tuple(given.get("tags", ()))}
+    kind = fields.setdefault("type", known.type)
     new = NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
     problems = [problem for problem in problems_of(new) if problem.field in changes]
     if problems:
         raise MemoryValidationError(problems)
     if "metadata" in given:
         given["metadata"] = storable_metadata(given["metadata"])
+        if kind == PROMISE:
+            # A state alone may be given, and other metadata leaves the promise as it is.
+            stored, changed = known.metadata.get(PROMISE), given["metadata"].get(PROMISE)
+            given["metadata"][PROMISE] = {**(stored or {}), **(changed or {})}
     return given
 
 

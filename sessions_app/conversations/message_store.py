@@ -7,17 +7,20 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.llm.base import message_tokens
+from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.message_text import indexed_of
+from sessions_app.conversations.message_text import indexed_of, is_knowledge
 from sessions_app.conversations.session_lifecycle import (
     activity_record,
     cards_outdate,
@@ -154,10 +157,19 @@ def messages_add(
     session.save(update_fields=CHANGED_BY_MESSAGES)
     if is_active:
         activity_record(chat_id=session.chat_id, at=now)
+    if any(message.role == Role.ASSISTANT and is_knowledge(message) for message in messages):
+        # No answer waits for a queue that is down: the sweep finds what is not read.
+        transaction.on_commit(partial(enqueue_promises, session.pk), robust=True)
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
         cards_request(session_ids=[session.pk])
     return messages
+
+
+def enqueue_promises(session_id: UUID) -> None:
+    """Queue a task that reads the promises in a session's new messages."""
+    name = f"promises {session_id}"
+    enqueue("sessions_app.tasks.read_promises", str(session_id), task_name=name)
 
 
 def message_row(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:
@@ -213,6 +225,9 @@ def message_retext(
     # Save before pruning the window: the new token count may remove this very message.
     message.save(update_fields=["content", "tokens", "terms", "term_count"])
     message.embeddings.all().delete()
+    if message.role == Role.ASSISTANT:
+        read = ChatSession.objects.filter(pk=session.pk, promises_until__gte=message.order_num)
+        read.update(promises_until=message.order_num - 1)
     cards_outdate(session_ids=[session.pk])
     if message.order_num >= session.window_start:
         session.total_tokens += grown

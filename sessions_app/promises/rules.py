@@ -1,0 +1,244 @@
+"""Find the promises of a business in a message, and what keeps them. Pure: no database here.
+
+``words.json`` has for each language expressions over a text in one spelling: ``own``: what the
+writer is going to do; ``coming``: what others, or things, are going to do for the person;
+``planned``: the same in the present, which counts with a day only; ``offers``: what makes a
+sentence an offer, a guess or a delay of seconds; ``done``: what the message itself does; ``sent``:
+what says that something was done. ``when``: words that stand for a day.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import dateformat, translation
+
+from cards_app.rules.words import is_question, split_sentences
+from memories_app.facts.validity import days_named
+from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.terms import word_forms
+from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
+
+_LISTS = json.loads(Path(__file__).with_name("words.json").read_text(encoding="utf-8"))
+_LANGUAGES: dict[str, dict[str, list[str] | str]] = _LISTS["languages"]
+MAX_SENTENCE = 1_000
+# So many words before a verb may deny it, and so many after it say that it is being done.
+_REACH = 3
+# "Sent!" says nothing else.
+_MAX_BARE = 4
+_INVISIBLE = re.compile(
+    "[\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u202a-\u202e\u2060-\u2069]"
+)
+_ONE_SPELLING = str.maketrans(
+    {"’": "'", "‘": "'", "أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ة": "ه"}
+)
+_QUOTED = re.compile(r"(?<!\w)[\"“„«][^\"“”„«»\n]{1,300}[\"”“»](?!\w)|`[^`\n]{1,300}`")
+_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_STOPS = re.compile(r"(?!(?<=\d)\.\d)[^\w\s'\"׳״/:-]+|[:-](?=\s|$)|(?<=\s)-")
+
+
+def _any_of(name: str, language: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\S)(?:{'|'.join(_LANGUAGES[language][name])})(?!\w)")
+
+
+_PATTERNS = {
+    name: {language: _any_of(name, language) for language in _LANGUAGES}
+    for name in ("own", "coming", "planned", "offers", "done", "sent")
+}
+_NEGATIONS = {
+    language: frozenset(str(words["negations"]).split()) for language, words in _LANGUAGES.items()
+}
+_WHEN = frozenset(" ".join(str(words["when"]) for words in _LANGUAGES.values()).split())
+_NUMBERS = {
+    word: number
+    for number, words in enumerate(_LISTS["numbers"], start=1)
+    for word in words.split()
+}
+_WITHIN = re.compile(
+    rf"(?<!\S)(?:{_LISTS['within']}) ?-?(?:the next |los próximos |os próximos |ближайшие )?"
+    rf"(?:(\d{{1,3}}|{'|'.join(_NUMBERS)}) )?(?:({'|'.join(_LISTS['business'])}) )?"
+    rf"({'|'.join(each for words in _LISTS['units'].values() for each in words)})(?!\w)"
+)
+_NOW = frozenset(_LISTS["now"].split())
+_CLOCK = re.compile(rf"(?<!\S)(?:{_LISTS['clock']})(?!\w)")
+_TODAY = re.compile(rf"(?<!\S)(?:{'|'.join(_LISTS['today'])})(?!\w)")
+_TOMORROW = re.compile(rf"(?<!\S)(?:{'|'.join(_LISTS['tomorrow'])})(?!\w)")
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A promise: its sentence as it was written, and the day until which it is to be kept."""
+
+    text: str
+    due: date | None
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """The compared forms of the words that say what is promised."""
+        return forms_of(self.text)
+
+
+def promises_in(text: str, said_at: datetime) -> list[Promise]:
+    """Return the promises that the business makes in a message, in their order."""
+    found = []
+    for sentence in _sentences(text):
+        plain = _plain(sentence)
+        place = _promised_at(plain, said_at)
+        if place is not None:
+            found.append(Promise(sentence, due_of(plain, said_at, after=place)))
+    return found
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for sentence in split_sentences(_CODE.sub("\n", text)):
+        if not (is_question(sentence.text) or sentence.text.startswith((">", "¿", "//", "#"))):
+            yield sentence.text[:MAX_SENTENCE]
+
+
+def _plain(sentence: str) -> str:
+    """Return a sentence in one spelling: without quotations, its marks as lone commas."""
+    text = unicodedata.normalize("NFC", _INVISIBLE.sub("", sentence)).casefold()
+    text = _STOPS.sub(" , ", _QUOTED.sub(" ", text.translate(_ONE_SPELLING)))
+    return " ".join(text.split())
+
+
+def _promised_at(plain: str, said_at: datetime) -> int | None:
+    """Return where the sentence, in one spelling, begins to promise; None if it doesn't."""
+    if any(each.search(plain) for each in _PATTERNS["offers"].values()):
+        return None
+    has_day = due_of(plain, said_at) is not None
+    if not has_day and any(each.search(plain) for each in _PATTERNS["done"].values()):
+        return None
+    has_time = has_day or _CLOCK.search(plain) or not _WHEN.isdisjoint(plain.split())
+    for kind in ("own", "coming", "planned") if has_time else ("own", "coming"):
+        for language in _LANGUAGES:
+            for match in _PATTERNS[kind][language].finditer(plain):
+                after = plain[match.end() :].split()[:_REACH]
+                is_now = kind == "planned" and not _NOW.isdisjoint(after)
+                if not (is_now or _is_denied(plain[: match.start()], language)):
+                    return match.start()
+    return None
+
+
+def _is_denied(before: str, language: str) -> bool:
+    clause = before.rpartition(",")[2]
+    return not _NEGATIONS[language].isdisjoint(clause.split()[-_REACH:])
+
+
+# The day until which a promise is to be kept.
+
+
+def due_of(plain: str, said_at: datetime, *, after: int | None = None) -> date | None:
+    """Return the last day that a sentence in one spelling names for what it promises, or None.
+
+    ``after``: where the promise begins. A day in the same clause counts before others.
+    """
+    if after is not None:
+        start = plain.rfind(",", 0, after) + 1
+        end = plain.find(",", after)
+        clause = due_of(plain[start : None if end < 0 else end].strip(), said_at)
+        if clause is not None:
+            return clause
+    today = said_at.astimezone(ZoneInfo(settings.BUSINESS_TIME_ZONE))
+    named = " ".join(_LISTS["respelled"].get(word, word) for word in plain.split())
+    days = days_named(named, said_at)
+    within = _WITHIN.search(plain)
+    last = [each.day for each in days if each.is_last]
+    if within is not None and not last:
+        return _within(within, today)
+    if days:
+        return (last or [each.day for each in days])[0]
+    if _TOMORROW.search(plain):
+        return today.date() + timedelta(days=1)
+    return today.date() if _TODAY.search(plain) else None
+
+
+def _within(match: re.Match[str], today: datetime) -> date:
+    number, business, unit = match.groups()
+    count = int(number) if number and number.isdigit() else _NUMBERS.get(number or "", 1)
+    hours = next(
+        int(each) for each, words in _LISTS["units"].items() if re.fullmatch("|".join(words), unit)
+    )
+    if not (business or unit in _LISTS["business_units"]):
+        return (today + timedelta(hours=hours * count)).date()
+    # Friday and Saturday where people write Hebrew or Arabic.
+    weekend = (4, 5) if re.search("[א-תء-ي]", match[0]) else (5, 6)
+    day = today.date()
+    while count:
+        day += timedelta(days=1)
+        count -= day.weekday() not in weekend
+    return day
+
+
+def told(promise: Promise, *, day: datetime, name: str, language: str) -> str:
+    """Return a promise as it is remembered: when and to whom it was made, and its sentence."""
+    known = language if language in _LISTS["said"] else "en"
+    with translation.override(known):
+        said_on = dateformat.format(day, "j E Y")
+    return str(_LISTS["said"][known][bool(name)]).format(day=said_on, name=name) + promise.text
+
+
+# Say which promise a later message keeps, or says again.
+
+_DAYS = frozenset(fold(word) for words in _LISTS["days"] for word in words.split())
+
+
+def forms_of(text: str) -> frozenset[str]:
+    """Return the compared forms of the informative words of a text, without numbers."""
+    informative = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
+    return frozenset(
+        form
+        for token in tokenize(text)
+        if token.script != "number"
+        and kind_of(token) in informative
+        and fold(token.text) not in _DAYS
+        for form in (word_forms(token).word, *word_forms(token).bare)
+    )
+
+
+def sends(text: str) -> bool:
+    """Return whether the promise is to send something."""
+    return bool(_SENDING.search(_plain(text)))
+
+
+_SENDING = re.compile(_LISTS["sending"])
+_DOING = forms_of(" ".join(_LISTS["doing"]))
+
+
+def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether two promises are about the same: they share most words of the shorter one."""
+    return bool(one and other) and len(one & other) * 3 >= min(len(one), len(other)) * 2
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a message says was done. ``is_bare``: no more than that, as in "Sent!"."""
+
+    forms: frozenset[str]
+    is_bare: bool
+
+    def names(self, promised: frozenset[str]) -> bool:
+        """Return whether it names what was promised, by more than a word such as "sent"."""
+        return bool((self.forms & promised) - _DOING)
+
+
+def kept_in(text: str) -> Kept | None:
+    """Return what the message plainly says was done; None if it says nothing of the kind."""
+    for sentence in _sentences(text):
+        plain = _plain(sentence)
+        for language, pattern in _PATTERNS["sent"].items():
+            match = pattern.search(plain)
+            words = [word for word in plain.split() if word != ","]
+            # "The deposit was sent back by the bank" says nothing of us.
+            if match and not match.start() and _NEGATIONS[language].isdisjoint(words):
+                return Kept(forms_of(text), is_bare=len(words) <= _MAX_BARE)
+    return None
