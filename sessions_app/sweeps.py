@@ -41,8 +41,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     """Return the kinds of work that the settings enable, besides summaries."""
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
-    if settings.LONGTERM_ENABLED:
-        yield LeasedKind("promises", promises_waiting, enqueue_promises)
+    yield LeasedKind("promises", promises_waiting, enqueue_promises)
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
     yield LeasedKind("redactions", redactions_due, enqueue_redaction)
     yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)

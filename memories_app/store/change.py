@@ -100,9 +100,15 @@ def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict
         given["metadata"] = storable_metadata(given["metadata"])
         if kind == PROMISE:
             # A state alone may be given, and other metadata leaves the promise as it is.
-            stored, changed = known.metadata.get(PROMISE), given["metadata"].get(PROMISE)
-            given["metadata"][PROMISE] = {**(stored or {}), **(changed or {})}
+            given["metadata"] = _promise_kept(known.metadata, given["metadata"])
     return given
+
+
+def _promise_kept(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    before = stored.get(PROMISE)
+    before = before if isinstance(before, Mapping) else {}
+    promise = {**before, **given.get(PROMISE, {})}
+    return {**given, PROMISE: promise} if promise else dict(given)
 
 
 def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> Memory:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.core.paginator import Paginator
-from django.db.models import Case, F, QuerySet, TextField, Value, When
+from django.db.models import Case, F, QuerySet, Value, When
 from django.db.models.fields.json import KT
-from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from memories_app.facts.validation import DROPPED, KEPT, OPEN, PROMISE_STATES
 from memories_app.models import Memory
@@ -39,10 +38,10 @@ AT_ONCE = 25
 # Counting goes no further.
 MAX_COUNTED = 100
 STATES = {
-    OPEN: gettext_lazy("Open"),
+    OPEN: pgettext_lazy("promises", "Open"),
     "overdue": gettext_lazy("Overdue"),
-    KEPT: gettext_lazy("Kept"),
-    DROPPED: gettext_lazy("Dropped"),
+    KEPT: pgettext_lazy("promises", "Kept"),
+    DROPPED: pgettext_lazy("promises", "Dropped"),
     "all": gettext_lazy("All"),
 }
 MARKED = ngettext_lazy("%(count)d promise is changed.", "%(count)d promises are changed.", "count")
@@ -123,15 +122,13 @@ def _listed(shown: str) -> QuerySet[Memory]:
     if shown == OPEN:
         found = open_promises(found)
     elif shown == "overdue":
-        found = due_until(open_promises(found), today()).exclude(
-            metadata__promise__due__gte=today().isoformat()
-        )
+        found = due_until(open_promises(found), today() - timedelta(days=1))
     elif shown != "all":
         found = found.filter(metadata__promise__state=shown)
     is_closed = Case(
         When(metadata__promise__state__in=[KEPT, DROPPED], then=Value(1)), default=Value(0)
     )
-    due = Cast(KT("metadata__promise__due"), TextField())
+    due = KT("metadata__promise__due")
     return found.order_by(is_closed, due.asc(nulls_last=True), F("said_at").desc(), "memory_id")
 
 

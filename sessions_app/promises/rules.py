@@ -2,7 +2,8 @@
 
 ``words.json`` has for each language expressions over a text in one spelling: ``own``: what the
 writer is going to do; ``coming``: what others, or things, are going to do for the person;
-``planned``: the same in the present, which counts with a day only; ``offers``: what makes a
+``planned``: the same in the present, which counts with a time only, and ``dated``, with a day;
+``offers``: what makes a
 sentence an offer, a guess or a delay of seconds; ``done``: what the message itself does; ``sent``:
 what says that something was done. ``when``: words that stand for a day.
 """
@@ -46,13 +47,18 @@ _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _STOPS = re.compile(r"(?!(?<=\d)\.\d)[^\w\s'\"׳״/:-]+|[:-](?=\s|$)|(?<=\s)-")
 
 
+def _groups(name: str) -> str:
+    """Return a group for each number of a table, by the name "n" and the number."""
+    return "|".join(f"(?P<n{number}>{'|'.join(words)})" for number, words in _LISTS[name].items())
+
+
 def _any_of(name: str, language: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\S)(?:{'|'.join(_LANGUAGES[language][name])})(?!\w)")
 
 
-_PATTERNS = {
+PATTERNS = {
     name: {language: _any_of(name, language) for language in _LANGUAGES}
-    for name in ("own", "coming", "planned", "offers", "done", "sent")
+    for name in ("own", "coming", "planned", "dated", "offers", "done", "sent")
 }
 _NEGATIONS = {
     language: frozenset(str(words["negations"]).split()) for language, words in _LANGUAGES.items()
@@ -66,12 +72,13 @@ _NUMBERS = {
 _WITHIN = re.compile(
     rf"(?<!\S)(?:{_LISTS['within']}) ?-?(?:the next |los próximos |os próximos |ближайшие )?"
     rf"(?:(\d{{1,3}}|{'|'.join(_NUMBERS)}) )?(?:({'|'.join(_LISTS['business'])}) )?"
-    rf"({'|'.join(each for words in _LISTS['units'].values() for each in words)})(?!\w)"
+    rf"(?:{_groups('units')})(?!\w)"
 )
+_BUSINESS_UNITS = tuple(_LISTS["business_units"])
 _NOW = frozenset(_LISTS["now"].split())
 _CLOCK = re.compile(rf"(?<!\S)(?:{_LISTS['clock']})(?!\w)")
-_TODAY = re.compile(rf"(?<!\S)(?:{'|'.join(_LISTS['today'])})(?!\w)")
-_TOMORROW = re.compile(rf"(?<!\S)(?:{'|'.join(_LISTS['tomorrow'])})(?!\w)")
+_RELATIVE = re.compile(rf"(?<!\S)(?:{_groups('relative')})(?!\w)")
+_OF_MONTH = re.compile(rf"(?<!\S)(?:{_LISTS['of_month']})(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -113,17 +120,18 @@ def _plain(sentence: str) -> str:
 
 def _promised_at(plain: str, said_at: datetime) -> int | None:
     """Return where the sentence, in one spelling, begins to promise; None if it doesn't."""
-    if any(each.search(plain) for each in _PATTERNS["offers"].values()):
+    if any(each.search(plain) for each in PATTERNS["offers"].values()):
         return None
     has_day = due_of(plain, said_at) is not None
-    if not has_day and any(each.search(plain) for each in _PATTERNS["done"].values()):
+    if not has_day and any(each.search(plain) for each in PATTERNS["done"].values()):
         return None
     has_time = has_day or _CLOCK.search(plain) or not _WHEN.isdisjoint(plain.split())
-    for kind in ("own", "coming", "planned") if has_time else ("own", "coming"):
+    kinds = ["own", "coming", *(["planned"] if has_time else []), *(["dated"] if has_day else [])]
+    for kind in kinds:
         for language in _LANGUAGES:
-            for match in _PATTERNS[kind][language].finditer(plain):
+            for match in PATTERNS[kind][language].finditer(plain):
                 after = plain[match.end() :].split()[:_REACH]
-                is_now = kind == "planned" and not _NOW.isdisjoint(after)
+                is_now = kind in ("planned", "dated") and not _NOW.isdisjoint(after)
                 if not (is_now or _is_denied(plain[: match.start()], language)):
                     return match.start()
     return None
@@ -153,23 +161,37 @@ def due_of(plain: str, said_at: datetime, *, after: int | None = None) -> date |
     days = days_named(named, said_at)
     within = _WITHIN.search(plain)
     last = [each.day for each in days if each.is_last]
+    number = _OF_MONTH.search(plain)
+    if (
+        number is not None
+        and not last
+        and (day := _of_month(int(number[number.lastindex or 1]), today))
+    ):
+        return day
     if within is not None and not last:
         return _within(within, today)
     if days:
         return (last or [each.day for each in days])[0]
-    if _TOMORROW.search(plain):
-        return today.date() + timedelta(days=1)
-    return today.date() if _TODAY.search(plain) else None
+    near = _RELATIVE.search(plain)
+    return today.date() + timedelta(days=_number(near)) if near else None
+
+
+def _number(match: re.Match[str]) -> int:
+    """Return the number of the group that matched last: see ``_groups``."""
+    return int(str(match.lastgroup)[1:])
+
+
+def _of_month(number: int, today: datetime) -> date | None:
+    """Return the next day with this number in its month; None if no month has it soon."""
+    days = (today.date() + timedelta(days=count) for count in range(62))
+    return next((day for day in days if day.day == number), None)
 
 
 def _within(match: re.Match[str], today: datetime) -> date:
-    number, business, unit = match.groups()
+    number, business = match[1], match[2]
     count = int(number) if number and number.isdigit() else _NUMBERS.get(number or "", 1)
-    hours = next(
-        int(each) for each, words in _LISTS["units"].items() if re.fullmatch("|".join(words), unit)
-    )
-    if not (business or unit in _LISTS["business_units"]):
-        return (today + timedelta(hours=hours * count)).date()
+    if not (business or match[0].endswith(_BUSINESS_UNITS)):
+        return (today + timedelta(hours=_number(match) * count)).date()
     # Friday and Saturday where people write Hebrew or Arabic.
     weekend = (4, 5) if re.search("[א-תء-ي]", match[0]) else (5, 6)
     day = today.date()
@@ -235,7 +257,7 @@ def kept_in(text: str) -> Kept | None:
     """Return what the message plainly says was done; None if it says nothing of the kind."""
     for sentence in _sentences(text):
         plain = _plain(sentence)
-        for language, pattern in _PATTERNS["sent"].items():
+        for language, pattern in PATTERNS["sent"].items():
             match = pattern.search(plain)
             words = [word for word in plain.split() if word != ","]
             # "The deposit was sent back by the bank" says nothing of us.

@@ -13,10 +13,11 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.db.models.fields.json import KT
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memories_app.errors import MemoryStateError
+from memories_app.errors import MemoryOperationError, MemoryStateError
 from memories_app.facts.validation import KEPT, OPEN, PROMISE, NewMemory
 from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
 from memories_app.store.change import memory_locked, memory_supersede, texts_set
@@ -126,15 +127,15 @@ def _message_read(message: Message, reader: PromiseReader) -> int:
         return 0
     content = without_notice(message.content)
     actor = Actor("system", chat_id=message.chat_id)
-    kept = _kept_by(message, content)
-    if kept is not None:
-        promise_mark(memory_id=kept, state=KEPT, actor=actor, evidence=message.pk)
     promises = promises_in(content, message.timestamp)
     try:
+        kept = _kept_by(message, content)
+        if kept is not None:
+            promise_mark(memory_id=kept, state=KEPT, actor=actor, evidence=message.pk)
         for promise in promises:
             _promise_store(promise, message, reader, actor)
-    except _ChangedError as changed:
-        logger.info("%s", changed)
+    except (_ChangedError, MemoryOperationError) as error:
+        logger.info("A promise is not stored: %s", error)
     return len(promises)
 
 
@@ -263,8 +264,10 @@ def open_promises(memories: QuerySet[Memory]) -> QuerySet[Memory]:
 
 def due_until(memories: QuerySet[Memory], day: date) -> QuerySet[Memory]:
     """Return those that are to be kept on that day or before. ISO dates are in order as texts."""
-    # A time of the day behind the date is later than the date alone.
-    return memories.filter(metadata__promise__due__lt=(day + timedelta(days=1)).isoformat())
+    # As a JSON value, null would be less than any text.
+    return memories.alias(due=KT("metadata__promise__due")).filter(
+        due__lt=(day + timedelta(days=1)).isoformat()
+    )
 
 
 def today() -> date:

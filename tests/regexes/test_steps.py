@@ -48,6 +48,10 @@ MADE_WHEN_CALLED = {
     'f"(?<![\\\\w\'])(?:{fold(patterns)}){_END}"': ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{words})(?!\\\\w)'": ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{each}){after}'": ("texts have at most 300 characters", []),
+    "f\"(?<!\\\\S)(?:{'|'.join(_LANGUAGES[language][name])})(?!\\\\w)\"": (
+        "sentences have at most 1,000 characters",
+        [],
+    ),
     "pattern": ("kept in a table, where it is found", []),
     "f'{words}|{ours}'": ("kept under a name, where it is found", []),
     "translate(composed)": (
