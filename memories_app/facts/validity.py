@@ -55,6 +55,8 @@ _MONTHS = [
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _MONTH, _WEEKDAY, _NUMERIC_NAME = "month", "weekday", "numeric"
 _MAX_TOKENS = 8
+# Longer than the short names of weekdays.
+_MAX_SHORT = 3
 MAX_STATEMENT = 300
 # A second statement begins.
 _MORE = re.compile(
@@ -189,8 +191,7 @@ def _dates_anywhere(text: str) -> Iterator[Period]:
         for language in _DUE_LANGUAGES:
             for start, read in _starts(text, token, language):
                 dated = _date_at(read, start, language)
-                # "5.3" alone may be a price.
-                if dated and (dated[0] != _NUMERIC_NAME or _is_day_number(text, token)):
+                if dated and _is_day(dated, text, token):
                     end = dated[2] + len(text) - len(read)
                     yield Period(ON, token.start(), end, dated[1], language)
 
@@ -206,9 +207,18 @@ def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[in
             yield 0, "יום " + text[token.start() + 1 :]
 
 
-def _is_day_number(text: str, token: re.Match[str]) -> bool:
-    before = text[: token.start()].casefold().split()[-1:]
-    return "/" in token[0] or "-" in token[0] or bool((_LAST | _ON).intersection(before))
+def _is_day(dated: tuple[str, str, int], text: str, token: re.Match[str]) -> bool:
+    """Return whether a date names a day for certain, without a word before it that says so.
+
+    "5.3" alone may be a price, "out" is short for October in Portuguese, and "sex" for Friday.
+    """
+    named, phrase, _end = dated
+    if named == _NUMERIC_NAME:
+        before = text[: token.start()].casefold().split()[-1:]
+        return "/" in token[0] or "-" in token[0] or bool((_LAST | _ON).intersection(before))
+    if named == _MONTH:
+        return any(character.isdigit() for character in phrase)
+    return len(phrase) > _MAX_SHORT
 
 
 def names_day(text: str) -> bool:

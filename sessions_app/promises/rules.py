@@ -2,10 +2,10 @@
 
 ``words.json`` has for each language expressions over a text in one spelling: ``own``: what the
 writer is going to do; ``coming``: what others, or things, are going to do for the person;
-``planned``: the same in the present, which counts with a time only, and ``dated``, with a day;
-``offers``: what makes a
-sentence an offer, a guess or a delay of seconds; ``done``: what the message itself does; ``sent``:
-what says that something was done. ``when``: words that stand for a day.
+``planned``: the same in the present, which counts with a time only, and ``dated``, with a day only;
+``offers``: what makes a sentence an offer, a guess or a delay of seconds; ``done``: what the
+message itself does; ``sent``: what says, at the beginning of a clause, that something was done, and
+``was_sent``, anywhere. ``when``: words that stand for a time.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ _LANGUAGES: dict[str, dict[str, list[str] | str]] = _LISTS["languages"]
 MAX_SENTENCE = 1_000
 # So many words before a verb may deny it, and so many after it say that it is being done.
 _REACH = 3
-# "Sent!" says nothing else.
-_MAX_BARE = 4
 _INVISIBLE = re.compile(
     "[\u0610-\u061a\u064b-\u065f\u0670\u0640\u200b-\u200f\u202a-\u202e\u2060-\u2069]"
 )
@@ -58,7 +56,7 @@ def _any_of(name: str, language: str) -> re.Pattern[str]:
 
 PATTERNS = {
     name: {language: _any_of(name, language) for language in _LANGUAGES}
-    for name in ("own", "coming", "planned", "dated", "offers", "done", "sent")
+    for name in ("own", "coming", "planned", "dated", "offers", "done", "sent", "was_sent")
 }
 _NEGATIONS = {
     language: frozenset(str(words["negations"]).split()) for language, words in _LANGUAGES.items()
@@ -211,20 +209,22 @@ def told(promise: Promise, *, day: datetime, name: str, language: str) -> str:
 
 # Say which promise a later message keeps, or says again.
 
-_DAYS = frozenset(fold(word) for words in _LISTS["days"] for word in words.split())
-
 
 def forms_of(text: str) -> frozenset[str]:
-    """Return the compared forms of the informative words of a text, without numbers."""
+    """Return the compared forms of the informative words of a text, without numbers and days."""
     informative = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
     return frozenset(
         form
         for token in tokenize(text)
-        if token.script != "number"
-        and kind_of(token) in informative
-        and fold(token.text) not in _DAYS
+        if token.script != "number" and kind_of(token) in informative
+        if fold(token.text) not in _DAYS
         for form in (word_forms(token).word, *word_forms(token).bare)
     )
+
+
+def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether two promises are about the same: they share most words of the shorter one."""
+    return bool(one and other) and len(one & other) * 3 >= min(len(one), len(other)) * 2
 
 
 def sends(text: str) -> bool:
@@ -232,13 +232,10 @@ def sends(text: str) -> bool:
     return bool(_SENDING.search(_plain(text)))
 
 
-_SENDING = re.compile(_LISTS["sending"])
+_DAYS = frozenset(fold(word) for words in _LISTS["days"] for word in words.split())
 _DOING = forms_of(" ".join(_LISTS["doing"]))
-
-
-def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether two promises are about the same: they share most words of the shorter one."""
-    return bool(one and other) and len(one & other) * 3 >= min(len(one), len(other)) * 2
+_SENDING = re.compile(_LISTS["sending"])
+_CALLING = re.compile(_LISTS["calling"])
 
 
 @dataclass(frozen=True)
@@ -247,20 +244,25 @@ class Kept:
 
     forms: frozenset[str]
     is_bare: bool
+    is_call: bool
 
-    def names(self, promised: frozenset[str]) -> bool:
+    def names(self, promised: str) -> bool:
         """Return whether it names what was promised, by more than a word such as "sent"."""
-        return bool((self.forms & promised) - _DOING)
+        is_same_kind = self.is_call == bool(_CALLING.search(_plain(promised)))
+        return is_same_kind and bool((self.forms & forms_of(promised)) - _DOING)
 
 
 def kept_in(text: str) -> Kept | None:
     """Return what the message plainly says was done; None if it says nothing of the kind."""
     for sentence in _sentences(text):
         plain = _plain(sentence)
-        for language, pattern in PATTERNS["sent"].items():
-            match = pattern.search(plain)
-            words = [word for word in plain.split() if word != ","]
-            # "The deposit was sent back by the bank" says nothing of us.
-            if match and not match.start() and _NEGATIONS[language].isdisjoint(words):
-                return Kept(forms_of(text), is_bare=len(words) <= _MAX_BARE)
+        for language in _LANGUAGES:
+            # "The bank sent the deposit" says nothing of us.
+            clauses = [clause.strip() for clause in plain.split(",")]
+            begins = any(PATTERNS["sent"][language].match(clause) for clause in clauses)
+            is_said = begins or PATTERNS["was_sent"][language].search(plain)
+            if is_said and _NEGATIONS[language].isdisjoint(plain.split()):
+                forms = forms_of(text)
+                is_call = bool(_CALLING.search(plain))
+                return Kept(forms, is_bare=forms <= _DOING, is_call=is_call)
     return None

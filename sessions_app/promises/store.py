@@ -161,9 +161,10 @@ def _remembers(chat: Chat, reader: PromiseReader) -> bool:
 
 def _promise_store(promise: Promise, message: Message, reader: PromiseReader, actor: Actor) -> None:
     """Store a promise. One that is said again counts as told again; another day replaces it."""
-    earlier = next(
-        (each for each in _open_before(message) if is_same(promise.forms, _forms(each))), None
+    alike = (
+        each for each in _open_before(message) if is_same(promise.forms, forms_of(_sentence(each)))
     )
+    earlier = next(alike, None)
     is_moved = bool(earlier and promise.due and promise_of(earlier)["due"] != str(promise.due))
     content = _content(promise, message)
     if earlier is not None and not is_moved:
@@ -233,9 +234,9 @@ def _content(promise: Promise, message: Message) -> str:
     )
 
 
-def _forms(memory: Memory) -> frozenset[str]:
-    """Return the words that say what is promised, without those before the sentence."""
-    return forms_of(memory.content.partition(": ")[2] or memory.content)
+def _sentence(memory: Memory) -> str:
+    """Return the promise itself, without the words that say when and to whom it was made."""
+    return memory.content.partition(": ")[2] or memory.content
 
 
 # Promises and their states.
@@ -309,12 +310,12 @@ def _kept_by(message: Message, content: str) -> UUID | None:
     if kept is None and not is_file:
         return None
     waiting = [each for each in _open_before(message) if promise_of(each).get("set_by") != "staff"]
-    named = [each for each in waiting if kept and kept.names(_forms(each))]
+    named = [each for each in waiting if kept and kept.names(_sentence(each))]
     if len(named) == 1:
         return named[0].pk
     if len(waiting) != 1 or named:
         return None
-    if is_file and sends(waiting[0].content):
+    if is_file and sends(_sentence(waiting[0])):
         return waiting[0].pk
     if kept is not None and kept.is_bare and _is_about(message, waiting[0]):
         return waiting[0].pk
@@ -327,7 +328,7 @@ def _is_about(message: Message, promise: Memory) -> bool:
     last = before.exclude(role=Role.SUMMARY).order_by("-order_num").defer("terms").first()
     if last is None or last.role != Role.USER:
         return True
-    return bool(forms_of(last.content) & _forms(promise))
+    return bool(forms_of(last.content) & forms_of(_sentence(promise)))
 
 
 def _reopen(message: Message) -> None:

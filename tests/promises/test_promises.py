@@ -10,11 +10,19 @@ import pytest
 from django.utils import timezone
 
 from memories_app.models import Memory
+from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
+from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.conversations.session_lifecycle import session_end
 from sessions_app.inbound.message_changes import message_edit, message_revoke
 from sessions_app.models import ChatSession, Message
-from sessions_app.promises.store import PromiseReader, promises_read, promises_waiting, today
+from sessions_app.promises.store import (
+    PromiseReader,
+    promise_mark,
+    promises_read,
+    promises_waiting,
+    today,
+)
 from sessions_app.tasks import read_promises
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -156,11 +164,30 @@ class TestKept:
 
     @pytest.mark.parametrize(
         "text",
-        ["I haven't sent the quote yet.", "Here is the menu: https://example.com", "Thanks!"],
+        [
+            "I haven't sent the quote yet.",
+            "Here is the menu: https://example.com",
+            "We sent the parcel",
+            "I called about the quote",
+            "Thanks!",
+        ],
     )
     def test_it_says_something_else(self, world: World, answers: Any, text: str) -> None:
         answers(QUOTE)
         assert state(by_business(world, text)[0]) == "open"
+
+    def test_a_file_after_a_promise_to_send(self, world: World, answers: Any) -> None:
+        answers(QUOTE)
+        file = Media(media_id="1", mime_type="application/pdf", filename="quote.pdf")
+        (promise,) = by_business(world, "", kind="document", media=file)
+        assert state(promise) == "kept"
+
+    def test_staff_decide(self, world: World, answers: Any) -> None:
+        (promise,) = answers(QUOTE)
+        staff = Actor("staff", "dana")
+        for chosen in ("dropped", "open"):
+            promise_mark(memory_id=promise.pk, state=chosen, actor=staff)
+        assert state(by_business(world, "I've sent the quote.")[0]) == "open"
 
     def test_done_answers_another_request(self, answers: Any) -> None:
         answers(QUOTE)
