@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -50,14 +50,15 @@ def _groups(name: str) -> str:
     return "|".join(f"(?P<n{number}>{'|'.join(words)})" for number, words in _LISTS[name].items())
 
 
-def _any_of(name: str, language: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\S)(?:{'|'.join(_LANGUAGES[language][name])})(?!\w)")
+@cache
+def patterns(name: str) -> dict[str, re.Pattern[str]]:
+    """Return the expressions of that name, by language; made when needed, as they are slow."""
+    return {
+        language: re.compile(rf"(?<!\S)(?:{'|'.join(lists[name])})(?!\w)")
+        for language, lists in _LANGUAGES.items()
+    }
 
 
-PATTERNS = {
-    name: {language: _any_of(name, language) for language in _LANGUAGES}
-    for name in ("own", "coming", "planned", "dated", "offers", "done", "sent", "was_sent")
-}
 _NEGATIONS = {
     language: frozenset(str(words["negations"]).split()) for language, words in _LANGUAGES.items()
 }
@@ -118,16 +119,16 @@ def _plain(sentence: str) -> str:
 
 def _promised_at(plain: str, said_at: datetime) -> int | None:
     """Return where the sentence, in one spelling, begins to promise; None if it doesn't."""
-    if any(each.search(plain) for each in PATTERNS["offers"].values()):
+    if any(each.search(plain) for each in patterns("offers").values()):
         return None
     has_day = due_of(plain, said_at) is not None
-    if not has_day and any(each.search(plain) for each in PATTERNS["done"].values()):
+    if not has_day and any(each.search(plain) for each in patterns("done").values()):
         return None
     has_time = has_day or _CLOCK.search(plain) or not _WHEN.isdisjoint(plain.split())
     kinds = ["own", "coming", *(["planned"] if has_time else []), *(["dated"] if has_day else [])]
     for kind in kinds:
         for language in _LANGUAGES:
-            for match in PATTERNS[kind][language].finditer(plain):
+            for match in patterns(kind)[language].finditer(plain):
                 after = plain[match.end() :].split()[:_REACH]
                 is_now = kind in ("planned", "dated") and not _NOW.isdisjoint(after)
                 if not (is_now or _is_denied(plain[: match.start()], language)):
@@ -199,7 +200,7 @@ def _within(match: re.Match[str], today: datetime) -> date:
     return day
 
 
-def told(promise: Promise, *, day: datetime, name: str, language: str) -> str:
+def promise_text(promise: Promise, *, day: datetime, name: str, language: str) -> str:
     """Return a promise as it is remembered: when and to whom it was made, and its sentence."""
     known = language if language in _LISTS["said"] else "en"
     with translation.override(known):
@@ -233,9 +234,14 @@ def sends(text: str) -> bool:
 
 
 _DAYS = frozenset(fold(word) for words in _LISTS["days"] for word in words.split())
-_DOING = forms_of(" ".join(_LISTS["doing"]))
 _SENDING = re.compile(_LISTS["sending"])
 _CALLING = re.compile(_LISTS["calling"])
+
+
+@cache
+def _doing() -> frozenset[str]:
+    """Return the words that say that something is done, but not what."""
+    return forms_of(" ".join(_LISTS["doing"]))
 
 
 @dataclass(frozen=True)
@@ -249,7 +255,7 @@ class Kept:
     def names(self, promised: str) -> bool:
         """Return whether it names what was promised, by more than a word such as "sent"."""
         is_same_kind = self.is_call == bool(_CALLING.search(_plain(promised)))
-        return is_same_kind and bool((self.forms & forms_of(promised)) - _DOING)
+        return is_same_kind and bool((self.forms & forms_of(promised)) - _doing())
 
 
 def kept_in(text: str) -> Kept | None:
@@ -259,10 +265,10 @@ def kept_in(text: str) -> Kept | None:
         for language in _LANGUAGES:
             # "The bank sent the deposit" says nothing of us.
             clauses = [clause.strip() for clause in plain.split(",")]
-            begins = any(PATTERNS["sent"][language].match(clause) for clause in clauses)
-            is_said = begins or PATTERNS["was_sent"][language].search(plain)
+            begins = any(patterns("sent")[language].match(clause) for clause in clauses)
+            is_said = begins or patterns("was_sent")[language].search(plain)
             if is_said and _NEGATIONS[language].isdisjoint(plain.split()):
                 forms = forms_of(text)
                 is_call = bool(_CALLING.search(plain))
-                return Kept(forms, is_bare=forms <= _DOING, is_call=is_call)
+                return Kept(forms, is_bare=forms <= _doing(), is_call=is_call)
     return None

@@ -37,9 +37,9 @@ from sessions_app.promises.rules import (
     forms_of,
     is_same,
     kept_in,
+    promise_text,
     promises_in,
     sends,
-    told,
 )
 
 logger = logging.getLogger(__name__)
@@ -222,10 +222,10 @@ def _replace(older: Memory, newer: Memory, actor: Actor) -> None:
 
 def _content(promise: Promise, message: Message) -> str:
     """Return the memory's text: when and to whom it was promised, and the sentence itself."""
-    chat, asked = message.chat, message.answers
-    name = str(asked.metadata.get("sender_name") or "") if asked and chat.is_group else ""
+    chat, question = message.chat, message.answers
+    name = str(question.metadata.get("sender_name") or "") if question and chat.is_group else ""
     name = name or chat.staff_name or chat.client_name
-    return told(
+    return promise_text(
         promise,
         day=message.timestamp.astimezone(ZoneInfo(settings.BUSINESS_TIME_ZONE)),
         # A name with a colon would seem to end before the sentence.
