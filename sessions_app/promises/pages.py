@@ -12,6 +12,7 @@ from django.core.paginator import Paginator
 from django.db.models import Case, F, QuerySet, Value, When
 from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
@@ -55,14 +56,15 @@ def promises_due(_request: HttpRequest | None = None) -> int:
 class PromisePages(ReadOnlyAdmin):
     """The page of promises beside the list of memories, with the same rights."""
 
-    own_pages: ClassVar[Any] = {"promises": OwnPage("promises/", "promises_view", "GET HEAD POST")}
+    own_pages: ClassVar[Any] = {
+        "promises": OwnPage("promises/", "promises_view", "GET HEAD"),
+        "promises_mark": OwnPage("promises/mark/", "promises_mark_view", "POST"),
+    }
 
     def promises_view(self, request: HttpRequest) -> HttpResponse:
-        """Show promises, the next ones first; a POST closes them, or opens them again."""
+        """Show promises, the next ones first."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        if request.method == "POST":
-            return self._mark(request)
         shown = request.GET.get("state", OPEN)
         shown = shown if shown in STATES else OPEN
         pages: Paginator[Any] = BoundedPaginator(_listed(shown), AT_ONCE)
@@ -94,7 +96,7 @@ class PromisePages(ReadOnlyAdmin):
         template = "admin/memories_app/memory/promises.html"
         return staff_page(request, template, _("Promises"), context, of=Memory)
 
-    def _mark(self, request: HttpRequest) -> HttpResponse:
+    def promises_mark_view(self, request: HttpRequest) -> HttpResponse:
         """Set the state of one promise, or of those that were ticked."""
         if not self.has_change_permission(request):
             raise PermissionDenied
@@ -113,7 +115,8 @@ class PromisePages(ReadOnlyAdmin):
         call_for_each(request, ids, mark, MARKED)
         if not ids:
             messages.warning(request, _("No promise was ticked."))
-        return HttpResponseRedirect(request.get_full_path())
+        address = reverse("admin:memories_app_memory_promises")
+        return HttpResponseRedirect(f"{address}?{request.GET.urlencode()}")
 
 
 def _listed(shown: str) -> QuerySet[Memory]:

@@ -23,6 +23,7 @@ from tests.world import CLIENT, World
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/memories_app/memory/promises/"
+MARK = f"{LIST}mark/"
 
 
 def promised(world: World, text: str, *, days: int | None = None, state: str = "open") -> Memory:
@@ -105,7 +106,7 @@ class TestList:
 class TestMarking:
     def test_several_at_once(self, admin_client: Client, five: list[Memory]) -> None:
         ticked = [str(each.pk) for each in five[:2]]
-        answer = admin_client.post(f"{LIST}?state=open", {"ticked": ticked, "state": "kept"})
+        answer = admin_client.post(f"{MARK}?state=open", {"ticked": ticked, "state": "kept"})
         assert answer["Location"] == f"{LIST}?state=open"
         assert [state(each) for each in five] == ["kept", "kept", "open", "open", "kept"]
         assert AuditEvent.objects.filter(action="memory.update", actor_kind="staff").count() == 2
@@ -114,7 +115,7 @@ class TestMarking:
         self, admin_client: Client, five: list[Memory]
     ) -> None:
         for chosen in ("dropped", "open"):
-            admin_client.post(LIST, {"one": f"{five[0].pk} {chosen}"})
+            admin_client.post(MARK, {"one": f"{five[0].pk} {chosen}"})
             assert state(five[0]) == chosen
         assert five[0].metadata["promise"]["due"] is None
 
@@ -122,7 +123,7 @@ class TestMarking:
         "posted", [{"one": "x kept"}, {"state": "burnt"}, {"ticked": "", "state": "kept"}, {}]
     )
     def test_nonsense_is_refused(self, admin_client: Client, posted: Any) -> None:
-        assert admin_client.post(LIST, posted).status_code == 400
+        assert admin_client.post(MARK, posted).status_code == 400
 
     @pytest.mark.parametrize("gone", [True, False])
     def test_what_is_no_promise_is_skipped(
@@ -130,7 +131,7 @@ class TestMarking:
     ) -> None:
         world.say(CLIENT, "/remember my locker is 17")
         key = uuid4() if gone else Memory.objects.get().pk
-        answer: Any = admin_client.post(LIST, {"one": f"{key} kept"}, follow=True)
+        answer: Any = admin_client.post(MARK, {"one": f"{key} kept"}, follow=True)
         assert "1 skipped" in answer.content.decode()
 
     def test_who_may_only_read_changes_nothing(self, five: list[Memory]) -> None:
@@ -140,7 +141,7 @@ class TestMarking:
             not in page(reader, LIST).partition("<article")[2].partition("</form>")[0]
         )
         posted = {"one": f"{five[0].pk} kept"}
-        assert reader.post(LIST, posted).status_code == 403
+        assert reader.post(MARK, posted).status_code == 403
         assert state(five[0]) == "open"
 
 
