@@ -172,6 +172,13 @@ def promise_problems(metadata: Any) -> Iterator[tuple[str, str]]:
         yield "metadata", _("has a promise whose due is no day or time, such as 2026-03-08")
 
 
+def promise_completed(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a promise with a state; one without a state is open."""
+    given = metadata.get(PROMISE)
+    stored = given if isinstance(given, Mapping) else {}
+    return {**metadata, PROMISE: {"state": OPEN, "by": "business", "due": None, **stored}}
+
+
 def _is_iso(text: Any) -> bool:
     try:
         return bool(isinstance(text, str) and datetime.fromisoformat(text.replace("Z", "+00:00")))

@@ -25,6 +25,7 @@ from memories_app.facts.validation import (
     PROMISE,
     NewMemory,
     problems_of,
+    promise_completed,
     storable_metadata,
     time_problems,
     visibility_problems,
@@ -98,17 +99,13 @@ def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict
         raise MemoryValidationError(problems)
     if "metadata" in given:
         given["metadata"] = storable_metadata(given["metadata"])
-        if kind == PROMISE:
-            # A state alone may be given, and other metadata leaves the promise as it is.
-            given["metadata"] = _promise_kept(known.metadata, given["metadata"])
+    if kind == PROMISE and given.keys() & {"type", "metadata"}:
+        # A state alone may be given, and other metadata leaves the promise as it is.
+        stored, metadata = promise_completed(known.metadata), given.get("metadata")
+        changed = stored if metadata is None else metadata
+        promise = {**stored[PROMISE], **changed.get(PROMISE, {})}
+        given["metadata"] = {**changed, PROMISE: promise}
     return given
-
-
-def _promise_kept(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    before = stored.get(PROMISE)
-    before = before if isinstance(before, Mapping) else {}
-    promise = {**before, **given.get(PROMISE, {})}
-    return {**given, PROMISE: promise} if promise else dict(given)
 
 
 def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> Memory:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -18,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryOperationError, MemoryStateError
-from memories_app.facts.validation import KEPT, OPEN, PROMISE, NewMemory
+from memories_app.facts.validation import KEPT, OPEN, PROMISE, NewMemory, promise_completed
 from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
 from memories_app.store.change import memory_locked, memory_supersede, texts_set
 from memories_app.store.remember import memory_remember
@@ -243,14 +242,8 @@ def _sentence(memory: Memory) -> str:
 
 
 def promise_of(memory: Memory) -> dict[str, Any]:
-    """Return the state of a promise. Another program may have stored it without one."""
-    stored = memory.metadata.get(PROMISE)
-    return {
-        "state": OPEN,
-        "by": "business",
-        "due": None,
-        **(stored if isinstance(stored, Mapping) else {}),
-    }
+    """Return the state of a promise."""
+    return dict(promise_completed(memory.metadata)[PROMISE])
 
 
 def promises() -> QuerySet[Memory]:
@@ -259,8 +252,8 @@ def promises() -> QuerySet[Memory]:
 
 
 def open_promises(memories: QuerySet[Memory]) -> QuerySet[Memory]:
-    closed = Q(metadata__promise__state__in=["kept", "dropped"])
-    return memories.exclude(closed)
+    # An index finds what holds this.
+    return memories.filter(metadata__contains={PROMISE: {"state": OPEN}})
 
 
 def due_until(memories: QuerySet[Memory], day: date) -> QuerySet[Memory]:

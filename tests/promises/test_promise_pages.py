@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django_q.models import OrmQ
 
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory
@@ -159,6 +160,10 @@ class TestApi:
         assert answer.status_code == 200
         assert state(five[2]) == "kept"
         assert five[2].metadata["promise"]["due"] == (today() - timedelta(days=2)).isoformat()
+        # What becomes a promise is an open one.
+        fact = api.post("memories/", {"content": "We'll bring the keys", "visibility": "owner"})
+        changed = api.call("PATCH", f"memories/{fact.json()['memory_id']}/", {"type": "promise"})
+        assert changed.json()["metadata"]["promise"]["state"] == "open"
         # Other metadata leaves the promise.
         api.call("PATCH", f"memories/{five[2].pk}/", {"metadata": {"sku": 7}})
         assert state(five[2]) == "kept"
@@ -176,12 +181,21 @@ class TestApi:
         ("learn", "count"), [({}, 1), ({"learn": True}, 1), ({"learn": False}, 0)]
     )
     def test_an_answer_of_another_model(
-        self, settings: Any, api: Api, learn: dict[str, bool], count: int
+        self,
+        settings: Any,
+        api: Api,
+        learn: dict[str, bool],
+        count: int,
+        django_capture_on_commit_callbacks: Any,
     ) -> None:
         settings.ENABLE_MEMORY_SYSTEM = True
         session = api.post("sessions/", {"whatsapp_chat": CLIENT}).json()["session_id"]
         body = {"query": "And the quote?", "reply": "I'll send it tomorrow.", **learn}
-        assert api.post(f"sessions/{session}/exchanges/", body).status_code == 201
+        with django_capture_on_commit_callbacks(execute=True):
+            assert api.post(f"sessions/{session}/exchanges/", body).status_code == 201
+        assert "sessions_app.tasks.read_promises" in [
+            job.task["func"] for job in OrmQ.objects.all()
+        ]
         assert read_promises(session) == count
         assert ChatSession.objects.get(pk=session).promises_until == 2
 
