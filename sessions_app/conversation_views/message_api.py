@@ -284,6 +284,8 @@ class OneMessageView(ApiView):
 def _new_message(each: dict[str, Any], now: Any, request: Request) -> NewMessage:
     new = NewMessage(**{"timestamp": now, **stored_form(each)})
     # By default promises are remembered, which need no model.
-    if new.role == Role.ASSISTANT and request.data.get("learn") is False:
+    body = request.data
+    is_refused = isinstance(body, dict) and body.get("learn") is False
+    if new.role == Role.ASSISTANT and is_refused:
         return replace(new, metadata={**new.metadata, LEARN: False})
     return new
