@@ -55,7 +55,7 @@ _MONTHS = [
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 _MONTH, _WEEKDAY, _NUMERIC_NAME = "month", "weekday", "numeric"
 _MAX_TOKENS = 8
-# Longer than the short names of weekdays.
+# Of the short names of weekdays in Latin letters.
 _MAX_SHORT = 3
 MAX_STATEMENT = 300
 # A second statement begins.
@@ -153,10 +153,13 @@ def periods_in(content: str) -> list[Period]:
 
 @dataclass(frozen=True)
 class NamedDay:
-    """A day that a text names from ``start`` on; ``is_last``: as the last one ("by Sunday")."""
+    """A day that a text names.
 
-    start: int
+    ``is_last``: as the last one ("by Sunday"). ``is_exact``: by its date, not as a weekday.
+    """
+
     is_last: bool
+    is_exact: bool
     day: date
 
 
@@ -182,7 +185,8 @@ def days_named(content: str, said_at: datetime) -> list[NamedDay]:
         days = None if _AGAIN.intersection(before) else _days_of(period, today)
         if days is not None and days[0] >= today:
             is_last = bool(_LAST.intersection(before))
-            found.append(NamedDay(period.start, is_last, days[0].date()))
+            is_exact = any(character.isdigit() for character in period.phrase)
+            found.append(NamedDay(is_last, is_exact, days[0].date()))
     return found
 
 
@@ -193,7 +197,9 @@ def _dates_anywhere(text: str) -> Iterator[Period]:
                 dated = _date_at(read, start, language)
                 if dated and _is_day(dated, text, token):
                     end = dated[2] + len(text) - len(read)
-                    yield Period(ON, token.start(), end, dated[1], language)
+                    # With points, it may be read as a time of the day.
+                    phrase = dated[1].replace(".", "/")
+                    yield Period(ON, token.start(), end, phrase, language)
 
 
 def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[int, str]]:
@@ -218,7 +224,7 @@ def _is_day(dated: tuple[str, str, int], text: str, token: re.Match[str]) -> boo
         return "/" in token[0] or "-" in token[0] or bool((_LAST | _ON).intersection(before))
     if named == _MONTH:
         return any(character.isdigit() for character in phrase)
-    return len(phrase) > _MAX_SHORT
+    return len(phrase) > _MAX_SHORT or not phrase.isascii()
 
 
 def names_day(text: str) -> bool:

@@ -170,7 +170,7 @@ def due_of(plain: str, said_at: datetime, *, after: int | None = None) -> date |
     if within is not None and not last:
         return _within(within, today)
     if days:
-        return (last or [each.day for each in days])[0]
+        return (last or [each.day for each in sorted(days, key=lambda each: not each.is_exact)])[0]
     near = _RELATIVE.search(plain)
     return today.date() + timedelta(days=_number(near)) if near else None
 
