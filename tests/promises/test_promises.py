@@ -15,6 +15,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.conversations.session_lifecycle import session_end
 from sessions_app.inbound.message_changes import message_edit, message_revoke
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import ChatSession, Message
 from sessions_app.promises.store import (
     PromiseReader,
@@ -104,6 +105,26 @@ def test_a_later_session_recalls_it_with_its_state(world: World, answers: Any) -
     assert "our promise, overdue, due 2026-01-05) Promised on" in seen
     assert "said by this person" not in seen
     assert "Promised on" not in world.seen_by_model(OTHER_CLIENT, "When will you send the quote?")
+
+
+def test_a_group_promises_to_who_asked(world: World) -> None:
+    world.use(chat_model=ScriptedChatModel(lambda _request: QUOTE))
+    group = {"group_id": "120363000000000001@g.us", "mentions_us": True}
+    world.say(CLIENT, "@DeniDin and the quote?", **group)
+    (promise,) = read(world)
+    assert " to Test User: " in promise.content
+    assert promise.chat_id == world.chat("120363000000000001@g.us").pk
+    assert promise.visibility == "chat"
+
+
+def test_it_moves_with_a_merge_of_contacts(world: World, answers: Any) -> None:
+    (promise,) = answers(QUOTE)
+    answers("Hello", by=OTHER_CLIENT)
+    stays = chat_merge(world.chat(OTHER_CLIENT), world.chat(CLIENT))
+    promise.refresh_from_db()
+    assert promise.chat_id == stays.pk
+    (promise,) = by_business(world, "I've sent the quote.")
+    assert state(promise) == "kept"
 
 
 @pytest.mark.parametrize("undone", [message_revoke, "edit", "erase", "session"])
