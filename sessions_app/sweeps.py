@@ -13,7 +13,6 @@ from memories_app.documents.document_store import documents_abandoned, leftovers
 from memories_app.embedding_models.vectors import vectors_waiting
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
-from sessions_app.conversations.message_store import enqueue_promises
 from sessions_app.conversations.redact_derived import redactions_due
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
@@ -26,6 +25,7 @@ from sessions_app.inbound.dependencies import build_intake_rules, enqueue_redact
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.fetch import media_abandoned
+from sessions_app.promises.dependencies import enqueue_promises
 from sessions_app.promises.store import promises_waiting
 from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
 from sessions_app.summaries.summary_store import excerpts_waiting, summaries_abandoned

@@ -18,9 +18,8 @@ from django.db.models.functions import Coalesce
 
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.llm.base import message_tokens
-from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.message_text import indexed_of, is_knowledge
+from sessions_app.conversations.message_text import indexed_of
 from sessions_app.conversations.session_lifecycle import (
     activity_record,
     cards_outdate,
@@ -29,6 +28,7 @@ from sessions_app.conversations.session_lifecycle import (
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.signals import business_wrote
 
 logger = logging.getLogger(__name__)
 
@@ -157,19 +157,16 @@ def messages_add(
     session.save(update_fields=CHANGED_BY_MESSAGES)
     if is_active:
         activity_record(chat_id=session.chat_id, at=now)
-    if any(message.role == Role.ASSISTANT and is_knowledge(message) for message in messages):
-        # No answer waits for a queue that is down: the sweep finds what is not read.
-        transaction.on_commit(partial(enqueue_promises, session.pk), robust=True)
+    texts = [each.content for each in messages if each.role == Role.ASSISTANT]
+    if texts:
+        wrote = partial(
+            business_wrote.send_robust, sender=ChatSession, session_id=session.pk, texts=texts
+        )
+        transaction.on_commit(wrote, robust=True)
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
         cards_request(session_ids=[session.pk])
     return messages
-
-
-def enqueue_promises(session_id: UUID) -> None:
-    """Queue a task that reads the promises in a session's new messages."""
-    name = f"promises {session_id}"
-    enqueue("sessions_app.tasks.read_promises", str(session_id), task_name=name)
 
 
 def message_row(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from functools import cache, cached_property
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -102,6 +102,12 @@ def promises_in(text: str, said_at: datetime) -> list[Promise]:
         if place is not None:
             found.append(Promise(sentence, due_of(plain, said_at, after=place)))
     return found
+
+
+def may_matter(text: str) -> bool:
+    """Return whether a message may promise something or keep a promise; a file alone may."""
+    now = datetime.now(timezone.utc)
+    return not text.strip() or bool(promises_in(text, now)) or kept_in(text) is not None
 
 
 def _sentences(text: str) -> Iterator[str]:
