@@ -168,9 +168,7 @@ def days_named(content: str, said_at: datetime) -> list[NamedDay]:
 
     Not those that are past, that come again ("every Sunday"), or that only name a week or a month.
     """
-    text = content.replace("’", "'")
-    if len(text) > MAX_STATEMENT:
-        return []
+    text = content.replace("’", "'")[:MAX_STATEMENT]
     zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
     today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     around = [
@@ -184,9 +182,8 @@ def days_named(content: str, said_at: datetime) -> list[NamedDay]:
         before = text[: period.start].casefold().split()[-1:]
         days = None if _AGAIN.intersection(before) else _days_of(period, today)
         if days is not None and days[0] >= today:
-            is_last = bool(_LAST.intersection(before))
             is_exact = any(character.isdigit() for character in period.phrase)
-            found.append(NamedDay(is_last, is_exact, days[0].date()))
+            found.append(NamedDay(not _LAST.isdisjoint(before), is_exact, days[0].date()))
     return found
 
 
@@ -198,8 +195,7 @@ def _dates_anywhere(text: str) -> Iterator[Period]:
                 if dated and _is_day(dated, text, token):
                     end = dated[2] + len(text) - len(read)
                     # With points, it may be read as a time of the day.
-                    phrase = dated[1].replace(".", "/")
-                    yield Period(ON, token.start(), end, phrase, language)
+                    yield Period(ON, token.start(), end, dated[1].replace(".", "/"), language)
 
 
 def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[int, str]]:
@@ -218,13 +214,12 @@ def _is_day(dated: tuple[str, str, int], text: str, token: re.Match[str]) -> boo
 
     "5.3" alone may be a price, "out" is short for October in Portuguese, and "sex" for Friday.
     """
-    named, phrase, _end = dated
+    named, phrase, _ = dated
     if named == _NUMERIC_NAME:
         before = text[: token.start()].casefold().split()[-1:]
         return "/" in token[0] or "-" in token[0] or bool((_LAST | _ON).intersection(before))
-    if named == _MONTH:
-        return any(character.isdigit() for character in phrase)
-    return len(phrase) > _MAX_SHORT or not phrase.isascii()
+    has_number = re.search(r"\d", phrase) is not None
+    return has_number if named == _MONTH else len(phrase) > _MAX_SHORT or not phrase.isascii()
 
 
 def names_day(text: str) -> bool:
