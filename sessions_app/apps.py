@@ -10,7 +10,7 @@ from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.outgoing_webhooks import deliveries_due
-from sessions_app.signals import cards_due, one_person_found
+from sessions_app.signals import business_wrote, cards_due, one_person_found
 
 CARDS_AT_ONCE = 50
 
@@ -28,6 +28,7 @@ class SessionsAppConfig(AppConfig):
 
         one_person_found.connect(_merge_chats, dispatch_uid="merge_chats")
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
+        business_wrote.connect(_let_promises_be_read, dispatch_uid="let_promises_be_read")
         vectors_due.connect(_let_vectors_be_made, dispatch_uid="let_vectors_be_made")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 
@@ -45,6 +46,16 @@ def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:
 
     for start in range(0, len(session_ids), CARDS_AT_ONCE):
         enqueue_cards(session_ids[start : start + CARDS_AT_ONCE])
+
+
+def _let_promises_be_read(*, session_id: UUID, texts: list[str], **_: Any) -> None:
+    """Queue a session, but not for each text: an answer that promises nothing waits for nothing."""
+
+    from sessions_app.promises.dependencies import enqueue_promises  # noqa: PLC0415 imports models
+    from sessions_app.promises.rules import may_matter  # noqa: PLC0415 slow to import
+
+    if any(map(may_matter, texts)):
+        enqueue_promises(session_id)
 
 
 def _let_webhooks_be_sent(*, endpoint_id: int, **_: Any) -> None:

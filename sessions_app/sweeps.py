@@ -25,6 +25,8 @@ from sessions_app.inbound.dependencies import build_intake_rules, enqueue_redact
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.fetch import media_abandoned
+from sessions_app.promises.dependencies import enqueue_promises
+from sessions_app.promises.store import promises_waiting
 from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
 from sessions_app.summaries.summary_store import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
@@ -39,6 +41,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     """Return the kinds of work that the settings enable, besides summaries."""
     if is_learning_enabled():
         yield LeasedKind("extractions", extractions_abandoned, enqueue_learning)
+    yield LeasedKind("promises", promises_waiting, enqueue_promises)
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
     yield LeasedKind("redactions", redactions_due, enqueue_redaction)
     yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)

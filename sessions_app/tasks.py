@@ -40,6 +40,8 @@ from sessions_app.media.dependencies import (
 )
 from sessions_app.media.fetch import media_fetch
 from sessions_app.partitions import partitions_tend
+from sessions_app.promises.dependencies import build_promise_reader
+from sessions_app.promises.store import promises_read
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
 from sessions_app.transcript_files.dependencies import (
     build_transcript_backups,
@@ -99,6 +101,11 @@ def learn_from_chat(chat_id: str) -> int:
     """Extract memories from the chat's due turns."""
     extractor = build_extractor()
     return 0 if extractor is None else chat_learn(chat_id=UUID(chat_id), extractor=extractor)
+
+
+def read_promises(session_id: str) -> int:
+    """Read the promises in the session's new messages; return how many there are."""
+    return promises_read(session_id=UUID(session_id), reader=build_promise_reader())
 
 
 def make_cards(session_ids: list[str]) -> int:

@@ -24,6 +24,10 @@ MAX_LABEL = 64
 MAX_TAGS = 20
 MAX_METADATA_BYTES = 16 * 1024
 _MAX_DEPTH = 20
+# The type of a memory of what the business promised, the name in its metadata that holds its state,
+# and the states.
+PROMISE = "promise"
+OPEN, KEPT, DROPPED = PROMISE_STATES = ("open", "kept", "dropped")
 FACT_TIMES = ("said_at", "valid_from", "valid_until")
 
 
@@ -72,6 +76,7 @@ def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
         *tag_problems(new.tags),
         *visibility_problems(new.visibility, new.chat_id),
         *metadata_problems(new.metadata),
+        *(promise_problems(new.metadata) if new.type == PROMISE else ()),
     ]
     if new.confidence is not None and not 0 <= new.confidence <= 1:
         found.append(("confidence", _("is from 0 to 1")))
@@ -151,6 +156,34 @@ def metadata_problems(metadata: Any) -> Iterator[tuple[str, str]]:
     if size > MAX_METADATA_BYTES:
         reason = _("has %(count)s bytes, at most %(most)s")
         yield "metadata", reason % {"count": size, "most": MAX_METADATA_BYTES}
+
+
+def promise_problems(metadata: Any) -> Iterator[tuple[str, str]]:
+    """Yield the problems of a promise's state: see ``sessions_app/promises``."""
+    promise = metadata.get(PROMISE, {}) if isinstance(metadata, Mapping) else {}
+    if not isinstance(promise, Mapping):
+        yield "metadata", _("has a promise that is no object")
+        return
+    if promise.get("state", OPEN) not in PROMISE_STATES:
+        text = _("has a promise whose state is none of %(known)s")
+        yield "metadata", text % {"known": ", ".join(PROMISE_STATES)}
+    due = promise.get("due")
+    if due is not None and not _is_iso(due):
+        yield "metadata", _("has a promise whose due is no day or time, such as 2026-03-08")
+
+
+def promise_completed(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a promise with a state; one without a state is open."""
+    given = metadata.get(PROMISE)
+    stored = given if isinstance(given, Mapping) else {}
+    return {**metadata, PROMISE: {"state": OPEN, "by": "business", "due": None, **stored}}
+
+
+def _is_iso(text: Any) -> bool:
+    try:
+        return bool(isinstance(text, str) and datetime.fromisoformat(text.replace("Z", "+00:00")))
+    except ValueError:
+        return False
 
 
 def storable_metadata(metadata: Mapping[str, Any], *, log: bool = True) -> dict[str, Any]:

@@ -27,7 +27,8 @@ WEEKLY = "weekly"
 # ``markers``: by language the words before the first day, before the first day in the past, and
 # before the last day. ``joining``: what may stand between the marker, the parts of a date, and the
 # end of a month. ``around``: days and periods around the day on which something is said, by unit
-# and count. ``nominatives``: of the names of days in another case.
+# and count. ``nominatives``: of the names of days in another case. ``last``, ``on`` and ``again``:
+# what stands before a last day, a day, and one that comes again.
 _WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 _MARKERS: dict[str, list[str]] = _WORDS["markers"]
 _BETWEEN = frozenset(" ".join(_WORDS["joining"]).split())
@@ -40,6 +41,10 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\s,;!?()]+")
+# Before a day: it is the last one; it is the day itself; it comes again.
+_LAST, _ON, _AGAIN = (frozenset(" ".join(_WORDS[name]).split()) for name in ("last", "on", "again"))
+_DUE_LANGUAGES = ("en", "he", "es", "pt", "ar", "ru")
+_PREFIX = {"he": re.compile("[בלהמו]-?"), "ar": re.compile("[بلو]")}
 _NUMERIC = re.compile(r"\d{1,4}([-./])\d{1,2}(?:\1\d{2,4})?|(?:19|20)\d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|º|°|\.)?")
@@ -48,8 +53,10 @@ _MONTHS = [
     *("september", "october", "november", "december"),
 ]
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_MONTH, _WEEKDAY = "month", "weekday"
+_MONTH, _WEEKDAY, _NUMERIC_NAME = "month", "weekday", "numeric"
 _MAX_TOKENS = 8
+# Of the short names of weekdays in Latin letters.
+_MAX_SHORT = 3
 MAX_STATEMENT = 300
 # A second statement begins.
 _MORE = re.compile(
@@ -180,6 +187,77 @@ def _is_a_day(named: str, phrase: str) -> bool:
     return len(date_parts) > 1 and sorted(date_parts)[0] <= 12 and sorted(date_parts)[1] <= 31
 
 
+@dataclass(frozen=True)
+class NamedDay:
+    """A day that a text names.
+
+    ``is_last``: as the last one ("by Sunday"). ``is_exact``: by its date, not as a weekday.
+    """
+
+    is_last: bool
+    is_exact: bool
+    day: date
+
+
+def days_named(content: str, said_at: datetime) -> list[NamedDay]:
+    """Return the single days of a text, in reading order, with or without a word before them.
+
+    Not those that are past, that come again ("every Sunday"), or that only name a week or a month.
+    """
+    text = content.replace("’", "'")[:MAX_STATEMENT]
+    zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
+    today = said_at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    around = [
+        Period(ON, match.start(), match.end(), "", "", unit, count)
+        for unit, count, pattern in _around()
+        if unit == "day" and count >= 0
+        for match in pattern.finditer(text)
+    ]
+    found = []
+    for period in _apart([*around, *_dates_anywhere(text)]):
+        before = text[: period.start].casefold().split()[-1:]
+        days = None if _AGAIN.intersection(before) else _days_of(period, today)
+        if days is not None and days[0] >= today:
+            is_exact = any(character.isdigit() for character in period.phrase)
+            found.append(NamedDay(not _LAST.isdisjoint(before), is_exact, days[0].date()))
+    return found
+
+
+def _dates_anywhere(text: str) -> Iterator[Period]:
+    for token in _TOKEN.finditer(text):
+        for language in _DUE_LANGUAGES:
+            for start, read in _starts(text, token, language):
+                dated = _date_at(read, start, language)
+                if dated and _is_day(dated, text, token):
+                    end = dated[2] + len(text) - len(read)
+                    # With points, it may be read as a time of the day.
+                    yield Period(ON, token.start(), end, dated[1].replace(".", "/"), language)
+
+
+def _starts(text: str, token: re.Match[str], language: str) -> Iterator[tuple[int, str]]:
+    """Yield the places at which a date may begin, behind letters that are written with it."""
+    yield token.start(), text
+    joined = _PREFIX[language].match(token[0]) if language in _PREFIX else None
+    if joined:
+        yield token.start() + joined.end(), text
+        # "On Tuesday" is short for "on the third day" in Hebrew.
+        if language == "he" and joined[0] in ("ב", "ל"):
+            yield 0, "יום " + text[token.start() + 1 :]
+
+
+def _is_day(dated: tuple[str, str, int], text: str, token: re.Match[str]) -> bool:
+    """Return whether a date names a day for certain, without a word before it that says so.
+
+    "5.3" alone may be a price, "out" is short for October in Portuguese, and "sex" for Friday.
+    """
+    named, phrase, _ = dated
+    if named == _NUMERIC_NAME:
+        before = text[: token.start()].casefold().split()[-1:]
+        return "/" in token[0] or "-" in token[0] or bool((_LAST | _ON).intersection(before))
+    has_number = re.search(r"\d", phrase) is not None
+    return has_number if named == _MONTH else len(phrase) > _MAX_SHORT or not phrase.isascii()
+
+
 def names_day(text: str) -> bool:
     """Return whether a folded text names a weekday, a month, or a time of day."""
     if re.search(r"\d{1,2}(?:[:.]\d\d|/\d)", text):
@@ -243,7 +321,7 @@ def _date_at(text: str, start: int, language: str) -> tuple[str, str, int] | Non
             continue
         if not (day or known or _NUMERIC.fullmatch(word)) or (numbers and not named and not known):
             break
-        named = named or known or ("numeric" if _NUMERIC.fullmatch(word) else "")
+        named = named or known or (_NUMERIC_NAME if _NUMERIC.fullmatch(word) else "")
         numbers += bool(day)
         parts.append(day[1] if day else _NOMINATIVES.get(word, word))
         end = token.end()

@@ -63,6 +63,7 @@ TYPES = {
     "contact": _("contact details"),
     "date": _("date"),
     "task": _("task"),
+    "promise": _("promise"),
 }
 SOURCES = {
     "command": _("told the assistant"),

@@ -22,8 +22,10 @@ from memories_app.errors import (
 from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.facts.validation import (
     FACT_TIMES,
+    PROMISE,
     NewMemory,
     problems_of,
+    promise_completed,
     storable_metadata,
     time_problems,
     visibility_problems,
@@ -90,12 +92,19 @@ def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict
     """Return the changed texts as they are stored. Raises MemoryValidationError."""
     given = {name: changes[name] for name in TEXTS if changes.get(name) is not None}
     fields = {"content": known.content, **given, "tags": tuple(given.get("tags", ()))}
+    kind = fields.setdefault("type", known.type)
     new = NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
     problems = [problem for problem in problems_of(new) if problem.field in changes]
     if problems:
         raise MemoryValidationError(problems)
     if "metadata" in given:
         given["metadata"] = storable_metadata(given["metadata"])
+    if kind == PROMISE and given.keys() & {"type", "metadata"}:
+        # A state alone may be given, and other metadata leaves the promise as it is.
+        stored, metadata = promise_completed(known.metadata), given.get("metadata")
+        changed = stored if metadata is None else metadata
+        promise = {**stored[PROMISE], **changed.get(PROMISE, {})}
+        given["metadata"] = {**changed, PROMISE: promise}
     return given
 
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.facts.facts import fact_key, kept_subject, likeness_of
-from memories_app.facts.validation import NewMemory, storable_metadata
+from memories_app.facts.validation import PROMISE, NewMemory, promise_completed, storable_metadata
 from memories_app.facts.validity import Validity, validity_of
 from memories_app.models import Memory, MemoryEmbedding, MemoryRevision
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
@@ -40,6 +40,7 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
     """
     said_at = new.said_at or values["created_at"]
     validity = validity_given(new, said_at)
+    metadata = storable_metadata(new.metadata)
     return Memory(
         content=new.content,
         content_hash=content_hash(new.content),
@@ -50,7 +51,7 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
         chat_id=new.chat_id,
         source=new.source,
         source_message_id=new.source_message_id,
-        metadata=storable_metadata(new.metadata),
+        metadata=promise_completed(metadata) if new.type == PROMISE else metadata,
         confidence=new.confidence,
         pinned=new.pinned,
         expires_at=new.expires_at,
@@ -64,7 +65,12 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
 
 
 def validity_given(new: NewMemory, said_at: datetime) -> Validity:
-    """Return when a new memory holds: as it is given with it, else as its text says."""
+    """Return when a new memory holds: as it is given with it, else as its text says.
+
+    A promise doesn't end with its day: it is overdue then.
+    """
+    if new.type == PROMISE:
+        return Validity(new.valid_from, new.valid_until)
     if new.valid_from is None and new.valid_until is None:
         return validity_of(new.content, said_at)
     return Validity(new.valid_from, new.valid_until)
@@ -91,6 +97,8 @@ def content_set(memory: Memory, *, content: str, vector: list[float] | None, mod
 
 def _validity_follow(memory: Memory, content: str) -> None:
     """Set the times that the old text told to those of the new one; others are kept."""
+    if memory.type == PROMISE:
+        return
     old, new = (validity_of(text, memory.said_at) for text in (memory.content, content))
     if memory.valid_from == old.begins:
         memory.valid_from = new.begins

@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.inbox.inbox_list import attention_shown
+from sessions_app.promises.pages import promises_due
 
 OPERATE = "dashboard.operate_server"
 SEE_MEMORIES, ADD_MEMORIES = "memories_app.view_memory", "memories_app.add_memory"
@@ -73,6 +74,13 @@ MENU: tuple[tuple[Any, Entries], ...] = (
         (
             Entry("neurology", "memories_app.memory"),
             Entry("rate_review", "memories_app_memory_waiting", _("To review"), SEE_MEMORIES),
+            Entry(
+                "handshake",
+                "memories_app_memory_promises",
+                _("Promises"),
+                SEE_MEMORIES,
+                count=promises_due,
+            ),
             Entry("upload_file", "memories_app_memory_table", _("Import a table"), ADD_MEMORIES),
             Entry("rule", "memories_app.mergeproposal"),
             Entry("description", "memories_app.sourcedocument"),

@@ -215,6 +215,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_assistantprofile_preview": ("sessions_app_assistantprofile_changelist", ""),
     "memories_app_memory_export": ("memories_app_memory_changelist", ""),
     "memories_app_memory_rows": ("memories_app_memory_changelist", ""),
+    "memories_app_memory_promises_mark": ("memories_app_memory_promises", ""),
     "memories_app_memory_answer_many": ("memories_app_memory_waiting", ""),
     "memories_app_memory_answer": ("memories_app_memory_waiting", ""),
     "memories_app_memory_decide": ("memories_app_memory_change", "memory_id"),

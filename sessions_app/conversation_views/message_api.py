@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
@@ -39,7 +40,7 @@ from sessions_app.forgetting.presentation import FORGETTING, forget_once, forget
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
 from sessions_app.models import Chat, Message
-from sessions_app.models.messages import Role
+from sessions_app.models.messages import LEARN, Role
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import MessageFilters, session_within, speaker_of
 from sessions_app.presentation.message_forms import stored_form
@@ -133,7 +134,7 @@ class MessagesView(ListView):
         """
         body = self.body(NewMessagesSerializer)
         now = timezone.now()
-        new = [_new_message(each, now) for each in body["messages"]]
+        new = [_new_message(each, now, request) for each in body["messages"]]
         stored = messages_store(self.caller, session_id, new, now)
         learning = messages_learn(
             rows=stored, **turn_fields(self.caller, stored, learn=body["learn"], now=now)
@@ -220,7 +221,7 @@ class ExchangesView(ApiView):
         now = timezone.now()
         at = {"timestamp": body.get("timestamp", now)}
         new = [
-            _new_message({**at, "role": role, "content": body[name]}, now)
+            _new_message({**at, "role": role, "content": body[name]}, now, request)
             for role, name in ((Role.USER, "query"), (Role.ASSISTANT, "reply"))
         ]
         question, reply = stored = messages_store(self.caller, session_id, new, now)
@@ -280,5 +281,11 @@ class OneMessageView(ApiView):
         )
 
 
-def _new_message(each: dict[str, Any], now: Any) -> NewMessage:
-    return NewMessage(**{"timestamp": now, **stored_form(each)})
+def _new_message(each: dict[str, Any], now: Any, request: Request) -> NewMessage:
+    new = NewMessage(**{"timestamp": now, **stored_form(each)})
+    # By default promises are remembered, which need no model.
+    body = request.data
+    is_refused = isinstance(body, dict) and body.get("learn") is False
+    if new.role == Role.ASSISTANT and is_refused:
+        return replace(new, metadata={**new.metadata, LEARN: False})
+    return new

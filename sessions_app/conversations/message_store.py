@@ -7,10 +7,12 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
@@ -26,6 +28,7 @@ from sessions_app.conversations.session_lifecycle import (
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
+from sessions_app.signals import business_wrote
 
 logger = logging.getLogger(__name__)
 
@@ -154,6 +157,12 @@ def messages_add(
     session.save(update_fields=CHANGED_BY_MESSAGES)
     if is_active:
         activity_record(chat_id=session.chat_id, at=now)
+    texts = [each.content for each in messages if each.role == Role.ASSISTANT]
+    if texts:
+        wrote = partial(
+            business_wrote.send_robust, sender=ChatSession, session_id=session.pk, texts=texts
+        )
+        transaction.on_commit(wrote, robust=True)
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
         cards_request(session_ids=[session.pk])
@@ -213,6 +222,9 @@ def message_retext(
     # Save before pruning the window: the new token count may remove this very message.
     message.save(update_fields=["content", "tokens", "terms", "term_count"])
     message.embeddings.all().delete()
+    if message.role == Role.ASSISTANT:
+        read = ChatSession.objects.filter(pk=session.pk, promises_until__gte=message.order_num)
+        read.update(promises_until=message.order_num - 1)
     cards_outdate(session_ids=[session.pk])
     if message.order_num >= session.window_start:
         session.total_tokens += grown

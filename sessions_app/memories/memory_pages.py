@@ -33,11 +33,12 @@ from sessions_app.memories.table_pages import TableImportPages
 from sessions_app.memories.transfer_pages import MemoryTransfer
 from sessions_app.models import Chat, Message, Turn, TurnReplay
 from sessions_app.presentation.links import chat_gone_text, contact_address, contact_typed
+from sessions_app.promises.pages import PromisePages
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
 
 
 @admin.register(Memory)
-class MemoryAdmin(ForgetAction, TableImportPages, MemoryTransfer, MemoryPages):
+class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, MemoryPages):
     actions = (*MemoryPages.actions, "export_selected", "forget_selected")
     unbounded_actions = ("export_selected", "forget_selected")
     search_help_text = gettext_lazy("By meaning and words; or an id, or a chat's address")

@@ -50,6 +50,9 @@ AUTHOR = "author_id"
 # In the metadata of a message that somebody of the business typed on its phone.
 BY_PHONE = "by_phone"
 
+# False in the metadata of a message: whoever stored it wants nothing learned from it.
+LEARN = "learn"
+
 # In the metadata of our text that says that there is no answer: no prompt shows it as one.
 APOLOGY = "apology"
 

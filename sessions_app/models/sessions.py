@@ -31,7 +31,8 @@ class ChatSession(models.Model):
     counts towards the token limit, starts at order_num ``window_start``; ``total_tokens`` is
     the sum of its messages' tokens. The messages up to order_num ``summarized_until`` are
     summed up. ``vectors_requested_at``: since when a job in the queue is to make vectors of
-    messages, unless the job was lost.
+    messages, unless the job was lost. ``promises_until``: up to this order_num messages were read
+    for promises.
     """
 
     session_id = models.UUIDField(
@@ -52,6 +53,9 @@ class ChatSession(models.Model):
     total_tokens = models.PositiveBigIntegerField(_("total tokens"), default=0)
     window_start = models.PositiveIntegerField(_("first message of the history"), default=1)
     summarized_until = models.PositiveIntegerField(_("summarised up to"), default=0)
+    promises_until = models.PositiveIntegerField(
+        _("read for promises up to"), null=True, blank=True, editable=False
+    )
     vectors_requested_at = models.DateTimeField(
         _("vectors requested at"), null=True, blank=True, editable=False
     )

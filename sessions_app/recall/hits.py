@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.phone_numbers import number_shown
 
@@ -198,17 +199,27 @@ def name_in_label(name: str) -> str:
 
 
 def memory_about(
-    kind: str, *, client: str, source: str, is_own: bool, times: FactTimes, newer: Sequence[UUID]
+    kind: str,
+    *,
+    client: str,
+    source: str,
+    is_own: bool,
+    times: FactTimes,
+    newer: Sequence[UUID],
+    promise: Any = None,
 ) -> dict[str, Any]:
     """Return the metadata of a recalled memory.
 
     ``client``: the name to show, or "". ``is_own``: it came from the viewer's own chat. ``newer``:
-    those that may replace it.
+    those that may replace it. ``promise``: the stored state of a promise of the business.
     """
     about: dict[str, Any] = {"type": kind, **times.as_metadata()}
+    if kind == PROMISE:
+        given = promise if isinstance(promise, dict) else {}
+        about[PROMISE] = {"state": given.get("state", OPEN), "due": given.get("due")}
     if client:
         about[CLIENT_NAME] = name_in_label(client)
-    elif is_own or source == STAFF:
+    elif kind != PROMISE and (is_own or source == STAFF):
         about[SAID_BY] = THEM if is_own else STAFF
     if newer:
         about[NEWER] = newer

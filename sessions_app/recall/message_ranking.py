@@ -358,13 +358,14 @@ def read_memories(
         "valid_from",
         "valid_until",
         ArraySubquery(_newer()),
+        "metadata__promise",
     )
     found = {key: rest for key, *rest in rows}
     then = {} if as_of is None else contents_then(list(found), as_of)
     for key, score in scores.items():
         if key not in found:
             continue
-        content, created_at, kind, client, chat, source, *times, newer = found[key]
+        content, created_at, kind, client, chat, source, *times, newer, promise = found[key]
         about = memory_about(
             kind,
             client=client,
@@ -372,6 +373,7 @@ def read_memories(
             is_own=chat is not None and chat == viewer.chat_id,
             times=FactTimes(*times),
             newer=newer,
+            promise=promise,
         )
         cosine = near.get(key)
         known = None if cosine is None or cosine != cosine else float(cosine)

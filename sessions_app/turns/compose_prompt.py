@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
+from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from sessions_app.cards.card_recall import CardHit, cards_recall
@@ -19,6 +20,7 @@ from sessions_app.conversations.message_text import HistoryMessage, as_chat_line
 from sessions_app.conversations.plain_words import asks_in_words
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.person.person_recall import PersonHit, person_recall
+from sessions_app.promises.store import today
 from sessions_app.recall.facade import (
     CLIENT_NAME,
     CLIENTS_MEMORY,
@@ -285,6 +287,8 @@ def _notes(hit: Hit, times: FactTimes | None) -> list[str]:
     notes = []
     if hit.metadata.get(SAID_BY):
         notes.append(f"said by {hit.metadata[SAID_BY]}")
+    if promise := hit.metadata.get(PROMISE):
+        notes.append(_promise_note(promise))
     if times and times.has_ended(timezone.now()):
         notes.append("ended")
     if not is_sure(hit):
@@ -292,6 +296,14 @@ def _notes(hit: Hit, times: FactTimes | None) -> list[str]:
     if hit.metadata.get(NEWER):
         notes.append("perhaps replaced by the newer one above")
     return notes
+
+
+def _promise_note(promise: Mapping[str, Any]) -> str:
+    """Return the state of what the business promised, such as "our promise, open, due …"."""
+    due = str(promise["due"] or "")[:10]
+    is_overdue = promise["state"] == OPEN and due and due < today().isoformat()
+    state = "overdue" if is_overdue else promise["state"]
+    return f"our promise, {state}" + (f", due {due}" if due else "")
 
 
 def hit_label(hit: Hit) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sessions_app.promises.rules import patterns as promise_patterns
 from tests.regexes.adversarial import shapes
 from tests.regexes.found import AT_THE_BEGINNING, Found, all_found
 from tests.regexes.steps import Matcher, TooManyStepsError
@@ -48,6 +49,14 @@ MADE_WHEN_CALLED = {
     'f"(?<![\\\\w\'])(?:{fold(patterns)}){_END}"': ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{words})(?!\\\\w)'": ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{each}){after}'": ("texts have at most 300 characters", []),
+    "f\"(?<!\\\\S)(?:{'|'.join(lists[name])})(?!\\\\w)\"": (
+        "words of the program",
+        [
+            each.pattern
+            for name in ("own", "coming", "planned", "dated", "offers", "done", "sent", "was_sent")
+            for each in promise_patterns(name).values()
+        ],
+    ),
     "pattern": ("kept in a table, where it is found", []),
     "f'{words}|{ours}'": ("kept under a name, where it is found", []),
     "translate(composed)": (

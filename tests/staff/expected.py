@@ -205,6 +205,8 @@ PAGES: Mapping[str, Page] = {
     "memories_app_memory_table_example": Page(MANAGE, MANAGE, args={"kind": "prices"}),
     "memories_app_memory_rows": Page(None, MANAGE),
     "memories_app_memory_waiting": Page(READ, READ),
+    "memories_app_memory_promises": Page(READ),
+    "memories_app_memory_promises_mark": Page(None, MANAGE, data={"state": "kept"}),
     "memories_app_memory_answer_many": Page(None, REVIEW, data={"decision": "approve"}),
     "memories_app_memory_decide": Page(None, REVIEW, args=_MEMORY),
     "memories_app_memory_answer": Page(None, REVIEW, args=_MEMORY),

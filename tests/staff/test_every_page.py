@@ -45,6 +45,7 @@ ENTRIES = {
         [f"django_q_{each}" for each in ("schedule", "success", "failure", "ormq")], "operations"
     ),
     "memories_app_memory_waiting": "memories_app_memory_waiting",
+    "memories_app_memory_promises": "memories_app_memory_promises",
     "memories_app_memory_table": "memories_app_memory_table",
 }
 MARKED = re.compile(r'<a href="([^"]*)" aria-current="page"')

@@ -69,6 +69,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "memories_app_memory_table_example": (MEMORY, ADD),
     "memories_app_memory_rows": (CHANGE,),
     "memories_app_memory_waiting": (MEMORY,),
+    "memories_app_memory_promises": (MEMORY,),
+    "memories_app_memory_promises_mark": (CHANGE,),
     **{
         f"memories_app_memory_{each}": (MEMORY, DECIDE)
         for each in ("answer", "answer_many", "decide")

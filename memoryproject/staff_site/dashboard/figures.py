@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.llm.base import ModelTokens, model_to
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
 from sessions_app.models.turns import WAITING_STATES
+from sessions_app.promises.pages import promises_due
 from sessions_app.turns.facade import to_review_ids
 
 
@@ -372,6 +373,10 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         yield Tile(
             "review", _("To review"), value, to.page("memories_app_memory_waiting"), notes, tone
         )
+        count = promises_due()
+        notes = [Note(_("overdue or due today"))]
+        address, tone = to.page("memories_app_memory_promises"), "warn" if count else ""
+        yield Tile("promises", _("Promises"), count, address, notes, tone)
     if to.may("sessions_app.view_turn"):
         count = len(to_review_ids())
         address = to.list_of(TURNS, **TO_REVIEW)

@@ -25,6 +25,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.summarize_sessions": gettext_lazy("Sum up sessions that are due"),
     "sessions_app.tasks.summarize_session": gettext_lazy("Sum up a session"),
     "sessions_app.tasks.learn_from_chat": gettext_lazy("Learn from a chat"),
+    "sessions_app.tasks.read_promises": gettext_lazy("Look for promises"),
     "sessions_app.tasks.redact_chat": gettext_lazy("Remove deleted texts from replays"),
     "sessions_app.tasks.make_cards": gettext_lazy("Make cards of sessions"),
     "sessions_app.tasks.sweep_cards": gettext_lazy("Retry due cards"),

@@ -1,0 +1,91 @@
+"""Which sentences promise something, until when, and which message keeps a promise."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+
+from sessions_app.promises.rules import promises_in
+
+# A Monday.
+SAID = datetime(2026, 3, 9, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("I'll send you the quote by Sunday", "2026-03-15"),
+        ("we'll refund 18 dollars within 3 days", "2026-03-12"),
+        ("Dana will call you this afternoon", "2026-03-09"),
+        ("Your parcel will be delivered on 20 March.", "2026-03-20"),
+        ("Let me check with the manager and get back to you.", None),
+        ("If you come before 5 I'll give you 10% off.", None),
+        ("The refund will be in your account within 5 business days.", "2026-03-16"),
+        ("אחזור אלייך מחר", "2026-03-10"),
+        ("דנה תתקשר אלייך ביום רביעי", "2026-03-11"),
+        ("נחזיר לך 80 שקל תוך 3 ימים", "2026-03-12"),
+        ("נתקשר ביום שני הבא", "2026-03-16"),
+        ("אשלח עד 20.3", "2026-03-20"),
+        ("te aviso el lunes", "2026-03-16"),
+        ("Te envío el martes 17 de marzo", "2026-03-17"),
+        ("I can't say yet, but I'll find out and tell you tomorrow.", "2026-03-10"),
+        ("Mañana te mando el presupuesto", "2026-03-10"),
+        ("Le enviaremos la factura hoy", "2026-03-09"),
+        ("vou te mandar o contrato até sexta", "2026-03-13"),
+        ("Amanhã te ligo", "2026-03-10"),
+        ("سأرسل لك العرض قبل يوم الأحد", "2026-03-15"),
+        ("رح ابعتلك الفاتورة بكرا", "2026-03-10"),
+        ("пришлю завтра", "2026-03-10"),
+        ("Мы вернём деньги в течение 3 дней.", "2026-03-12"),
+    ],
+)
+def test_a_promise_and_its_day(text: str, due: str | None) -> None:
+    (promise,) = promises_in(text, SAID)
+    assert promise.text == text
+    assert (promise.due and promise.due.isoformat()) == due
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can send you the menu, shall I?",
+        "If you want, I'll send you the menu.",
+        "We deliver on Sundays.",
+        "I won't be able to make it tomorrow.",
+        "Will you send it tomorrow?",
+        'My colleague said "I\'ll call you tomorrow".',
+        "> I'll send it tomorrow",
+        "Here is the menu.",
+        "I'll be happy to help!",
+        "לא אוכל להגיע מחר",
+        "אם תרצה, אשלח לך את התפריט",
+        "הנה התפריט",
+        "Si quieres, te mando el menú mañana.",
+        "No podré ir mañana.",
+        "Os domingos são livres.",
+        "Não vou conseguir amanhã",
+        "لن أستطيع غدا",
+        "نفتح يوم الأحد",
+        "Не смогу завтра.",
+        "Если хотите, пришлю меню.",
+        "",
+    ],
+)
+def test_no_promise(text: str) -> None:
+    assert promises_in(text, SAID) == []
+
+
+def test_each_sentence_is_a_promise_of_its_own() -> None:
+    found = promises_in("Sure. I'll send the quote today. Dana will call you tomorrow.", SAID)
+    assert [each.text for each in found] == [
+        "I'll send the quote today.",
+        "Dana will call you tomorrow.",
+    ]
+
+
+def test_the_day_is_one_of_the_business(settings: object) -> None:
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"  # type: ignore[attr-defined]
+    late = datetime(2026, 3, 9, 22, 30, tzinfo=timezone.utc)
+    (promise,) = promises_in("I'll call you tomorrow", late)
+    assert str(promise.due) == "2026-03-11"
