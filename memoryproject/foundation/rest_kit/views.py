@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, re_path, register_converter
+from django.urls.converters import UUIDConverter
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.csrf import csrf_exempt
 from django_filters.rest_framework import DjangoFilterBackend
@@ -258,19 +259,13 @@ def require_match(request: Request, etag: str) -> None:
 ID = "id"
 
 
-class IdConverter:
+class IdConverter(UUIDConverter):
     """A UUID, in upper case, too: so some languages write it, such as Swift.
 
     Django's own converter refuses it.
     """
 
     regex = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-
-    def to_python(self, value: str) -> UUID:
-        return UUID(value)
-
-    def to_url(self, value: object) -> str:
-        return str(value)
 
 
 register_converter(IdConverter, ID)

@@ -190,8 +190,19 @@ def _costs(by_model: Sequence[ModelTokens]) -> Iterator[str]:
 
 
 def _charts(found: PeriodFigures, to: Places) -> Iterator[Chart]:
+    labels = [slot_shown(slot.start, found.period) for slot in found.slots]
+
     def chart(key: str, title: str, *series: Series, kind: str = "bar") -> Chart:
-        return _chart(key, title, kind, series, found, to)
+        drawn = [
+            {"title": one.title, "colour": one.colour, "values": _values(one, found.slots)}
+            for one in series
+        ]
+        rows = [
+            (label, [_cell(one, slot, to) for one in series])
+            for label, slot in zip(labels, found.slots, strict=True)
+        ]
+        data = json.dumps({"labels": labels, "series": drawn})
+        return Chart(key, title, kind, data, [one.title for one in series], rows)
 
     first, second, third = "--chart-1", "--chart-2", "--chart-3"
     if to.may("sessions_app.view_message"):
@@ -228,22 +239,6 @@ def _charts(found: PeriodFigures, to: Places) -> Iterator[Chart]:
         memories.append(Series(_("Erasures"), "receipts", third, RECEIPTS))
     if memories:
         yield chart("memories", _("Memory"), *memories)
-
-
-def _chart(
-    key: str, title: str, kind: str, series: Sequence[Series], found: PeriodFigures, to: Places
-) -> Chart:
-    labels = [slot_shown(slot.start, found.period) for slot in found.slots]
-    drawn = [
-        {"title": one.title, "colour": one.colour, "values": _values(one, found.slots)}
-        for one in series
-    ]
-    rows = [
-        (label, [_cell(one, slot, to) for one in series])
-        for label, slot in zip(labels, found.slots, strict=True)
-    ]
-    data = json.dumps({"labels": labels, "series": drawn})
-    return Chart(key, title, kind, data, [one.title for one in series], rows)
 
 
 def _values(series: Series, slots: Sequence[Figures]) -> list[float | None]:
