@@ -295,7 +295,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
 def _state() -> dict[str, Any]:
     """Return the chain's state for display."""
     state = chain_state(timezone.now())
-    report = state.last.report if state.last else None
+    report = state["last"].report if state["last"] else None
     return {
         "chain": state,
         "report": report,

@@ -66,7 +66,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
     context = {
         "parts": [*parts(), *replica_part()],
         "alerts": alerts_open(),
-        "problems": settings_in_force().count,
+        "problems": settings_in_force()["count"],
         "queue": queue_state(),
         "without_vector": texts_waiting(),
         "failed": Failure.objects.count(),

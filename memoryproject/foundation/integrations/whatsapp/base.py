@@ -343,25 +343,11 @@ class ConsoleProvider:
     )
     caption_limits: Mapping[str, int] = dict.fromkeys(file_limits, text_limit)
 
-    def send_text(
-        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
-    ) -> SendResult:
+    def send_text(self, **_message: object) -> SendResult:
         """Return a new id for each message."""
         return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
 
-    def send_file(
-        self,
-        *,
-        to: Recipient,
-        file: OutgoingFile,
-        caption: str,
-        callback_id: str,
-        reply_to: str | None = None,
-    ) -> SendResult:
-        """Return a new id for each file."""
-        return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
+    send_file = send_text
 
-    def mark_read(
-        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
-    ) -> None:
+    def mark_read(self, **_mark: object) -> None:
         """Do nothing: a terminal shows no read marks."""
