@@ -137,24 +137,24 @@ class Refusal:
 
 
 # Those that no error of ours has words for, by status.
-_TOLD = {
+_DESCRIBED = {
     row["status"]: Refusal(**row)
     for row in json.loads(Path(__file__).with_name("refusals.json").read_text(encoding="utf-8"))
 }
 # Possible for every operation.
 ALWAYS = (
-    *(_TOLD[status] for status in (400, 401, 403, 404)),
+    *(_DESCRIBED[status] for status in (400, 401, 403, 404)),
     Refusal.of(NotAcceptable, "`Accept` names no form in which this can be answered."),
-    _TOLD[429],
+    _DESCRIBED[429],
     Refusal.of(Unavailable, "Something that is needed is down. Nothing was changed.", always=WAIT),
-    _TOLD[507],
+    _DESCRIBED[507],
 )
 WITH_BODY = (
     Refusal.of(
         LengthRequired, "The body came in chunks, which the web server in front doesn't pass on."
     ),
-    _TOLD[413],
-    _TOLD[415],
+    _DESCRIBED[413],
+    _DESCRIBED[415],
 )
 WITH_KEY = (
     Refusal.of(
