@@ -199,12 +199,10 @@ class ListView(ListModelMixin, ApiView):
         """Return the part of the view's queryset that the caller may access."""
         return self.get_queryset().filter(self.caller.reach(self.reach_field))
 
-    def page_of(
-        self, rows: QuerySet[Any], serializer_class: type[Serializer[Any]] | None = None
-    ) -> Response:
+    def page_of(self, rows: QuerySet[Any]) -> Response:
         """Return a page of the rows, filtered by the query."""
         page = self.paginate_queryset(self.filter_queryset(rows))
-        serializer = (serializer_class or self.get_serializer_class())(page, many=True)
+        serializer = self.get_serializer_class()(page, many=True)
         return self.get_paginated_response(serializer.data)
 
 

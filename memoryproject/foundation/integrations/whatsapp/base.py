@@ -129,7 +129,6 @@ class ChoiceProvider(Protocol):
         choices: Sequence[Choice],
         opener: str,
         callback_id: str,
-        reply_to: str | None = None,
     ) -> SendResult:
         """Send one text with 1 to ``MAX_CHOICES`` choices. Raises SendError.
 

@@ -136,11 +136,10 @@ class CloudProvider:
         choices: Sequence[Choice],
         opener: str,
         callback_id: str,
-        reply_to: str | None = None,
     ) -> SendResult:
         """Send one text with up to three reply buttons, else with a list. Raises SendError."""
         content = interactive_content(text, choices, opener)
-        return self._send(to, "interactive", content, callback_id, reply_to)
+        return self._send(to, "interactive", content, callback_id)
 
     def send_file(
         self,
