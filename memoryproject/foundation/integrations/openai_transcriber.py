@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memoryproject.foundation.integrations.retry import (
@@ -19,19 +21,9 @@ if TYPE_CHECKING:
     import openai
 
 # The endpoint detects the format by the file's name.
-_ENDINGS = {
-    "audio/ogg": "ogg",
-    "audio/opus": "ogg",
-    "audio/mpeg": "mp3",
-    "audio/mp3": "mp3",
-    "audio/mp4": "m4a",
-    "audio/x-m4a": "m4a",
-    "audio/aac": "m4a",
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/webm": "webm",
-    "audio/flac": "flac",
-}
+_ENDINGS: dict[str, str] = json.loads(
+    Path(__file__).with_name("recording_endings.json").read_text(encoding="utf-8")
+)
 
 
 class OpenAITranscriber:

@@ -138,6 +138,8 @@ In ``godfather`` a client asks what only the owner may know.
 """
 FILES: dict[str, str] = _RECORDED["files"]
 """The files that recorded messages name, by their ids at the Cloud API or their names."""
+DEMO_SETTINGS: list[dict[str, str]] = _RECORDED["settings"]
+"""What is stored where none of a group is set; "": something random."""
 _TIMES = ("timestamp", "created_timestamp", "expiration_timestamp", "time")
 _GREEN_IDS = ("idMessage", "stanzaId", "quotedMessageId")
 _CLOUD_IDS = ("id", "message_id", "original_message_id")

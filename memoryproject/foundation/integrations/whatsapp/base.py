@@ -122,13 +122,7 @@ class ChoiceProvider(Protocol):
     """A provider that shows buttons or a list, as only the Cloud API does."""
 
     def send_choices(
-        self,
-        *,
-        to: Recipient,
-        text: str,
-        choices: Sequence[Choice],
-        opener: str,
-        callback_id: str,
+        self, *, to: Recipient, text: str, choices: Sequence[Choice], opener: str, callback_id: str
     ) -> SendResult:
         """Send one text with 1 to ``MAX_CHOICES`` choices. Raises SendError.
 

@@ -129,13 +129,7 @@ class CloudProvider:
         return self._send(to, "text", content, callback_id, reply_to)
 
     def send_choices(
-        self,
-        *,
-        to: Recipient,
-        text: str,
-        choices: Sequence[Choice],
-        opener: str,
-        callback_id: str,
+        self, *, to: Recipient, text: str, choices: Sequence[Choice], opener: str, callback_id: str
     ) -> SendResult:
         """Send one text with up to three reply buttons, else with a list. Raises SendError."""
         content = interactive_content(text, choices, opener)
