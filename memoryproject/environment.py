@@ -32,9 +32,21 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
-CONFIG_KEYS: dict[str, str] = json.loads(
-    Path(__file__).with_name("config_keys.json").read_text(encoding="utf-8")
-)
+CONFIG_KEYS = {
+    "ENABLE_MEMORY_SYSTEM": "feature_flags.enable_memory_system",
+    "GODFATHER_PHONE": "godfather_phone",
+    "CLIENT_MAX_TOKENS": "memory.session.max_tokens_by_role.client",
+    "GODFATHER_MAX_TOKENS": "memory.session.max_tokens_by_role.godfather",
+    "SESSION_TIMEOUT_HOURS": "memory.session.session_timeout_hours",
+    "CHAT_MEMORY_STRATEGY": "memory.chat.strategy.type",
+    "SUMMARIZE_EVERY_N": "memory.chat.strategy.summarizeEveryN",
+    "SUMMARIZATION_SKILL": "memory.chat.strategy.skillId",
+    "DELETE_SUMMARIZED_MESSAGES": "memory.chat.strategy.deleteSummarizedMessages",
+    "LONGTERM_ENABLED": "memory.longterm.enabled",
+    "EMBEDDING_MODEL": "memory.longterm.embedding_model",
+    "RECALL_TOP_K": "memory.longterm.top_k_results",
+    "RECALL_MIN_SIMILARITY": "memory.longterm.min_similarity",
+}
 """The keys of config.json (seeds 002 and 003), by the settings that they stand for."""
 
 TRUE_WORDS = {"1", "true", "yes", "on"}

@@ -24,8 +24,9 @@ NICE = ("nice", "-n", "10")
 # once needed. Threads that hold the interpreter one after the other don't need so many.
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
-# What a part of supervisor's configuration holds: its head, and each program.
-SUPERVISOR, PROGRAM = "supervisord.conf.in", "supervisor_program.conf.in"
+# What supervisor's configuration holds at its head, and for each program.
+SUPERVISOR = FILES / "deploy" / "supervisord.conf.in"
+PROGRAM = FILES / "deploy" / "supervisor_program.conf.in"
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,11 @@ def supervisor_conf(
 ) -> str:
     """Return supervisor's configuration file."""
     parts = [
-        _template(SUPERVISOR).format(
+        SUPERVISOR.read_text().format(
             run_dir=_escape(run_dir), as_root="user=root" if os.geteuid() == 0 else ""
         )
     ]
-    names, program_conf = [], _template(PROGRAM)
+    names, program_conf = [], PROGRAM.read_text()
     for program in programs:
         names.append(program.name)
         environment = ",".join(
@@ -80,10 +81,6 @@ def supervisor_conf(
     # Supervisor stops one group after the other, and all programs of a group at once.
     parts.append(f"\n[group:memory]\nprograms={','.join(names)}\n")
     return "".join(parts)
-
-
-def _template(name: str) -> str:
-    return Path(__file__).with_name(name).read_text()
 
 
 def _escape(text: Path | str) -> str:

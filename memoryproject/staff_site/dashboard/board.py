@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -162,28 +163,31 @@ def _costs(by_model: Sequence[ModelTokens]) -> Iterator[str]:
         yield _("no price set for %(models)s") % {"models": ", ".join(unpriced)}
 
 
-def _charts(found: PeriodFigures, to: Places) -> Iterator[dict[str, Any]]:
-    """Yield the charts.
+def _chart(
+    found: PeriodFigures, to: Places, key: str, title: str, *series: Series, kind: str = "bar"
+) -> dict[str, Any]:
+    """Return a chart.
 
     ``data``: the input of the script, as JSON. ``rows``: the same as a table, each row with its
     name and its cells, the texts with their addresses.
     """
     labels = [slot_shown(slot.start, found.period) for slot in found.slots]
+    drawn = [
+        {"title": one.title, "colour": one.colour, "values": _values(one, found.slots)}
+        for one in series
+    ]
+    rows = [
+        (label, [_cell(one, slot, to) for one in series])
+        for label, slot in zip(labels, found.slots, strict=True)
+    ]
+    data = json.dumps({"labels": labels, "series": drawn})
+    columns = [one.title for one in series]
+    shown = {"data": data, "columns": columns, "rows": rows}
+    return {"key": key, "title": title, "kind": kind, **shown}
 
-    def chart(key: str, title: str, *series: Series, kind: str = "bar") -> dict[str, Any]:
-        drawn = [
-            {"title": one.title, "colour": one.colour, "values": _values(one, found.slots)}
-            for one in series
-        ]
-        rows = [
-            (label, [_cell(one, slot, to) for one in series])
-            for label, slot in zip(labels, found.slots, strict=True)
-        ]
-        data = json.dumps({"labels": labels, "series": drawn})
-        columns = [one.title for one in series]
-        shown = {"data": data, "columns": columns, "rows": rows}
-        return {"key": key, "title": title, "kind": kind, **shown}
 
+def _charts(found: PeriodFigures, to: Places) -> Iterator[dict[str, Any]]:
+    chart = partial(_chart, found, to)
     first, second, third = "--chart-1", "--chart-2", "--chart-3"
     if to.may("sessions_app.view_message"):
         user, ours = {"role__exact": "user"}, {"role__exact": "assistant"}
