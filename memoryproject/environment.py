@@ -32,20 +32,20 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
-CONFIG_KEYS: dict[str, tuple[str, ...]] = {
-    "ENABLE_MEMORY_SYSTEM": ("feature_flags", "enable_memory_system"),
-    "GODFATHER_PHONE": ("godfather_phone",),
-    "CLIENT_MAX_TOKENS": ("memory", "session", "max_tokens_by_role", "client"),
-    "GODFATHER_MAX_TOKENS": ("memory", "session", "max_tokens_by_role", "godfather"),
-    "SESSION_TIMEOUT_HOURS": ("memory", "session", "session_timeout_hours"),
-    "CHAT_MEMORY_STRATEGY": ("memory", "chat", "strategy", "type"),
-    "SUMMARIZE_EVERY_N": ("memory", "chat", "strategy", "summarizeEveryN"),
-    "SUMMARIZATION_SKILL": ("memory", "chat", "strategy", "skillId"),
-    "DELETE_SUMMARIZED_MESSAGES": ("memory", "chat", "strategy", "deleteSummarizedMessages"),
-    "LONGTERM_ENABLED": ("memory", "longterm", "enabled"),
-    "EMBEDDING_MODEL": ("memory", "longterm", "embedding_model"),
-    "RECALL_TOP_K": ("memory", "longterm", "top_k_results"),
-    "RECALL_MIN_SIMILARITY": ("memory", "longterm", "min_similarity"),
+CONFIG_KEYS = {
+    "ENABLE_MEMORY_SYSTEM": "feature_flags.enable_memory_system",
+    "GODFATHER_PHONE": "godfather_phone",
+    "CLIENT_MAX_TOKENS": "memory.session.max_tokens_by_role.client",
+    "GODFATHER_MAX_TOKENS": "memory.session.max_tokens_by_role.godfather",
+    "SESSION_TIMEOUT_HOURS": "memory.session.session_timeout_hours",
+    "CHAT_MEMORY_STRATEGY": "memory.chat.strategy.type",
+    "SUMMARIZE_EVERY_N": "memory.chat.strategy.summarizeEveryN",
+    "SUMMARIZATION_SKILL": "memory.chat.strategy.skillId",
+    "DELETE_SUMMARIZED_MESSAGES": "memory.chat.strategy.deleteSummarizedMessages",
+    "LONGTERM_ENABLED": "memory.longterm.enabled",
+    "EMBEDDING_MODEL": "memory.longterm.embedding_model",
+    "RECALL_TOP_K": "memory.longterm.top_k_results",
+    "RECALL_MIN_SIMILARITY": "memory.longterm.min_similarity",
 }
 """The keys of config.json (seeds 002 and 003), by the settings that they stand for."""
 
@@ -344,7 +344,7 @@ class Environment:
             return
         if not error.kept:
             self.refused.add(name)
-        key = ".".join(CONFIG_KEYS.get(name, (name,)))
+        key = CONFIG_KEYS.get(name, name)
         problem = ErrorText(error.code, name=f"MEMORY_CONFIG: {key}", **error.params)
         text = ErrorText("setting_wrong_default", problem=problem, word=word)
         self.notes.append(Note("ERROR", text))
@@ -383,7 +383,7 @@ def read_config_file(path: Path, notes: list[Note]) -> dict[str, Any]:
     try:
         # Windows' Notepad begins a file with a byte order mark.
         document = json.loads(path.read_text(encoding="utf-8-sig"))
-        found = {name: _value_at(document, keys) for name, keys in CONFIG_KEYS.items()}
+        found = {name: _value_at(document, keys.split(".")) for name, keys in CONFIG_KEYS.items()}
     except (OSError, ValueError, RecursionError) as error:
         why = ErrorText("config_unusable", path=path, why=error)
         notes.append(Note("ERROR", ErrorText("of_kind", kind="MEMORY_CONFIG", why=why)))

@@ -24,33 +24,9 @@ NICE = ("nice", "-n", "10")
 # once needed. Threads that hold the interpreter one after the other don't need so many.
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
-SUPERVISOR = """\
-[supervisord]
-nodaemon=true
-logfile=/dev/null
-logfile_maxbytes=0
-pidfile={run_dir}/supervisord.pid
-loglevel=error
-{as_root}
-"""
-
-PROGRAM = """
-[program:{name}]
-command={command}
-environment={environment}
-directory={directory}
-stopwaitsecs={stop_seconds}
-stdout_logfile={log_dir}/{name}.log
-autostart=true
-autorestart=true
-startretries=20
-stopsignal=TERM
-stopasgroup=false
-killasgroup=true
-redirect_stderr=true
-stdout_logfile_maxbytes=10MB
-stdout_logfile_backups=3
-"""
+# What supervisor's configuration holds at its head, and for each program.
+SUPERVISOR = FILES / "deploy" / "supervisord.conf.in"
+PROGRAM = FILES / "deploy" / "supervisor_program.conf.in"
 
 
 @dataclass(frozen=True)
@@ -80,18 +56,19 @@ def supervisor_conf(
 ) -> str:
     """Return supervisor's configuration file."""
     parts = [
-        SUPERVISOR.format(
+        SUPERVISOR.read_text().format(
             run_dir=_escape(run_dir), as_root="user=root" if os.geteuid() == 0 else ""
         )
     ]
-    names = []
+    names, program_conf = [], PROGRAM.read_text()
     for program in programs:
         names.append(program.name)
         environment = ",".join(
             f"{name}={_escape(shlex.quote(value))}" for name, value in program.environment.items()
         )
         parts.append(
-            PROGRAM.format(
+            "\n"
+            + program_conf.format(
                 name=program.name,
                 command=_escape(shlex.join(ending_with_parent(signal.SIGTERM, program.command))),
                 environment=environment,

@@ -280,7 +280,7 @@ AXES_LOCKOUT_CALLABLE = "memoryproject.staff_site.accounts.lockout.locked_page"
 AXES_RESET_ON_SUCCESS = True
 # An attempt during a lock doesn't extend the lock.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
-# The audit log records the logins. No typed text is stored: see keep_nothing_typed.
+# The audit log records the logins. No typed text is stored: see lockout.py.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False

@@ -6,11 +6,12 @@ The log has all of them; an address of the operator's and e-mail are channels.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Protocol
+from functools import partial
+from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -212,68 +213,52 @@ class ChannelError(Exception):
     """A channel could not be told; it is tried again."""
 
 
-class Channel(Protocol):
-    """A way to tell the operator."""
-
-    def tell(self, notice: Notice) -> None:
-        """Raises ChannelError."""
-        ...
+# A way to tell the operator. Raises ChannelError.
+Channel: TypeAlias = Callable[[Notice], object]
 
 
-@dataclass(frozen=True)
-class WebhookChannel:
-    """Posts JSON. ``text`` in it is what Slack, Mattermost and their like show.
+def notice_post(url: str, notice: Notice) -> None:
+    """Post JSON. ``text`` in it is what Slack, Mattermost and their like show.
 
-    With BASE_URL it ends with the admin's address, which ``url`` has, too.
+    With BASE_URL it ends with the admin's address, which ``url`` has, too. Raises ChannelError.
     """
+    import httpx  # noqa: PLC0415 slow
 
-    url: str
-
-    def tell(self, notice: Notice) -> None:
-        """See Channel.tell."""
-        import httpx  # noqa: PLC0415 slow
-
-        address = absolute_url(reverse("admin:index"))
-        body = {
-            "event": "alert.over" if notice.is_over else "alert.raised",
-            "key": notice.key,
-            "text": f"{notice.line} {address}".rstrip(),
-            "since": notice.since,
-        }
-        if address:
-            body["url"] = address
-        try:
-            httpx.post(self.url, json=body, timeout=SECONDS).raise_for_status()
-        except httpx.HTTPStatusError as error:
-            raise ChannelError(f"ALERT_WEBHOOK_URL answered {error.response.status_code}") from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ChannelError(f"ALERT_WEBHOOK_URL: {type(error).__name__}") from None
+    address = absolute_url(reverse("admin:index"))
+    body = {
+        "event": "alert.over" if notice.is_over else "alert.raised",
+        "key": notice.key,
+        "text": f"{notice.line} {address}".rstrip(),
+        "since": notice.since,
+    }
+    if address:
+        body["url"] = address
+    try:
+        httpx.post(url, json=body, timeout=SECONDS).raise_for_status()
+    except httpx.HTTPStatusError as error:
+        raise ChannelError(f"ALERT_WEBHOOK_URL answered {error.response.status_code}") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ChannelError(f"ALERT_WEBHOOK_URL: {type(error).__name__}") from None
 
 
-@dataclass(frozen=True)
-class EmailChannel:
-    """Sends an e-mail through the server of EMAIL_URL."""
-
-    to: Sequence[str]
-
-    def tell(self, notice: Notice) -> None:
-        """See Channel.tell."""
-        subject = f"[WhatsApp memory] {notice.line}"
-        address = absolute_url(reverse("admin:index"))
-        body = f"{notice.line}\n\nSince {notice.since} (UTC).\n{address}\n".rstrip() + "\n"
-        try:
-            # A subject is one line of moderate length.
-            EmailMessage(" ".join(subject.split())[:150], body, to=list(self.to)).send()
-        except (OSError, ValueError) as error:
-            # smtplib's errors are OSErrors.
-            raise ChannelError(f"ALERT_EMAILS: {type(error).__name__}") from None
+def notice_mail(to: Sequence[str], notice: Notice) -> None:
+    """Send an e-mail through the server of EMAIL_URL. Raises ChannelError."""
+    subject = f"[WhatsApp memory] {notice.line}"
+    address = absolute_url(reverse("admin:index"))
+    body = f"{notice.line}\n\nSince {notice.since} (UTC).\n{address}\n".rstrip() + "\n"
+    try:
+        # A subject is one line of moderate length.
+        EmailMessage(" ".join(subject.split())[:150], body, to=list(to)).send()
+    except (OSError, ValueError) as error:
+        # smtplib's errors are OSErrors.
+        raise ChannelError(f"ALERT_EMAILS: {type(error).__name__}") from None
 
 
 def configured_channels() -> Iterator[Channel]:
     if settings.ALERT_WEBHOOK_URL:
-        yield WebhookChannel(settings.ALERT_WEBHOOK_URL)
+        yield partial(notice_post, settings.ALERT_WEBHOOK_URL)
     if settings.ALERT_EMAILS:
-        yield EmailChannel(settings.ALERT_EMAILS)
+        yield partial(notice_mail, settings.ALERT_EMAILS)
 
 
 # Compare what is wrong now with what was, and tell the difference.
@@ -326,7 +311,7 @@ def _notify_all(channels: list[Channel], alert: Alert, *, is_over: bool) -> bool
     all_notified = True
     for channel in channels:
         try:
-            channel.tell(notice)
+            channel(notice)
         except ChannelError as error:
             logger.warning("An alert could not be told: %s", error)
             all_notified = False

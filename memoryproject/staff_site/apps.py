@@ -14,12 +14,11 @@ class DashboardConfig(AppConfig):
     verbose_name = _("Operations")
 
     def ready(self) -> None:
-        from memoryproject.staff_site.accounts import groups, lockout, second_factor  # noqa: PLC0415 models
+        # They connect the signals of logins.
+        from memoryproject.staff_site.accounts import lockout, second_factor  # noqa: F401, PLC0415
+        from memoryproject.staff_site.accounts.groups import after_migrate  # noqa: PLC0415 models
 
-        post_migrate.connect(groups.after_migrate, dispatch_uid="staff_groups")
-        lockout.record_locks()
-        lockout.keep_nothing_typed()
-        second_factor.connect()
+        post_migrate.connect(after_migrate, dispatch_uid="staff_groups")
 
 
 class StaffAdminConfig(SimpleAdminConfig):

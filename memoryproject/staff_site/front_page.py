@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -26,7 +25,7 @@ from memories_app.models import Memory
 from memoryproject import __version__
 from memoryproject.folders import IS_CLONE, TYPED
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
 from memoryproject.foundation.outside_services.models import ServiceName, services_sick
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
@@ -43,8 +42,6 @@ from sessions_app.conversations.history_queries import profile_current
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @csrf_exempt
@@ -114,18 +111,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "webhooks": [absolute_url(reverse(f"webhook-{name}"), request) for name in PROVIDERS],
         "has_owner": bool(settings.GODFATHER_PHONE),
         "has_model": settings.CHAT_MODEL == "openai",
-        "has_whatsapp": _reaches_whatsapp(),
+        "has_whatsapp": any(each.configured and not each.demo for each in provider_states()),
     }
     return render(request, "dashboard/home.html", context)
-
-
-def _reaches_whatsapp() -> bool:
-    """Return whether a configured provider is not one of the demo's stand-ins."""
-    return any(
-        urlsplit(url).hostname not in LOOPBACK
-        for record in PROVIDERS.values()
-        if getattr(settings, record.key_setting) and (url := getattr(settings, record.url_setting))
-    )
 
 
 # The metrics for Prometheus.

@@ -195,18 +195,14 @@ class RequestIds:
         return response
 
 
-class StoredSettings:
+class StoredSettings(MiddlewareMixin):
     """Takes over the settings that were changed in the browser, at most once a second."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> None:
         # A probe isn't to wait for a database that doesn't answer. A page that shows settings is
         # often the next one after a change that another process stored.
         if request.path_info not in POLLED:
             stored_settings_look(at_once=request.path_info.startswith(SHOW_SETTINGS))
-        return self.get_response(request)
 
 
 class StaffLanguage(LocaleMiddleware):

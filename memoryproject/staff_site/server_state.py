@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -68,31 +68,31 @@ def _redis_broker() -> Broker:
     return broker
 
 
-@cache
-def _redis_errors() -> tuple[type[Exception], ...]:
-    from redis.exceptions import RedisError  # noqa: PLC0415 slow to import
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """Raise BrokerGoneError where the broker can't be reached in the block."""
+    errors: tuple[type[Exception], ...] = (OSError,)
+    if is_redis():
+        from redis.exceptions import RedisError  # noqa: PLC0415 slow to import
 
-    return (RedisError, OSError)
+        errors = (RedisError, OSError)
+    try:
+        yield
+    except errors as error:
+        raise BrokerGoneError(type(error).__name__) from None
 
 
-def _broker_errors() -> tuple[type[Exception], ...]:
-    return _redis_errors() if is_redis() else (OSError,)
-
-
+@_reachable()
 def queue_depth() -> int:
     """Return the number of jobs that no worker has taken yet. Raises BrokerGoneError."""
-    try:
-        return int(broker_quick().queue_size())
-    except _broker_errors() as error:
-        raise BrokerGoneError(type(error).__name__) from None
+    return int(broker_quick().queue_size())
 
 
 def clusters() -> list[Stat]:
     """Return the workers' heartbeats of the last seconds. Raises BrokerGoneError."""
     try:
-        return list(Stat.get_all(broker_quick()))
-    except _broker_errors() as error:
-        raise BrokerGoneError(type(error).__name__) from None
+        with _reachable():
+            return list(Stat.get_all(broker_quick()))
     except DatabaseError:
         # The cache's table doesn't exist yet: there is no heartbeat.
         return []
@@ -111,12 +111,10 @@ def takes_jobs(cluster: Stat) -> bool:
     return state_of(cluster) in WORKING
 
 
+@_reachable()
 def enqueue(function: str, *args: Any, **options: Any) -> str:
     """Put a job into the queue and return its id. Raises BrokerGoneError."""
-    try:
-        return str(async_task(function, *args, broker=broker_quick(), **options))
-    except _broker_errors() as error:
-        raise BrokerGoneError(type(error).__name__) from None
+    return str(async_task(function, *args, broker=broker_quick(), **options))
 
 
 def clusters_working() -> list[Stat]:

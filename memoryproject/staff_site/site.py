@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial, wraps
 from typing import Any
@@ -118,10 +118,8 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         """
         if is_open(request) and not request.session.get("setup_seen"):
             return HttpResponseRedirect(reverse("admin:setup"))  # type: ignore[return-value]
-        if request.user.has_perm("hooks.view_webhookendpoint"):
-            _warn_of_failing_webhooks(request)
-        if request.user.has_perm("sessions_app.view_inbounddelivery"):
-            _warn_of_foreign_numbers(request)
+        for address, warning in _warnings(request):
+            messages.warning(request, format_html('<a href="{}">{}</a>', address, warning))
         if not sees_figures(request.user):
             has_no_rights = not request.user.get_all_permissions()
             context = {"has_no_rights": has_no_rights, **(extra_context or {})}
@@ -164,27 +162,22 @@ def _refused_accounts(request: HttpRequest) -> list[dict[str, Any]]:
     ]
 
 
-def _warn_of_failing_webhooks(request: HttpRequest) -> None:
-    failing = endpoints_failing(now=timezone.now())
-    if not failing:
-        return
-    names = ", ".join(endpoint.name for endpoint in failing)
-    address = reverse("admin:hooks_webhookendpoint_changelist")
-    warning = _("Webhooks are not delivered to: %(names)s") % {"names": names}
-    text = format_html('<a href="{}">{}</a>', address, warning)
-    messages.warning(request, text)
-
-
-def _warn_of_foreign_numbers(request: HttpRequest) -> None:
-    numbers = foreign_numbers(since=timezone.now() - timedelta(days=1))
-    if not numbers:
-        return
-    address = reverse("admin:sessions_app_inbounddelivery_changelist") + "?event=Notice"
-    warning = _(
-        "Webhooks came for numbers that the settings don't name, and were ignored: %(numbers)s"
-    )
-    text = format_html('<a href="{}">{}</a>', address, warning % {"numbers": ", ".join(numbers)})
-    messages.warning(request, text)
+def _warnings(request: HttpRequest) -> Iterator[tuple[str, str]]:
+    """Yield what a person is warned of, each with the address of its list."""
+    now = timezone.now()
+    has_perm = request.user.has_perm
+    if has_perm("hooks.view_webhookendpoint") and (failing := endpoints_failing(now=now)):
+        text = _("Webhooks are not delivered to: %(names)s")
+        names = ", ".join(endpoint.name for endpoint in failing)
+        yield reverse("admin:hooks_webhookendpoint_changelist"), text % {"names": names}
+    if has_perm("sessions_app.view_inbounddelivery") and (
+        numbers := foreign_numbers(since=now - timedelta(days=1))
+    ):
+        text = _(
+            "Webhooks came for numbers that the settings don't name, and were ignored: %(numbers)s"
+        )
+        address = reverse("admin:sessions_app_inbounddelivery_changelist")
+        yield f"{address}?event=Notice", text % {"numbers": ", ".join(numbers)}
 
 
 def _place(names: tuple[str, ...], name: str) -> int:

@@ -22,11 +22,11 @@ from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import (
     ChannelError,
     Condition,
-    EmailChannel,
     Notice,
-    WebhookChannel,
     alerts_update,
     current_conditions,
+    notice_mail,
+    notice_post,
 )
 from memoryproject.staff_site.models import Alert
 from memoryproject.staff_site.tasks import check_alerts
@@ -66,7 +66,7 @@ class Kept:
     notices: list[Notice] = field(default_factory=list)
     fails: bool = False
 
-    def tell(self, notice: Notice) -> None:
+    def __call__(self, notice: Notice) -> None:
         if self.fails:
             raise ChannelError("it is out of reach")
         self.notices.append(notice)
@@ -176,8 +176,8 @@ def test_the_task_tells_every_channel(settings: Any, receiver: Receiver) -> None
 def test_an_alert_leads_to_the_admin_of_the_address(settings: Any, receiver: Receiver) -> None:
     settings.BASE_URL = "https://memory.example.com:8443/bot"
     address = "https://memory.example.com:8443/bot/admin/"
-    WebhookChannel(receiver.url).tell(Notice("a", "The disk is full.", "c", False))
-    EmailChannel(["owner@example.com"]).tell(Notice("a", "The disk is full.", "c", False))
+    notice_post(receiver.url, Notice("a", "The disk is full.", "c", False))
+    notice_mail(["owner@example.com"], Notice("a", "The disk is full.", "c", False))
     (body,) = receiver.bodies
     assert (body["text"], body["url"]) == (f"The disk is full. {address}", address)
     assert str(mail.outbox[0].body).splitlines()[-1] == address
@@ -191,7 +191,7 @@ def test_the_command_says_what_is_missing(settings: Any, receiver: Receiver, cap
     assert "1 channel(s) were notified." in capsys.readouterr().out
     receiver.status = 403
     with pytest.raises(ChannelError, match="ALERT_WEBHOOK_URL answered 403") as caught:
-        WebhookChannel(f"{receiver.url}/secret-token").tell(Notice("a", "b", "c", False))
+        notice_post(f"{receiver.url}/secret-token", Notice("a", "b", "c", False))
     assert "secret-token" not in str(caught.value)
     receiver.status = 500
     with pytest.raises(CommandError, match="ALERT_WEBHOOK_URL answered 500"):

@@ -14,8 +14,8 @@ from tests.fuzz.damage import budget, damaged
 from tests.settings.test_environment import EXAMPLE, WRONG
 
 
-def wrapped(value: Any, keys: tuple[str, ...]) -> Any:
-    for key in reversed(keys):
+def wrapped(value: Any, keys: str) -> Any:
+    for key in reversed(keys.split(".")):
         value = {key: value}
     return value
 

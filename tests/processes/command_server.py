@@ -125,13 +125,11 @@ def main() -> None:
 @cache
 def preload() -> None:
     """Load what a server loads before its own forks, and spare it from collecting that again."""
-    from memoryproject.foundation.integrations.configured import load_models_early  # noqa: PLC0415
     from sessions_app.embedding.facade import load_early  # noqa: PLC0415
 
     for name in ("sessions_app.tasks", "sessions_app.recall.recall_steps", "psutil"):
         import_module(name)
     load_early()
-    load_models_early()
     gc.freeze()
 
 

@@ -21,14 +21,7 @@ from django.utils.safestring import SafeString
 
 register = template.Library()
 CHECKBOX = "action_checkbox"
-CHECK, TITLE, TIME, REST, LABELLED, HIDDEN = (
-    "row-check",
-    "row-title",
-    "row-time",
-    "row-rest",
-    "row-rest row-labelled",
-    "row-hidden",
-)
+TIME, REST = "row-time", "row-rest"
 TAG = re.compile(r"(<[^<>]*>)")
 LETTER = re.compile(r"[^\W\d_]")
 NOTHING = ("", "-", "–")
@@ -50,17 +43,17 @@ class Columns:
     def classes(self, name: str, cell: str) -> str:
         """Return the class of a cell, by its column and by what it holds."""
         if name == CHECKBOX:
-            return CHECK
+            return "row-check"
         if name == self.title:
-            return TITLE
+            return "row-title"
         text = TAG.sub("", cell).strip()
         if text in NOTHING or any(control in cell for control in CONTROLS):
-            return HIDDEN
+            return "row-hidden"
         if name == self.time:
             return TIME
         # Without its label, nobody knows what such a cell is about.
         is_bare = name in self.times or ICON in cell or not LETTER.search(text)
-        return LABELLED if is_bare else REST
+        return f"{REST} row-labelled" if is_bare else REST
 
 
 @register.simple_tag

@@ -170,7 +170,8 @@ def _events_found(queryset: QuerySet[AuditEvent], search_term: str) -> QuerySet[
     if not term:
         return queryset
     fits = Q(object_id=term) | Q(actor=term) | Q(chat=term)
-    if names := _pseudonyms(term):
+    if chat_id := uuid_or_none(term):
+        names = pseudonyms_of(key=audit_key(), chat_id=chat_id)
         fits |= Q(chat__in=names) | Q(actor__in=names)
     return queryset.filter(fits)
 
@@ -295,15 +296,10 @@ class AuditEventAdmin(ReadOnlyAdmin):
 def _state() -> dict[str, Any]:
     """Return the chain's state for display."""
     state = chain_state(timezone.now())
-    report = state.last.report if state.last else None
+    report = state["last"].report if state["last"] else None
     return {
         "chain": state,
         "report": report,
         "sentences": shown_result(report) if report else [],
         "findings": shown_findings(report) if report else [],
     }
-
-
-def _pseudonyms(term: str) -> list[str]:
-    chat_id = uuid_or_none(term)
-    return [] if chat_id is None else pseudonyms_of(key=audit_key(), chat_id=chat_id)

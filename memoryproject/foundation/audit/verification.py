@@ -6,7 +6,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,30 +32,24 @@ KEPT = 50
 _LOCK = 0xA0D1783
 
 
-@dataclass(frozen=True)
-class ChainState:
-    """The state of the chain.
+def chain_state(now: datetime) -> dict[str, Any]:
+    """Return the chain's state for the pages, without counting the table.
 
     ``last``: the last finished verification; ``open``: the one in progress. ``sealed`` counts the
     sealed events that still exist, ``waiting`` counts the others.
     """
-
-    last: AuditVerification | None
-    open: AuditVerification | None
-    sealed: int
-    waiting: int
-
-
-def chain_state(now: datetime) -> ChainState:
-    """Return the chain's state without counting the table."""
     head = AuditHead.objects.filter(pk=1).first()
     pruned = AuditCheckpoint.objects.order_by("-number").first()
-    return ChainState(
-        last=AuditVerification.objects.filter(state=State.DONE).first(),
-        open=AuditVerification.objects.filter(state__in=OPEN, touched_at__gt=now - SILENT).first(),
-        sealed=(head.seq if head else 0) - (pruned.seq if pruned else 0),
-        waiting=waiting().count(),
-    )
+    return {
+        "last": AuditVerification.objects.filter(state=State.DONE).first(),
+        "open": _under_way(now),
+        "sealed": (head.seq if head else 0) - (pruned.seq if pruned else 0),
+        "waiting": waiting().count(),
+    }
+
+
+def _under_way(now: datetime) -> AuditVerification | None:
+    return AuditVerification.objects.filter(state__in=OPEN, touched_at__gt=now - SILENT).first()
 
 
 def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
@@ -64,7 +57,7 @@ def verification_ask(*, asked_by: str, now: datetime) -> AuditVerification:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-        under_way = chain_state(now).open
+        under_way = _under_way(now)
         if under_way is not None:
             return under_way
         AuditVerification.objects.filter(state__in=OPEN).update(state=State.FAILED, ended_at=now)

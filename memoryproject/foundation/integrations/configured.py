@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,6 @@ from memoryproject.foundation.integrations.llm.base import (
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.retry import DELAYS, do_nothing
 from memoryproject.foundation.integrations.whatsapp.base import ConsoleProvider, WhatsAppProvider
-from memoryproject.foundation.integrations.whatsapp.posting import trusted
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.breaker import ServiceGuard, SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
@@ -173,21 +171,6 @@ def configured_providers() -> dict[str, WhatsAppProvider]:
         address = getattr(settings, record.url_setting)
         found[name] = record.connect(guard_of=partial(service_guard, record.service, address))
     return found
-
-
-def load_models_early() -> None:
-    """Load what the first call of a model or a provider would wait for. Sends no request.
-
-    A later caller reports what is wrong.
-    """
-    trusted()
-    with suppress(ValueError):
-        if settings.CHAT_MODEL == "openai":
-            from memoryproject.foundation.integrations.llm.openai_chat import load_early  # noqa: PLC0415 slow
-
-            load_early()
-            LateChatModel().loaded()
-        configured_transcriber()
 
 
 def service_guard(name: str, url: str, model: str = "") -> ServiceGuard:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memoryproject.foundation.integrations.retry import (
     AttemptFailed,
@@ -13,26 +15,15 @@ from memoryproject.foundation.integrations.retry import (
     call_with_retries,
     do_nothing,
 )
-from memoryproject.foundation.outside_services.guards import Guard
 from memoryproject.foundation.text.characters import storable
 
 if TYPE_CHECKING:
     import openai
 
 # The endpoint detects the format by the file's name.
-_ENDINGS = {
-    "audio/ogg": "ogg",
-    "audio/opus": "ogg",
-    "audio/mpeg": "mp3",
-    "audio/mp3": "mp3",
-    "audio/mp4": "m4a",
-    "audio/x-m4a": "m4a",
-    "audio/aac": "m4a",
-    "audio/wav": "wav",
-    "audio/x-wav": "wav",
-    "audio/webm": "webm",
-    "audio/flac": "flac",
-}
+_ENDINGS: dict[str, str] = json.loads(
+    Path(__file__).with_name("recording_endings.json").read_text(encoding="utf-8")
+)
 
 
 class OpenAITranscriber:
@@ -44,24 +35,15 @@ class OpenAITranscriber:
         base_url: str | None,
         model: str,
         *,
-        timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
-        guard: Guard | None = None,
-        headers: Sequence[tuple[str, str]] = (),
-        api_version: str = "",
+        **connection: Any,
     ) -> None:
+        """``connection``: what OpenAIConnection takes besides."""
         from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection  # noqa: PLC0415 slow
 
         self.model = model
         self._sleep = sleep
-        self._connection = OpenAIConnection(
-            api_key,
-            base_url,
-            timeout=timeout,
-            guard=guard,
-            headers=headers,
-            api_version=api_version,
-        )
+        self._connection = OpenAIConnection(api_key, base_url, **connection)
 
     def close(self) -> None:
         self._connection.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
@@ -21,8 +22,9 @@ MAX_WAIT = 30.0
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class AttemptFailed(Exception):
-    """One attempt failed.
+    """One attempt failed. ``message``: the text, for staff.
 
     ``permanent``: a retry can't help.
     ``retry_after``: seconds that the server asked to wait, None if it asked for no wait.
@@ -34,26 +36,19 @@ class AttemptFailed(Exception):
     by default what counts as sickness.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        permanent: bool = False,
-        retry_after: float | None = None,
-        overflow: Overflow | None = None,
-        refused: bool = False,
-        words: str = "",
-        sickness: int = 0,
-        is_outside: bool | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.permanent = permanent
-        self.is_outside = sickness > 0 if is_outside is None else is_outside
-        self.sickness = sickness
-        self.overflow = overflow
-        self.refused = refused
-        self.words = words
-        self.retry_after = retry_after
+    message: str
+    _: KW_ONLY
+    permanent: bool = False
+    retry_after: float | None = None
+    overflow: Overflow | None = None
+    refused: bool = False
+    words: str = ""
+    sickness: int = 0
+    is_outside: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+        self.is_outside = self.is_outside or self.sickness > 0
 
     @property
     def sickness_text(self) -> str:
@@ -66,6 +61,7 @@ class AttemptFailed(Exception):
         return text
 
 
+@dataclass(eq=False, repr=False)
 class CallError(Exception):
     """A service gave no answer after the retries; the base of the errors of models.
 
@@ -74,18 +70,14 @@ class CallError(Exception):
     or refuses our account): the same request may succeed later.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        permanent: bool = False,
-        overflow: Overflow | None = None,
-        is_outside: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.permanent = permanent
-        self.overflow = overflow
-        self.is_outside = is_outside
+    message: str
+    _: KW_ONLY
+    permanent: bool = False
+    overflow: Overflow | None = None
+    is_outside: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
 
     @classmethod
     def of(cls, failure: AttemptFailed) -> Self:

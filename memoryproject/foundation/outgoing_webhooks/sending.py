@@ -193,15 +193,8 @@ def _note(delivery: WebhookDelivery, now: datetime, **changes: Any) -> None:
 
 # As Standard Webhooks suggests. The first attempt is immediate.
 WAITS = (
-    timedelta(seconds=5),
-    timedelta(minutes=5),
-    timedelta(minutes=30),
-    timedelta(hours=2),
-    timedelta(hours=5),
-    timedelta(hours=10),
-    timedelta(hours=14),
-    timedelta(hours=20),
-    timedelta(hours=24),
+    *(timedelta(seconds=5), timedelta(minutes=5), timedelta(minutes=30)),
+    *(timedelta(hours=hours) for hours in (2, 5, 10, 14, 20, 24)),
 )
 # So that deliveries that failed together aren't retried together.
 JITTER = 0.2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from memoryproject import __version__
@@ -26,29 +28,9 @@ DRF_STANDARDIZED_ERRORS: dict[str, Any] = {
     "EXCEPTION_FORMATTER_CLASS": "memoryproject.foundation.rest_kit.handler.Whole",
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
-    "TITLE": "WhatsApp memory",
-    "DESCRIPTION": (
-        "Sessions, messages, memories, cards, transcripts and documents of a memory server for "
-        "WhatsApp assistants.\n\n"
-        "`Authorization: Bearer …`, made by `manage.py create_api_token NAME`. Times are UTC, with "
-        "Z. Lists come in pages: follow `next`, or give `next_cursor` as `cursor`. Errors have one "
-        "shape. POSTs that create take `Idempotency-Key`."
-    ),
+    # The title, the description and the tags.
+    **json.loads(Path(__file__).with_name("openapi.json").read_text(encoding="utf-8")),
     "VERSION": __version__,
-    "LICENSE": {"name": "MIT"},
-    "TAGS": [
-        {"name": "chat", "description": "One whole turn with the server's own model."},
-        {"name": "chats", "description": "People and groups; erasing one with everything."},
-        {"name": "sessions", "description": "Conversations: messages, context, cards, summaries."},
-        {"name": "turns", "description": "What led to each answer."},
-        {"name": "memories", "description": "Facts: stored, changed, recalled, forgotten."},
-        {"name": "transcripts", "description": "Texts of conversations, checked and saved."},
-        {"name": "documents", "description": "Memory documents by category and name."},
-        {"name": "files", "description": "PDF, Word and text files, read into memories."},
-        {"name": "receipts", "description": "What was forgotten, and the proof of it."},
-        {"name": "audit", "description": "Who did what, in a log that shows any edit."},
-        {"name": "me", "description": "What the caller may do."},
-    ],
     "DEFAULT_GENERATOR_CLASS": "memoryproject.foundation.rest_kit.schema.Generator",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse
@@ -134,70 +136,25 @@ class Refusal:
         }
 
 
+# Those that no error of ours has words for, by status.
+_DESCRIBED = {
+    row["status"]: Refusal(**row)
+    for row in json.loads(Path(__file__).with_name("refusals.json").read_text(encoding="utf-8"))
+}
 # Possible for every operation.
 ALWAYS = (
-    Refusal(
-        400,
-        "The request is wrong; `attr` names the field or the parameter.",
-        kind="validation_error",
-        code="unknown_field",
-        detail="There is no such field here. Fields are: whatsapp_chat.",
-        attr="colour",
-    ),
-    Refusal(
-        401,
-        "No token, or one that is unknown, expired or revoked.",
-        code="authentication_failed",
-        detail="The token has expired. Make another by `manage.py create_api_token`, or in the "
-        "admin.",
-        always={"WWW-Authenticate": "Bearer."},
-    ),
-    Refusal(
-        403,
-        "The token lacks the scope, or is bound to chats and this concerns others; or "
-        "`memory_disabled`: memory is off.",
-        code="permission_denied",
-        detail="The token lacks the scope write.",
-    ),
-    Refusal(
-        404,
-        "There is no such thing, or not within the token's reach.",
-        code="not_found",
-        detail="There is no session 0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10.",
-    ),
+    *(_DESCRIBED[status] for status in (400, 401, 403, 404)),
     Refusal.of(NotAcceptable, "`Accept` names no form in which this can be answered."),
-    Refusal(
-        429,
-        "Too many calls of this kind.",
-        code="throttled",
-        detail="Request was throttled. Expected available in 27 seconds.",
-        always=WAIT,
-    ),
+    _DESCRIBED[429],
     Refusal.of(Unavailable, "Something that is needed is down. Nothing was changed.", always=WAIT),
-    Refusal(
-        507,
-        "The disk is full. Nothing was changed.",
-        kind="server_error",
-        code="storage_full",
-        detail="The disk is full: nothing can be stored. Free some space; see docs/operations.md.",
-    ),
+    _DESCRIBED[507],
 )
 WITH_BODY = (
     Refusal.of(
         LengthRequired, "The body came in chunks, which the web server in front doesn't pass on."
     ),
-    Refusal(
-        413,
-        "The body is too large.",
-        code="body_too_large",
-        detail="The body is larger than 3 MB, the most taken here.",
-    ),
-    Refusal(
-        415,
-        "The body is in a form that isn't read here, or compressed.",
-        code="unsupported_media_type",
-        detail='Unsupported media type "text/html" in request.',
-    ),
+    _DESCRIBED[413],
+    _DESCRIBED[415],
 )
 WITH_KEY = (
     Refusal.of(

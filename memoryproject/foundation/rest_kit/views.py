@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, re_path, register_converter
+from django.urls.converters import UUIDConverter
 from django.utils.http import parse_etags, quote_etag
 from django.views.decorators.csrf import csrf_exempt
 from django_filters.rest_framework import DjangoFilterBackend
@@ -198,12 +199,10 @@ class ListView(ListModelMixin, ApiView):
         """Return the part of the view's queryset that the caller may access."""
         return self.get_queryset().filter(self.caller.reach(self.reach_field))
 
-    def page_of(
-        self, rows: QuerySet[Any], serializer_class: type[Serializer[Any]] | None = None
-    ) -> Response:
+    def page_of(self, rows: QuerySet[Any]) -> Response:
         """Return a page of the rows, filtered by the query."""
         page = self.paginate_queryset(self.filter_queryset(rows))
-        serializer = (serializer_class or self.get_serializer_class())(page, many=True)
+        serializer = self.get_serializer_class()(page, many=True)
         return self.get_paginated_response(serializer.data)
 
 
@@ -258,19 +257,13 @@ def require_match(request: Request, etag: str) -> None:
 ID = "id"
 
 
-class IdConverter:
+class IdConverter(UUIDConverter):
     """A UUID, in upper case, too: so some languages write it, such as Swift.
 
     Django's own converter refuses it.
     """
 
     regex = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-
-    def to_python(self, value: str) -> UUID:
-        return UUID(value)
-
-    def to_url(self, value: object) -> str:
-        return str(value)
 
 
 register_converter(IdConverter, ID)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from pathlib import Path
 
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative, query_terms
 
@@ -14,25 +16,16 @@ MAX_PARTS = 4
 # Of a pasted text only the end is read: the question about it stands there.
 MAX_CHARACTERS = 4_000
 
-_ASKING = r"what|whats|what's|which|who|whos|who's|whom|whose|when|where|why|how"
-
-_ASKING_FIRST = (
-    r"do|does|did|is|are|was|were|am|can|could|will|would|shall|should|has|have|had|any|"
-    r"tell|remind|show|give|send|explain|list"
+# The words of questions by their use. Some are patterns of several forms.
+_WORDS: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("question_words.json").read_text(encoding="utf-8")
 )
-
-_JOINING = r"and|or|but|also|then|so|plus"
-
-_BEFORE_ASKING = r"until|till|since|by|in|at|on|for|from|to|with|of|about|please"
-
-_HEBREW_ASKING = (
-    r"מה|מהו|מהי|מהם|מהן|מי|מתי|איפה|היכן|למה|מדוע|איך|כיצד|כמה|איזה|איזו|אילו|האם|"
-    r"לאן|לאיפה|מאין|מאיפה"
+_ASKING, _ASKING_FIRST, _JOINING, _BEFORE_ASKING = (
+    "|".join(_WORDS[use]) for use in ("asking", "asking_first", "joining", "before_asking")
 )
-
-_HEBREW_ASKING_FIRST = r"יש|אפשר|תגיד|תגידי|תזכיר|תזכירי|ספר|ספרי|תראה|תראי|תשלח|תשלחי|תן|תני"
-
-_HEBREW_BEFORE_ASKING = r"עד|עם|על|של|אצל|את|גם|בערך"
+_HEBREW_ASKING, _HEBREW_ASKING_FIRST, _HEBREW_BEFORE_ASKING = (
+    "|".join(_WORDS[f"hebrew_{use}"]) for use in ("asking", "asking_first", "before_asking")
+)
 
 _ASKS = (
     rf"(?:(?:{_BEFORE_ASKING})\s+){{0,2}}(?:{_ASKING})\b"
@@ -68,23 +61,13 @@ _SMALL_TALK = re.compile(
 # Questions in other languages, which are often written without a question mark. Only the beginning
 # of a sentence shows one: "when" also joins clauses.
 _OTHER_ASKING = re.compile(
-    r"(?:^|[.!?…\n])\W{0,8}(?:(?:a|à|de|por|en|con|para|in|per|da|إلى|الى|من|في|على)\s+)?(?:"
-    r"qué|que|cuál|cual|cuándo|cuando|dónde|donde|quién|quien|cómo|cuánto|cuánta|cuántos|cuántas|"
-    r"wann|wo|wer|wie|warum|wieso|weshalb|welche[mnrs]?|wohin|woher|womit|wieviel|"
-    r"quand|où|qui|quoi|quel|quelle|quels|quelles|pourquoi|"
-    r"quando|dove|chi|cosa|quale|quali|quanto|quanti|perché|onde|quem|qual|quais|quantos|"
-    r"когда|где|кто|что|какой|какая|какое|какие|сколько|почему|зачем|куда|откуда|коли|де|скільки|"
-    r"متى|أين|اين|كيف|كم|ما|ماذا|لماذا|هل)(?!\w)"
-    r"|¿|[？吗呢]\s*$|什么|几点|哪里|多少|怎么",
+    rf"(?:^|[.!?…\n])\W{{0,8}}(?:(?:{'|'.join(_WORDS['before_other_asking'])})\s+)?"
+    rf"(?:{'|'.join(_WORDS['other_asking'])})(?!\w)|¿|[？吗呢]\s*$|什么|几点|哪里|多少|怎么",
     re.IGNORECASE,
 )
 
 # Such a word refers to something that was named before.
-_REFERS_BACK = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|הוא|היא|הם|הן|אותו|אותה|אותם|אותן|"
-    r"שלו|שלה|שלהם|שלהן|עליו|עליה|עליהם|בו|בה|לו|לה|להם)\b",
-    re.IGNORECASE,
-)
+_REFERS_BACK = re.compile(rf"\b(?:{'|'.join(_WORDS['refers_back'])})\b", re.IGNORECASE)
 
 
 def question_parts(text: str) -> list[str]:
@@ -175,23 +158,8 @@ def _asks(clause: str, *, alone: bool) -> bool:
     return bool(alone or _IS_ASKING.search(clause)) and not _SMALL_TALK.search(clause)
 
 
-_MONTH_NAMES = (
-    "january jan ינואר",
-    "february feb פברואר",
-    "march mar מרץ מרס",
-    "april apr אפריל",
-    "may מאי",
-    "june jun יוני",
-    "july jul יולי",
-    "august aug אוגוסט",
-    "september sept sep ספטמבר",
-    "october oct אוקטובר",
-    "november nov נובמבר",
-    "december dec דצמבר",
-)
-
 _MONTHS = {
-    name: number for number, names in enumerate(_MONTH_NAMES, start=1) for name in names.split()
+    name: number for number, names in enumerate(_WORDS["months"], start=1) for name in names.split()
 }
 
 # These are also ordinary words, but then not capitalised.

@@ -21,7 +21,7 @@ class Command(BaseCommand):
         count, failed = 0, []
         for channel in configured_channels():
             try:
-                channel.tell(notice)
+                channel(notice)
                 count += 1
             except ChannelError as error:
                 failed.append(str(error))

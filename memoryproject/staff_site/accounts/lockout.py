@@ -24,6 +24,7 @@ from django.contrib.auth.signals import user_login_failed
 from django.db import transaction
 from django.db.models import Max, QuerySet, Sum
 from django.db.models.signals import pre_save
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -184,23 +185,17 @@ def login_unlock(*, attempts: Iterable[AccessAttempt], actor: Actor) -> int:
     return freed
 
 
-def record_locks() -> None:
-    user_locked_out.connect(_locked, dispatch_uid="audit_login_locked")
-
-
-def keep_nothing_typed() -> None:
+@receiver(pre_save, sender=AccessAttempt, dispatch_uid="failed_login_typed")
+def _keep_nothing_typed(instance: AccessAttempt, **_: Any) -> None:
     """Stop django-axes from storing posted values with a failure.
 
     It leaves out only fields whose names it knows. Each page has other names, and a forgotten one
     would put a password into the database.
     """
-    pre_save.connect(_nothing_typed, sender=AccessAttempt, dispatch_uid="failed_login_typed")
-
-
-def _nothing_typed(instance: AccessAttempt, **_: Any) -> None:
     instance.get_data = instance.post_data = ""
 
 
+@receiver(user_locked_out, dispatch_uid="audit_login_locked")
 def _locked(request: HttpRequest, **_: Any) -> None:
     """Record the beginning of a lock. Attempts during it are refused without being counted."""
     if getattr(request, "axes_failures_since_start", None) is None:

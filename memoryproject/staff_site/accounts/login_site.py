@@ -12,7 +12,6 @@ from django.contrib.auth import get_user_model, login
 from django.contrib.auth.views import LoginView, PasswordChangeView
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
@@ -24,6 +23,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.forms import AdminOwnPasswordChangeForm
 
+from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
 from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
 from memoryproject.staff_site.accounts.second_factor import (
@@ -103,8 +103,10 @@ class PasswordStep(LoginView):
         return HttpResponseRedirect(reverse("admin:login_code"))
 
 
-def code_step(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Handle the second step. ``context``: the context of every page of the site."""
+@never_cache
+@sensitive_post_parameters("code")
+def code_step(request: HttpRequest) -> HttpResponse:
+    """Handle the second step, the code."""
     half_way = request.session.get(HALF_WAY)
     user = _who(half_way)
     if user is None or half_way is None:
@@ -117,11 +119,8 @@ def code_step(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         if checked.device is not None:
             return _come_in(request, user, checked.device, half_way["next"])
         form.add_error("code", refusal_of(checked))
-    return TemplateResponse(
-        request,
-        "admin/access/login_code.html",
-        {**context, "title": _("Log in"), "form": form, "name": user.get_username()},
-    )
+    context = {"form": form, "name": user.get_username()}
+    return staff_page(request, "admin/access/login_code.html", _("Log in"), context)
 
 
 def _who(half_way: dict[str, Any] | None) -> Any:
@@ -170,8 +169,8 @@ class AccessSite(AdminSite):
 
     def get_urls(self) -> list[Any]:
         own: list[URLPattern] = [
-            path("login/code/", self.login_code, name="login_code"),
-            path("account/two-factor/", self.admin_view(self.two_factor), name="two_factor"),
+            path("login/code/", code_step, name="login_code"),
+            path("account/two-factor/", self.admin_view(second_factor_page), name="two_factor"),
         ]
         return [*own, *super().get_urls()]
 
@@ -199,15 +198,6 @@ class AccessSite(AdminSite):
             next_page=reverse("admin:index", current_app=self.name),
         )(request)
 
-    @method_decorator(never_cache)
-    @method_decorator(sensitive_post_parameters("code"))
-    def login_code(self, request: HttpRequest) -> HttpResponse:
-        """Handle the second step, the code."""
-        return code_step(request, self.each_context(request))
-
-    def two_factor(self, request: HttpRequest) -> HttpResponse:
-        return second_factor_page(request, self.each_context(request))
-
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
@@ -234,27 +224,27 @@ BEGUN_SECONDS = 900
 
 @sensitive_post_parameters("code", "password")
 @never_cache
-def second_factor_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Handle the page of the second factor. ``context``: the context of every page of the site."""
+def second_factor_page(request: HttpRequest) -> HttpResponse:
+    """Handle the page of the second factor."""
     doing = request.POST.get("do", "") if request.method == "POST" else ""
     has_one = device_of(request.user) is not None
     if doing == BEGIN and not has_one:
-        return _begin(request, context)
+        return _begin(request)
     if doing == CONFIRM and not has_one:
-        return _confirm(request, context)
+        return _confirm(request)
     if doing in (CODES, REMOVE) and has_one:
-        return _with_proof(request, context, doing)
-    return _page(request, context)
+        return _with_proof(request, doing)
+    return _page(request)
 
 
-def _begin(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+def _begin(request: HttpRequest) -> HttpResponse:
     """Begin a second factor after the password was typed.
 
     Otherwise a person who finds an open session could lock out its owner with another phone.
     """
     form = PasswordForm(request.POST)
     if not form.is_valid() or not _knows_password(request, form):
-        return _page(request, context, **{BEGIN: form})
+        return _page(request, **{BEGIN: form})
     device = second_factor_begin(user=request.user)
     request.session[BEGUN] = {"device": device.pk, "at": int(timezone.now().timestamp())}
     return _here()
@@ -272,7 +262,7 @@ def _begun_here(request: HttpRequest) -> TOTPDevice | None:
     return device if timezone.now().timestamp() - begun["at"] <= BEGUN_SECONDS else None
 
 
-def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+def _confirm(request: HttpRequest) -> HttpResponse:
     if _begun_here(request) is None:
         messages.info(request, _("Start over: this was too long ago, or done elsewhere."))
         return _here()
@@ -282,18 +272,18 @@ def _confirm(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
         device = device_of(request.user)
         if codes is not None and device is not None:
             prove(request, device)
-            return _codes_page(request, context, codes)
+            return _codes_page(request, codes)
         form.add_error("code", _("This code is wrong. Is the clock of the phone right?"))
-    return _page(request, context, confirm=form)
+    return _page(request, confirm=form)
 
 
-def _with_proof(request: HttpRequest, context: dict[str, Any], doing: str) -> HttpResponse:
+def _with_proof(request: HttpRequest, doing: str) -> HttpResponse:
     """Renew the backup codes or remove the second factor, after a proof of both factors."""
     form = ProofForm(request.POST)
     if not form.is_valid() or not _proved(request, form):
-        return _page(request, context, **{doing: form})
+        return _page(request, **{doing: form})
     if doing == CODES:
-        return _codes_page(request, context, backup_codes_renew(user=request.user))
+        return _codes_page(request, backup_codes_renew(user=request.user))
     second_factor_remove(user=request.user, actor=staff_actor(request))
     messages.success(request, _("The second factor was removed."))
     return _here()
@@ -320,11 +310,10 @@ def _knows_password(request: HttpRequest, form: PasswordForm) -> bool:
     return True
 
 
-def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpResponse:
+def _page(request: HttpRequest, **forms: Any) -> HttpResponse:
     device = device_of(request.user)
     begun = _begun_here(request) if device is None else None
     shown = {
-        "title": _("Two-factor login"),
         "device": device,
         "codes_left": backup_codes_left(request.user) if device else 0,
         "qr_code": qr_code(begun) if begun else None,
@@ -334,13 +323,13 @@ def _page(request: HttpRequest, context: dict[str, Any], **forms: Any) -> HttpRe
         "codes_form": forms.get(CODES) or ProofForm(auto_id="codes_%s"),
         "remove_form": forms.get(REMOVE) or ProofForm(auto_id="remove_%s"),
     }
-    return TemplateResponse(request, "admin/access/second_factor.html", {**context, **shown})
+    return staff_page(request, "admin/access/second_factor.html", _("Two-factor login"), shown)
 
 
-def _codes_page(request: HttpRequest, context: dict[str, Any], codes: list[str]) -> HttpResponse:
+def _codes_page(request: HttpRequest, codes: list[str]) -> HttpResponse:
     """Show the backup codes. This is the only time that they are shown."""
-    shown = {"title": _("Backup codes"), "codes": codes}
-    return TemplateResponse(request, "admin/access/backup_codes.html", {**context, **shown})
+    template, title = "admin/access/backup_codes.html", _("Backup codes")
+    return staff_page(request, template, title, {"codes": codes})
 
 
 def _here() -> HttpResponse:

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.signals import user_logged_in
 from django.db import transaction
+from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
@@ -42,12 +43,9 @@ class Standing(Enum):
     TO_SET_UP = "to set up"
 
 
-def connect() -> None:
-    """Note the beginning of each login."""
-    user_logged_in.connect(_begin, dispatch_uid="staff_session_begins")
-
-
+@receiver(user_logged_in, dispatch_uid="staff_session_begins")
 def _begin(request: HttpRequest, **_: Any) -> None:
+    """Note the beginning of each login."""
     request.session[SEEN] = _now()
 
 

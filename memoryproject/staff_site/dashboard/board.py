@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -87,53 +88,26 @@ class Series:
     shown: Callable[[Any], str] = count_shown
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A chart.
-
-    ``data``: the input of the script, as JSON. ``rows``: the same as a table, each row with its
-    name and its cells, the texts with their addresses.
-    """
-
-    key: str
-    title: str
-    kind: str
-    data: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Note]]]
-
-
-@dataclass(frozen=True)
-class Board:
-    period: str
-    is_empty: bool
-    to_review: Sequence[Tile]
-    answered: Sequence[Tile]
-    happened: Sequence[Tile]
-    charts: Sequence[Chart]
-    now: Sequence[Tile]
-
-
 def sees_figures(user: Any) -> bool:
     return any(user.has_perm(right) for right in RIGHTS)
 
 
-def board_for(user: Any, *, period: str, now: datetime) -> Board:
-    """Return the dashboard for a person. ``period``: a name of ``periods.DAYS``.
+def board_for(user: Any, *, period: str, now: datetime) -> dict[str, Any]:
+    """Return the dashboard for a person: its tiles and charts. ``period``: of ``periods.DAYS``.
 
     The number of queries is constant.
     """
     to = Places(user)
     found = figures_of(period_named(period, now=now))
-    return Board(
-        period=period,
-        is_empty=found.is_empty,
-        to_review=list(review_tiles(to)),
-        answered=list(answer_tiles(found.whole, to, period=period, now=now)),
-        happened=list(_happened(found.whole, period, to)),
-        charts=[] if found.is_empty else list(_charts(found, to)),
-        now=list(_now(to, now)),
-    )
+    return {
+        "period": period,
+        "is_empty": found.is_empty,
+        "to_review": list(review_tiles(to)),
+        "answered": list(answer_tiles(found.whole, to, period=period, now=now)),
+        "happened": list(_happened(found.whole, period, to)),
+        "charts": [] if found.is_empty else list(_charts(found, to)),
+        "now": list(_now(to, now)),
+    }
 
 
 def _happened(figures: Figures, when: str, to: Places) -> Iterator[Tile]:
@@ -189,10 +163,31 @@ def _costs(by_model: Sequence[ModelTokens]) -> Iterator[str]:
         yield _("no price set for %(models)s") % {"models": ", ".join(unpriced)}
 
 
-def _charts(found: PeriodFigures, to: Places) -> Iterator[Chart]:
-    def chart(key: str, title: str, *series: Series, kind: str = "bar") -> Chart:
-        return _chart(key, title, kind, series, found, to)
+def _chart(
+    found: PeriodFigures, to: Places, key: str, title: str, *series: Series, kind: str = "bar"
+) -> dict[str, Any]:
+    """Return a chart.
 
+    ``data``: the input of the script, as JSON. ``rows``: the same as a table, each row with its
+    name and its cells, the texts with their addresses.
+    """
+    labels = [slot_shown(slot.start, found.period) for slot in found.slots]
+    drawn = [
+        {"title": one.title, "colour": one.colour, "values": _values(one, found.slots)}
+        for one in series
+    ]
+    rows = [
+        (label, [_cell(one, slot, to) for one in series])
+        for label, slot in zip(labels, found.slots, strict=True)
+    ]
+    data = json.dumps({"labels": labels, "series": drawn})
+    columns = [one.title for one in series]
+    shown = {"data": data, "columns": columns, "rows": rows}
+    return {"key": key, "title": title, "kind": kind, **shown}
+
+
+def _charts(found: PeriodFigures, to: Places) -> Iterator[dict[str, Any]]:
+    chart = partial(_chart, found, to)
     first, second, third = "--chart-1", "--chart-2", "--chart-3"
     if to.may("sessions_app.view_message"):
         user, ours = {"role__exact": "user"}, {"role__exact": "assistant"}
@@ -228,22 +223,6 @@ def _charts(found: PeriodFigures, to: Places) -> Iterator[Chart]:
         memories.append(Series(_("Erasures"), "receipts", third, RECEIPTS))
     if memories:
         yield chart("memories", _("Memory"), *memories)
-
-
-def _chart(
-    key: str, title: str, kind: str, series: Sequence[Series], found: PeriodFigures, to: Places
-) -> Chart:
-    labels = [slot_shown(slot.start, found.period) for slot in found.slots]
-    drawn = [
-        {"title": one.title, "colour": one.colour, "values": _values(one, found.slots)}
-        for one in series
-    ]
-    rows = [
-        (label, [_cell(one, slot, to) for one in series])
-        for label, slot in zip(labels, found.slots, strict=True)
-    ]
-    data = json.dumps({"labels": labels, "series": drawn})
-    return Chart(key, title, kind, data, [one.title for one in series], rows)
 
 
 def _values(series: Series, slots: Sequence[Figures]) -> list[float | None]:

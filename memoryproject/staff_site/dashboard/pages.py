@@ -26,8 +26,8 @@ from memoryproject.foundation.admin_kit.list_csv import csv_answer
 from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, TODAY, period_named
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_record
-from memoryproject.staff_site.dashboard.board import Board, board_for, sees_figures
-from memoryproject.staff_site.dashboard.figures import Tile, count_shown, figures_of, period_chosen
+from memoryproject.staff_site.dashboard.board import board_for, sees_figures
+from memoryproject.staff_site.dashboard.figures import count_shown, figures_of, period_chosen
 from sessions_app.limits.figures import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
 
@@ -59,22 +59,18 @@ def figures_page(request: HttpRequest) -> HttpResponseBase:
     return answer
 
 
-def _shown(request: HttpRequest, board: Board) -> str:
+def _shown(request: HttpRequest, board: dict[str, Any]) -> str:
     return render_to_string("dashboard/board.html", {"board": board}, request)
 
 
-def _tag(board: Board) -> str:
+def _tag(board: dict[str, Any]) -> str:
     """Return an ETag of the figures.
 
     Sizes on the disk change by themselves at any moment: they alone are no reason to show all
     figures anew.
     """
-    steady = replace(board, now=[_steady(tile) for tile in board.now])
-    return quote_etag(hashlib.sha256(repr(steady).encode()).hexdigest())
-
-
-def _steady(tile: Tile) -> Tile:
-    return replace(tile, value="", notes=()) if tile.is_restless else tile
+    now = [replace(tile, value="", notes=()) if tile.is_restless else tile for tile in board["now"]]
+    return quote_etag(hashlib.sha256(repr({**board, "now": now}).encode()).hexdigest())
 
 
 # The cost of the chat models by day, by model and by chat, as a page and as CSV.

@@ -130,26 +130,16 @@ SUMMARY: str = _STORY["summary_of_emma"]
 # The recordings.
 
 
-CONVERSATIONS = {
-    ("cloud", "en"): "WhatsApp Cloud API: a client, in English",
-    ("cloud", "he"): "WhatsApp Cloud API: a client, in Hebrew",
-    ("cloud", "godfather"): "WhatsApp Cloud API: the godfather, and a client who asks the same",
-    ("green", "en"): "Green API: a client, in English",
-    ("green", "he"): "Green API: a client, in Hebrew",
-}
+_RECORDED: dict[str, Any] = json.loads((FOLDER / "recorded.json").read_text(encoding="utf-8"))
+CONVERSATIONS = {(provider, name): title for provider, name, title in _RECORDED["conversations"]}
 """The title of each conversation, by provider and name.
 
 In ``godfather`` a client asks what only the owner may know.
 """
-FILES = {
-    "310000000000001": "shelf.jpg",
-    "310000000000002": "voice.wav",
-    "310000000000003": "cake.jpg",
-    "leak.jpg": "leak.jpg",
-    "note.oga": "voice.wav",
-    "receipt.pdf": "receipt.pdf",
-}
+FILES: dict[str, str] = _RECORDED["files"]
 """The files that recorded messages name, by their ids at the Cloud API or their names."""
+DEMO_SETTINGS: list[dict[str, str]] = _RECORDED["settings"]
+"""What is stored where none of a group is set; "": something random."""
 _TIMES = ("timestamp", "created_timestamp", "expiration_timestamp", "time")
 _GREEN_IDS = ("idMessage", "stanzaId", "quotedMessageId")
 _CLOUD_IDS = ("id", "message_id", "original_message_id")

@@ -13,6 +13,7 @@ import wave
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -59,27 +60,9 @@ WINDOW_NAMES = (
     "n_ctx_train",
 )
 SYSTEM = ChatMessage("system", "You are a test. Answer in one short sentence.")
-LOOKUP = {
-    "type": "function",
-    "function": {
-        "name": "opening_hours",
-        "description": "Returns the opening hours of a day.",
-        "parameters": {
-            "type": "object",
-            "properties": {"day": {"type": "string"}},
-            "required": ["day"],
-        },
-    },
-}
-COLOURS = AnswerSchema(
-    "colours",
-    {
-        "type": "object",
-        "properties": {"colours": {"type": "array", "items": {"type": "string"}}},
-        "required": ["colours"],
-        "additionalProperties": False,
-    },
-)
+# The function that a model is to call, and the form of the JSON that it is to write.
+_PROBES = json.loads(Path(__file__).with_name("model_check.json").read_text(encoding="utf-8"))
+LOOKUP, COLOURS = _PROBES["tool"], AnswerSchema(**_PROBES["answer_schema"])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from concurrent.futures import TimeoutError as TooLateError
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
@@ -28,43 +27,24 @@ from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text, translate_error
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
-    ProviderRecord,
     Recipient,
     SendError,
     SendResult,
     keys_by_number,
 )
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
 
 # The time between two parts of a provider's response, and the total time: no page waits longer.
 QUIET_SECONDS = 6.0
 MAX_SECONDS = 12.0
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 NUMBER = re.compile(r"[1-9][0-9]{6,14}")
 PUNCTUATION = re.compile(r"[\s()\-./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 TEXT = (
     "This is a test message of your WhatsApp assistant. It arrived, so sending works. / "
     "זו הודעת בדיקה של העוזר שלך בוואטסאפ. היא הגיעה, כלומר השליחה עובדת."
 )
-
-
-@dataclass(frozen=True)
-class ProviderState:
-    """A provider that could be tested.
-
-    ``missing``: its settings that aren't set; ``demo``: its address is on this machine.
-    """
-
-    name: str
-    title: str
-    missing: list[str]
-    demo: bool
-
-    @property
-    def configured(self) -> bool:
-        return not self.missing
 
 
 @dataclass(frozen=True)
@@ -81,17 +61,6 @@ class Result:
     words: str = ""
     todo: str = ""
     facts: dict[str, str] = field(default_factory=dict)
-
-
-def providers_there() -> list[ProviderState]:
-    return [_state(record) for record in PROVIDERS.values()]
-
-
-def _state(record: ProviderRecord) -> ProviderState:
-    needed = (record.number_setting, record.key_setting)
-    missing = [name for name in needed if not getattr(settings, name)]
-    host = urlsplit(getattr(settings, record.url_setting)).hostname
-    return ProviderState(record.name, record.title, missing, host in LOOPBACK)
 
 
 def number_read(text: str) -> str | None:
@@ -186,7 +155,7 @@ class TestForm(forms.Form):
     def __init__(self, *args: Any, sends: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.sends = sends
-        there = [(each.name, each.title) for each in providers_there() if each.configured]
+        there = [(each.name, each.title) for each in provider_states() if each.configured]
         instance(self.fields["provider"], forms.ChoiceField).choices = there
 
     def clean_number(self) -> str:
@@ -222,9 +191,12 @@ def provider_page(request: HttpRequest) -> HttpResponseBase:
             posted.add_error(None, refusal)
             form, status = _form_again(posted, request.POST), 429
         else:
-            result = _test(request, posted.cleaned_data, sends=sends)
-            form = _fresh_form(provider=posted.cleaned_data["provider"])
-    context = {"providers": providers_there(), "form": form, "result": result}
+            provider, number = (posted.cleaned_data[name] for name in ("provider", "number"))
+            # It is recorded before anything is sent, without the number.
+            action = "provider.test" if sends else "provider.check"
+            staff_record(request, action, "provider", provider)
+            result, form = provider_call(provider, number), _fresh_form(provider)
+    context = {"providers": provider_states(), "form": form, "result": result}
     return operations_page(
         request, "provider", title=_("Provider test"), context=context, status=status
     )
@@ -257,14 +229,6 @@ def _refusal(once: str) -> str:
     if not any(cache.add(place, 1, WITHIN_SECONDS) for place in places):
         return _("There were many tests just now. Wait a few minutes.")
     return ""
-
-
-def _test(request: HttpRequest, data: dict[str, Any], *, sends: bool) -> Result:
-    """Run the test. It is recorded before anything is sent, without the number."""
-    provider, number = data["provider"], data["number"]
-    action = "provider.test" if sends else "provider.check"
-    staff_record(request, action, "provider", provider)
-    return provider_call(provider, number)
 
 
 # Shared by the operations pages: their permission and their frame.

@@ -58,23 +58,13 @@ _UNREGISTERED = Advice(
     gettext_lazy("Register it under WhatsApp → API setup."),
 )
 _CLOUD: dict[int, Advice] = {
-    # Meta's range of missing permissions.
-    **dict.fromkeys(range(200, 300), _RIGHTS),
-    0: _TOKEN,
-    190: _TOKEN,
-    3: _RIGHTS,
-    10: _RIGHTS,
-    131005: _RIGHTS,
-    33: _NUMBER,
-    100: _NUMBER,
-    4: _LATER,
-    80007: _LATER,
-    130429: _LATER,
-    131056: _LATER,
-    1: _DOWN,
-    2: _DOWN,
-    131000: _DOWN,
-    131016: _DOWN,
+    # Meta's range of missing permissions, and further ones.
+    **dict.fromkeys((*range(200, 300), 3, 10, 131005), _RIGHTS),
+    **dict.fromkeys((0, 190), _TOKEN),
+    **dict.fromkeys((33, 100), _NUMBER),
+    **dict.fromkeys((4, 80007, 130429, 131056), _LATER),
+    **dict.fromkeys((1, 2, 131000, 131016), _DOWN),
+    **dict.fromkeys((131045, 133010), _UNREGISTERED),
     131047: _WINDOW,
     131026: Advice(
         gettext_lazy("This number can't be reached on WhatsApp."),
@@ -92,8 +82,6 @@ _CLOUD: dict[int, Advice] = {
         gettext_lazy("The WhatsApp Business account is locked."),
         gettext_lazy("Look into Meta's Business Support for the reason."),
     ),
-    131045: _UNREGISTERED,
-    133010: _UNREGISTERED,
 }
 _GREEN: dict[int, Advice] = {
     401: Advice(

@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success, Task
 from django_q.signing import SignedPackage
-from django_q.status import Stat
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.staff_site.operations.job_words import OPEN, fault_of, kind_of
@@ -28,7 +27,7 @@ from memoryproject.staff_site.server_state import (
 )
 from sessions_app.models import Turn
 from sessions_app.schedules import PLANNED
-from sessions_app.turns.facade import Heartbeat, answer_soon, heartbeats
+from sessions_app.turns.facade import answer_soon, heartbeats
 
 # Each job is unpacked to see its kind. Of a longer queue only the oldest jobs are read.
 MAX_UNPACKED = 200
@@ -53,36 +52,14 @@ class Kind:
     oldest: datetime
 
 
-@dataclass(frozen=True)
-class QueueState:
-    """The state of the queue.
+def queue_state() -> dict[str, Any]:
+    """Return the queue's state for the pages.
 
-    ``depth``: the number of waiting jobs, None if the broker can't be reached. ``waiting`` and
-    ``running`` are by kind, and empty with Redis, which doesn't report them; ``unpacked``: the
-    number of waiting jobs that were read. ``answering``: the programs that
-    answer. ``clusters``: the groups of worker processes, each with its state in words, and whether
-    it takes jobs. ``stalled``: one of the two programs doesn't run.
-    """
-
-    depth: int | None
-    is_redis: bool
-    waiting: list[Kind]
-    running: list[Kind]
-    unpacked: int
-    oldest: datetime | None
-    answering: list[Heartbeat]
-    clusters: list[tuple[Stat, str, bool]]
-    finished: list[Kind]
-
-    @property
-    def stalled(self) -> bool:
-        return not self.answering or not any(working for _stat, _state, working in self.clusters)
-
-
-def queue_state() -> QueueState:
-    """Return the queue's state.
-
-    Never raises and never waits long: if the broker can't be reached, ``depth`` is None.
+    ``depth``: the number of waiting jobs, None if the broker can't be reached; it never raises and
+    never waits long. ``waiting`` and ``running`` are by kind, and empty with Redis, which doesn't
+    report them; ``unpacked``: the number of waiting jobs that were read. ``answering``: the
+    programs that answer. ``clusters``: the groups of worker processes, each with its state in
+    words, and whether it takes jobs. ``stalled``: one of the two programs doesn't run.
     """
     now = timezone.now()
     try:
@@ -96,20 +73,22 @@ def queue_state() -> QueueState:
     queued, taken = jobs.filter(lock__lte=now), jobs.filter(lock__gt=now)
     waiting = [_unpacked(row.payload, row.lock or now) for row in queued[:MAX_UNPACKED]]
     running = [_unpacked(row.payload, now) for row in taken[:MAX_UNPACKED]]
-    return QueueState(
-        depth=depth,
-        is_redis=is_redis(),
-        waiting=_by_kind(waiting),
-        running=_by_kind(running),
-        unpacked=len(waiting),
-        oldest=min((since for _kind, since in waiting), default=None),
-        answering=heartbeats(now),
-        clusters=[
+    answering = heartbeats(now)
+    return {
+        "depth": depth,
+        "is_redis": is_redis(),
+        "waiting": _by_kind(waiting),
+        "running": _by_kind(running),
+        "unpacked": len(waiting),
+        "oldest": min((since for _kind, since in waiting), default=None),
+        "answering": answering,
+        "clusters": [
             (stat, str(WORKER_STATES.get(state_of(stat), state_of(stat))), takes_jobs(stat))
             for stat in there
         ],
-        finished=_finished(),
-    )
+        "stalled": not answering or not any(map(takes_jobs, there)),
+        "finished": _finished(),
+    }
 
 
 def _unpacked(payload: str, since: datetime) -> tuple[str, datetime]:

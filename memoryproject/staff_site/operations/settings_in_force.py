@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -41,43 +41,12 @@ class Problem:
     serious: bool
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A setting. ``value`` and ``origin`` are texts to display, without any part of a secret.
+def settings_in_force() -> dict[str, Any]:
+    """Return the settings as this process uses them, for the pages.
 
-    ``changeable``: here, while the server runs; ``stored``: who stored a value, and when.
+    ``groups``: all settings, by the titles of their groups. ``general``: the problems that name no
+    setting. ``count``: the number of distinct problems.
     """
-
-    name: str
-    value: str
-    origin: str
-    meaning: str
-    is_set: bool
-    is_default: bool
-    changeable: bool
-    stored: str
-    problems: list[Problem] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class SettingsInForce:
-    """All settings, by the titles of their groups.
-
-    ``general`` are the problems that name no setting.
-    """
-
-    groups: list[tuple[str, list[Setting]]]
-    general: list[Problem]
-
-    @property
-    def count(self) -> int:
-        """Return the number of distinct problems."""
-        beside = {each for _title, group in self.groups for one in group for each in one.problems}
-        return len(beside) + len(self.general)
-
-
-def settings_in_force() -> SettingsInForce:
-    """Return the settings as this process uses them."""
     problems = problems_found()
     stored = StoredSetting.objects.in_bulk()
     groups = [
@@ -85,7 +54,8 @@ def settings_in_force() -> SettingsInForce:
         for title, rows in GROUPS
     ]
     general = [each for each in problems if not _names_in(each) & set(OWN_SETTINGS)]
-    return SettingsInForce(groups, general)
+    beside = {each for _title, rows in groups for row in rows for each in row["problems"]}
+    return {"groups": groups, "general": general, "count": len(beside) + len(general)}
 
 
 def problems_found() -> list[Problem]:
@@ -142,19 +112,23 @@ def _without_value(text: str) -> str:
     return WRONG_VALUE.sub(".", translate_error(text))
 
 
-def _setting(name: str, problems: list[Problem], stored: StoredSetting | None) -> Setting:
+def _setting(name: str, problems: list[Problem], stored: StoredSetting | None) -> dict[str, Any]:
+    """Return a setting. ``value`` and ``origin``: texts to display, without any part of a secret.
+
+    ``changeable``: here, while the server runs; ``stored``: who stored a value, and when.
+    """
     value = getattr(settings, name)
-    return Setting(
-        name=name,
-        value=value_shown(name, value),
-        origin=origin_shown(name),
-        meaning=str(OWN_SETTINGS[name].meaning),
-        is_set=value not in (None, "", frozenset(), []),
-        is_default=settings.CONFIG_ORIGINS[name] == "default",
-        changeable=name in CHANGEABLE and not is_set_elsewhere(name),
-        stored=stored_shown(stored) if stored else "",
-        problems=[problem for problem in problems if name in _names_in(problem)],
-    )
+    return {
+        "name": name,
+        "value": value_shown(name, value),
+        "origin": origin_shown(name),
+        "meaning": str(OWN_SETTINGS[name].meaning),
+        "is_set": value not in (None, "", frozenset(), []),
+        "is_default": settings.CONFIG_ORIGINS[name] == "default",
+        "changeable": name in CHANGEABLE and not is_set_elsewhere(name),
+        "stored": stored_shown(stored) if stored else "",
+        "problems": [problem for problem in problems if name in _names_in(problem)],
+    }
 
 
 def stored_shown(stored: StoredSetting) -> str:

@@ -17,6 +17,7 @@ from django_q.models import Failure
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.integrations.whatsapp.registry import provider_states
 from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.operations.change_setting import change_setting_page
 from memoryproject.staff_site.operations.job_words import (
@@ -30,12 +31,7 @@ from memoryproject.staff_site.operations.job_words import (
     turns_of,
 )
 from memoryproject.staff_site.operations.models_page import models_action, models_page
-from memoryproject.staff_site.operations.provider_test import (
-    RIGHT,
-    operations_page,
-    provider_page,
-    providers_there,
-)
+from memoryproject.staff_site.operations.provider_test import RIGHT, operations_page, provider_page
 from memoryproject.staff_site.operations.queue import (
     job_drop,
     job_retry,
@@ -61,12 +57,12 @@ CHATS = ("sessions_app.view_chat", "sessions_app.view_message")
 
 def overview_page(request: HttpRequest) -> HttpResponseBase:
     """Show the state of the server on one page; each figure links to its page."""
-    schedules, providers = schedules_shown(), providers_there()
+    schedules, providers = schedules_shown(), provider_states()
     files, quota = bytes_used(), build_media_quota()
     context = {
         "parts": [*parts(), *replica_part()],
         "alerts": alerts_open(),
-        "problems": settings_in_force().count,
+        "problems": settings_in_force()["count"],
         "queue": queue_state(),
         "without_vector": texts_waiting(),
         "failed": Failure.objects.count(),

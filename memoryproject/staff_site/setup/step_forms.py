@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 from zoneinfo import available_timezones
 
@@ -36,18 +38,9 @@ MAX_NUMBERS = 20
 # The languages in which people are answered: sessions_app/conversations/languages.
 LANGUAGES = ("en", "he", "ar", "de", "es", "fr", "hi", "id", "it", "pt", "ru", "tr", "uk")
 # Servers of models: their names, addresses, and the name of a model there as an example.
-PRESETS = {
-    "openai": ("OpenAI", "https://api.openai.com/v1", "gpt-4o-mini"),
-    "ollama": ("Ollama", "http://127.0.0.1:11434/v1", "llama3.1"),
-    "lmstudio": ("LM Studio", "http://127.0.0.1:1234/v1", "qwen2.5-7b-instruct"),
-    "openrouter": ("OpenRouter", "https://openrouter.ai/api/v1", "openai/gpt-4o-mini"),
-    "azure": ("Azure OpenAI", "https://NAME.openai.azure.com/openai/v1", "gpt-4o-mini"),
-    "gemini": (
-        "Google Gemini",
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "gemini-2.0-flash",
-    ),
-}
+PRESETS: dict[str, tuple[str, str, str]] = json.loads(
+    Path(__file__).with_name("model_servers.json").read_text(encoding="utf-8")
+)
 
 
 def owner_id(text: str, country: str) -> str:

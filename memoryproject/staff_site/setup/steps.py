@@ -12,7 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory
-from memoryproject.staff_site.operations.provider_test import RIGHT, providers_there
+from memoryproject.foundation.integrations.whatsapp.registry import provider_states
+from memoryproject.staff_site.operations.provider_test import RIGHT
 from memoryproject.staff_site.operations.settings_in_force import origin_shown
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.stored_settings import is_set_elsewhere
@@ -54,7 +55,7 @@ def is_open(request: HttpRequest) -> bool:
 def steps() -> list[Step]:
     """Return all steps in their order."""
     profile = profile_current()
-    connected = [each for each in providers_there() if each.configured and not each.demo]
+    connected = [each for each in provider_states() if each.configured and not each.demo]
     done: dict[str, Any] = {
         "owner": settings.GODFATHER_PHONE and origin_shown("GODFATHER_PHONE"),
         "business": profile.business_name or profile.business_facts,

@@ -10,13 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
-from memoryproject.foundation.integrations.whatsapp.events import KINDS, Event, InboundMessage
+from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
 from tests.fuzz.damage import FACTOR, places
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 pytestmark = pytest.mark.slow
 
+KINDS = {
+    *("text", "image", "video", "audio", "voice", "document", "sticker", "location", "contacts"),
+    *("interactive", "button", "order", "poll", "call", "unsupported"),
+}
 PARSERS: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green": parse_green}
 RECORDED = {
     provider: [load(OWN / provider / f"{name}.json") for name in names(OWN / provider)]

@@ -31,7 +31,6 @@ from memoryproject.foundation.integrations.llm.server_traits import (
     embedding_learned_from,
 )
 from memoryproject.foundation.integrations.retry import AttemptFailed, call_with_retries
-from memoryproject.foundation.outside_services.guards import Guard
 from memoryproject.foundation.process.tracing import model_span
 
 KNOWN_DIMENSIONS = {
@@ -72,7 +71,8 @@ class OpenAIEmbedder:
     expected size. If omitted: the known size, or the size in the server's first response.
 
     batch: how many texts a call takes at most; max_tokens: how long a text may be. What the server
-    refuses of them is learned, see server_traits.py. headers, api_version: see OpenAIConnection.
+    refuses of them is learned, see server_traits.py. connection: what OpenAIConnection takes
+    besides.
     """
 
     def __init__(
@@ -83,14 +83,11 @@ class OpenAIEmbedder:
         dimensions: int | None = None,
         *,
         prefixes: tuple[str, str] = ("", ""),
-        timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
-        guard: Guard | None = None,
         traits: TraitsStore | None = None,
-        headers: Sequence[tuple[str, str]] = (),
-        api_version: str = "",
         batch: int = MAX_TEXTS_PER_REQUEST,
         max_tokens: int = MAX_TOKENS_PER_TEXT,
+        **connection: Any,
     ) -> None:
         """Raises ValueError for invalid dimensions and for a URL that isn't http(s)."""
         known = KNOWN_DIMENSIONS.get(model)
@@ -99,14 +96,7 @@ class OpenAIEmbedder:
         self._requested = dimensions if shortened else None
         self._dimensions = dimensions or known
         self._model = model
-        self._connection = OpenAIConnection(
-            api_key,
-            base_url,
-            timeout=timeout,
-            guard=guard,
-            headers=headers,
-            api_version=api_version,
-        )
+        self._connection = OpenAIConnection(api_key, base_url, **connection)
         self._traits = traits or UnsharedTraits()
         self._batch = batch
         self._max_bytes = max_tokens

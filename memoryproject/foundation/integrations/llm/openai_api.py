@@ -70,7 +70,7 @@ class OpenAIConnection:
         api_key: str | None,
         base_url: str | None,
         *,
-        timeout: float,
+        timeout: float = 30.0,
         guard: Guard | None = None,
         headers: Sequence[tuple[str, str]] = (),
         api_version: str = "",

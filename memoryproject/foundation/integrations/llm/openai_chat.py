@@ -7,9 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import httpx2
-import openai
-
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
@@ -40,7 +37,6 @@ from memoryproject.foundation.integrations.retry import (
     call_with_retries,
     do_nothing,
 )
-from memoryproject.foundation.outside_services.guards import Guard
 from memoryproject.foundation.process.tracing import Span, model_span
 
 # A model that thinks before it answers counts its thoughts, too. If they take all the room that
@@ -55,9 +51,9 @@ class OpenAIChatModel:
     What its server refuses of a request, and says so, is asked for in another form; the form that
     was accepted is kept in ``traits`` (see server_traits.py).
 
-    api_key, base_url: may be empty (no key; OpenAI's own server). headers, api_version: see
-    OpenAIConnection. extra_body: further parameters of each request.
-    timeout: seconds for one attempt; ``sleep`` waits between attempts, as ``delays`` say.
+    api_key, base_url: may be empty (no key; OpenAI's own server). connection: what OpenAIConnection
+    takes besides. extra_body: further parameters of each request. ``sleep`` waits between attempts,
+    as ``delays`` say.
     """
 
     name = "openai"
@@ -68,24 +64,14 @@ class OpenAIChatModel:
         base_url: str | None,
         model: str,
         *,
-        timeout: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
         delays: Sequence[float] = DELAYS,
-        guard: Guard | None = None,
         traits: TraitsStore | None = None,
-        headers: Sequence[tuple[str, str]] = (),
-        api_version: str = "",
         extra_body: Mapping[str, Any] | None = None,
+        **connection: Any,
     ) -> None:
         """Raises ValueError for a base URL that isn't http(s)."""
-        self._connection = OpenAIConnection(
-            api_key,
-            base_url,
-            timeout=timeout,
-            guard=guard,
-            headers=headers,
-            api_version=api_version,
-        )
+        self._connection = OpenAIConnection(api_key, base_url, **connection)
         self._model = model
         self._sleep = sleep
         self._delays = delays
@@ -193,22 +179,6 @@ def _sent(request: ChatRequest, traits: Traits) -> Sent:
         has_schema=request.answer_schema is not None and traits.answer_form != PROMPT,
         reply_tokens=room if traits.reply_limit else None,
     )
-
-
-def load_early() -> None:
-    """Let the package build its types of requests and answers, which it does at its first call.
-
-    Sends nothing: the answer comes from this function.
-    """
-    message = {"role": "assistant", "content": "loaded"}
-    answer = {"choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
-    transport = httpx2.MockTransport(lambda request: httpx2.Response(200, json=answer))
-    with openai.OpenAI(
-        api_key="none",
-        base_url="http://127.0.0.1",
-        http_client=httpx2.Client(transport=transport, trust_env=False),
-    ) as client:
-        client.post(PATH, body={}, cast_to=httpx2.Response)
 
 
 def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:

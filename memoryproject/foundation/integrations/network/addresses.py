@@ -20,22 +20,13 @@ MAX_URL_LENGTH = 2_000
 # IANA's special-purpose registry, multicast, reserved networks, and the public addresses of a
 # cloud's internal services (Azure).
 _REFUSED_V4 = [
-    IPv4Network("0.0.0.0/8"),
-    IPv4Network("10.0.0.0/8"),
-    IPv4Network("100.64.0.0/10"),
-    IPv4Network("127.0.0.0/8"),
-    IPv4Network("169.254.0.0/16"),
-    IPv4Network("172.16.0.0/12"),
-    IPv4Network("192.0.0.0/24"),
-    IPv4Network("192.0.2.0/24"),
-    IPv4Network("192.88.99.0/24"),
-    IPv4Network("192.168.0.0/16"),
-    IPv4Network("198.18.0.0/15"),
-    IPv4Network("198.51.100.0/24"),
-    IPv4Network("203.0.113.0/24"),
-    IPv4Network("224.0.0.0/4"),
-    IPv4Network("240.0.0.0/4"),
-    IPv4Network("168.63.129.16/32"),
+    IPv4Network(network)
+    for network in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16"),
+        *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        "168.63.129.16/32",
+    )
 ]
 # Loopback, link-local, unique local, multicast, IPv4-mapped and NAT64 addresses are outside of it.
 _GLOBAL_V6 = IPv6Network("2000::/3")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import error_text
@@ -35,8 +35,9 @@ class SendResult:
     provider_message_id: str
 
 
+@dataclass(eq=False, repr=False)
 class SendError(Exception):
-    """A message could not be sent.
+    """A message could not be sent. ``message``: the text, for staff.
 
     permanent: a retry can't help (bad token, closed window, blocked recipient).
     outcome_unknown: the request may have been carried out (a timeout after it was written); it must
@@ -50,26 +51,18 @@ class SendError(Exception):
     sickness: the weight of the failure as a sign of a sick service (see outside_services).
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        permanent: bool = False,
-        outcome_unknown: bool = False,
-        retry_after: float | None = None,
-        alert: bool = False,
-        code: int | None = None,
-        is_paused: bool = False,
-        sickness: int = 0,
-    ) -> None:
-        super().__init__(message)
-        self.is_paused = is_paused
-        self.sickness = sickness
-        self.permanent = permanent
-        self.outcome_unknown = outcome_unknown
-        self.retry_after = retry_after
-        self.alert = alert
-        self.code = code
+    message: str
+    _: KW_ONLY
+    permanent: bool = False
+    outcome_unknown: bool = False
+    retry_after: float | None = None
+    alert: bool = False
+    code: int | None = None
+    is_paused: bool = False
+    sickness: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
 
     @property
     def sickness_text(self) -> str:
@@ -129,14 +122,7 @@ class ChoiceProvider(Protocol):
     """A provider that shows buttons or a list, as only the Cloud API does."""
 
     def send_choices(
-        self,
-        *,
-        to: Recipient,
-        text: str,
-        choices: Sequence[Choice],
-        opener: str,
-        callback_id: str,
-        reply_to: str | None = None,
+        self, *, to: Recipient, text: str, choices: Sequence[Choice], opener: str, callback_id: str
     ) -> SendResult:
         """Send one text with 1 to ``MAX_CHOICES`` choices. Raises SendError.
 
@@ -278,6 +264,7 @@ def keys_by_number(setting: str) -> dict[str, str]:
 # The interface for fetching a provider's files: bytes into a sink, or a MediaError.
 
 
+@dataclass(eq=False, repr=False)
 class MediaError(AttemptFailed):
     """A file could not be fetched.
 
@@ -286,16 +273,8 @@ class MediaError(AttemptFailed):
     content isn't what was announced).
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: str = "unavailable",
-        permanent: bool = False,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message, permanent=permanent, retry_after=retry_after)
-        self.code = code
+    _: KW_ONLY
+    code: str = "unavailable"
 
 
 class MediaSink(Protocol):
@@ -343,25 +322,11 @@ class ConsoleProvider:
     )
     caption_limits: Mapping[str, int] = dict.fromkeys(file_limits, text_limit)
 
-    def send_text(
-        self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
-    ) -> SendResult:
+    def send_text(self, **_message: object) -> SendResult:
         """Return a new id for each message."""
         return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
 
-    def send_file(
-        self,
-        *,
-        to: Recipient,
-        file: OutgoingFile,
-        caption: str,
-        callback_id: str,
-        reply_to: str | None = None,
-    ) -> SendResult:
-        """Return a new id for each file."""
-        return SendResult(provider_message_id=f"console.{uuid.uuid4().hex}")
+    send_file = send_text
 
-    def mark_read(
-        self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
-    ) -> None:
+    def mark_read(self, **_mark: object) -> None:
         """Do nothing: a terminal shows no read marks."""

@@ -106,9 +106,12 @@ class ChatEvent(Event):
 class InboundMessage(ChatEvent):
     """A message from a person or, with ``from_business``, one that the owner typed on the phone.
 
-    ``kind`` is one of KINDS. ``text`` is the written text: the body, the caption, the title of a
-    pressed button, or a rendering in words of a location, a contact, an order or a poll; empty for
-    media without a caption. ``mentions_us`` is True when a group message mentions our number;
+    ``kind`` is text, image, video, audio, voice, document, sticker, location, contacts,
+    interactive, button, order, poll, call or unsupported.
+
+    ``text`` is the written text: the body, the caption, the title of a pressed button, or a
+    rendering in words of a location, a contact, an order or a poll; empty for media without a
+    caption. ``mentions_us`` is True when a group message mentions our number;
     ``replies_to_us`` when it quotes one of our messages.
 
     ``party`` is the author; with ``from_business`` it is the client that the owner wrote to (in a
@@ -136,25 +139,6 @@ class InboundMessage(ChatEvent):
     business_address: str = ""
     business_lid: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
-
-
-KINDS = (
-    "text",
-    "image",
-    "video",
-    "audio",
-    "voice",
-    "document",
-    "sticker",
-    "location",
-    "contacts",
-    "interactive",
-    "button",
-    "order",
-    "poll",
-    "call",
-    "unsupported",
-)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,10 @@ HTML tags, formulas and bare addresses aren't CommonMark, but stand in answers a
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, reference
@@ -159,16 +161,9 @@ def _is_formula(content: str) -> bool:
     )
 
 
-_SIGNS = {
-    **{"times": "×", "cdot": "·", "div": "÷", "pm": "±", "le": "≤", "leq": "≤", "ge": "≥"},
-    **{"geq": "≥", "ne": "≠", "neq": "≠", "approx": "≈", "infty": "∞", "pi": "π", "sum": "∑"},
-    **{"to": "→", "rightarrow": "→", "Rightarrow": "⇒", "circ": "°", "ldots": "…", "dots": "…"},
-    **{"alpha": "α", "beta": "β", "Delta": "Δ", "mu": "µ", "degree": "°"},
-    **dict.fromkeys(
-        ("left", "right", "text", "mathrm", "mathbf", "operatorname", "displaystyle"), ""
-    ),
-    **dict.fromkeys(("quad", "qquad"), " "),
-}
+_SIGNS: dict[str, str] = json.loads(
+    Path(__file__).with_name("latex_signs.json").read_text(encoding="utf-8")
+)
 _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]{0,200})\}\{([^{}]{0,200})\}")
 _ROOT = re.compile(r"\\sqrt\{([^{}]{0,200})\}")
 _POWER = re.compile(r"\^(?:\{(\d{1,9})\}|(\d))")

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from memoryproject.foundation.integrations.whatsapp.base import (
     MediaError,
@@ -97,19 +98,11 @@ class RecordingProvider:
                 raise failure
         return SendResult(provider_message_id=message_id)
 
-    def send_file(
-        self,
-        *,
-        to: Recipient,
-        file: OutgoingFile,
-        caption: str,
-        callback_id: str,
-        reply_to: str | None = None,
-    ) -> SendResult:
+    def send_file(self, *, file: OutgoingFile, caption: str, **message: Any) -> SendResult:
         """Record one file, and its caption as a text; or raise the next of the failures."""
         with file.open() as opened:
             content = opened.read()
-        result = self.send_text(to=to, text=caption, callback_id=callback_id, reply_to=reply_to)
+        result = self.send_text(text=caption, **message)
         kept = SentFile(file.kind, file.content_type, file.filename, content)
         self.sent_files[result.provider_message_id] = kept
         return result
@@ -132,13 +125,7 @@ class RecordingProvider:
             self._media_failures.extend(errors)
 
     def fetch_media(
-        self,
-        *,
-        media: Media,
-        provider_message_id: str,
-        chat: Recipient,
-        into: MediaSink,
-        max_bytes: int,
+        self, *, media: Media, into: MediaSink, max_bytes: int, **_message: object
     ) -> None:
         """Write one of the files into the sink, or raise the next of the failures."""
         name = media.media_id or media.url

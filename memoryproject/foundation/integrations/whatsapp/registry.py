@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
 from django.conf import settings
 
 from memoryproject.foundation.integrations.whatsapp.base import ProviderRecord, words_listed
 from memoryproject.foundation.integrations.whatsapp.cloud.record import CLOUD
 from memoryproject.foundation.integrations.whatsapp.green.record import GREEN
+from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
 
 PROVIDERS: dict[str, ProviderRecord] = {record.name: record for record in (CLOUD, GREEN)}
+
+
+@dataclass(frozen=True)
+class ProviderState:
+    """What the settings say of a provider.
+
+    ``missing``: what is needed for sending and isn't set; ``demo``: its address is on this machine.
+    """
+
+    name: str
+    title: str
+    missing: list[str]
+    demo: bool
+
+    @property
+    def configured(self) -> bool:
+        return not self.missing
+
+
+def provider_states() -> list[ProviderState]:
+    """Return the state of each provider."""
+    found = []
+    for record in PROVIDERS.values():
+        needed = (record.number_setting, record.key_setting)
+        missing = [name for name in needed if not getattr(settings, name)]
+        host = urlsplit(getattr(settings, record.url_setting)).hostname
+        found.append(ProviderState(record.name, record.title, missing, host in LOOPBACK))
+    return found
 
 
 def own_numbers(provider: str) -> list[str]:

@@ -33,6 +33,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
 from memoryproject.staff_site.demo.story_texts import (
     CONVERSATIONS,
+    DEMO_SETTINGS,
     FILES,
     conversation,
     demo_file,
@@ -49,23 +50,6 @@ from sessions_app.stored_settings import settings_store
 ANSWER_WITHIN_SECONDS = 60
 # His address in the recording.
 GODFATHER = "15550199999@c.us"
-# What is stored where none of it is set; "": something random.
-DEMO_SETTINGS: tuple[dict[str, str], ...] = (
-    {"GODFATHER_PHONE": GODFATHER},
-    {
-        "WHATSAPP_CLOUD_API_URL": "http://127.0.0.1:8791/v24.0",
-        "WHATSAPP_CLOUD_PHONE_NUMBER_ID": "100000000000001",
-        "WHATSAPP_CLOUD_APP_SECRET": "",
-        "WHATSAPP_CLOUD_VERIFY_TOKEN": "",
-        "WHATSAPP_CLOUD_ACCESS_TOKEN": "",
-    },
-    {
-        "GREEN_API_URL": "http://127.0.0.1:8792",
-        "GREEN_API_ID_INSTANCE": "1101000001",
-        "GREEN_API_TOKEN": "",
-        "GREEN_API_WEBHOOK_TOKEN": "",
-    },
-)
 
 
 class Command(BaseCommand):

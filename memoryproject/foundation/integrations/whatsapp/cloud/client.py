@@ -129,18 +129,11 @@ class CloudProvider:
         return self._send(to, "text", content, callback_id, reply_to)
 
     def send_choices(
-        self,
-        *,
-        to: Recipient,
-        text: str,
-        choices: Sequence[Choice],
-        opener: str,
-        callback_id: str,
-        reply_to: str | None = None,
+        self, *, to: Recipient, text: str, choices: Sequence[Choice], opener: str, callback_id: str
     ) -> SendResult:
         """Send one text with up to three reply buttons, else with a list. Raises SendError."""
         content = interactive_content(text, choices, opener)
-        return self._send(to, "interactive", content, callback_id, reply_to)
+        return self._send(to, "interactive", content, callback_id)
 
     def send_file(
         self,

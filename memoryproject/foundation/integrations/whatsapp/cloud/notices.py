@@ -157,11 +157,9 @@ def read_call(change: Change, call: Any) -> Event:
         party=party,
         timestamp=found.moment("timestamp", change.received_at),
         provider_message_id=call_id,
-        kind=content.kind,
-        text=content.text,
+        **vars(content),
         from_business=is_ours,
         business_address=change.business_number,
-        metadata=content.metadata,
     )
 
 

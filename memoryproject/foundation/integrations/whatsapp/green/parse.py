@@ -368,11 +368,9 @@ def _read_call(body: Body) -> Event:
         party=party,
         timestamp=body.timestamp,
         provider_message_id=body.message_id,
-        kind=content.kind,
-        text=content.text,
+        **vars(content),
         from_business=is_ours,
         business_address=phone_digits(body.wid.partition("@")[0]),
-        metadata=content.metadata,
     )
 
 
