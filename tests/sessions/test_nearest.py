@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sessions_app.models import Turn
@@ -38,9 +40,9 @@ def test_what_is_above_the_threshold_counts_first(world: World) -> None:
     assert not Turn.objects.filter(is_unknown(), pk=Turn.objects.latest("id").pk).exists()
 
 
-def _recalled(world: World, question: str, *, bar: float) -> list[dict[str, object]]:
+def _recalled(world: World, question: str, *, bar: float) -> list[dict[str, Any]]:
     world.with_answer_rules(min_similarity=bar, nearest=2)
-    recalled: list[dict[str, object]] = asked(world, question).replay.recalled
+    recalled: list[dict[str, Any]] = asked(world, question).replay.recalled
     return [entry for entry in recalled if entry["source"] == "memory"]
 
 
