@@ -251,8 +251,8 @@ def _read(text: str, *, is_fact: bool) -> _Numbers:
         clocks,
         dates,
         phones,
-        {month for word in words for month in _named(word, "months")},
-        {day for word in words for day in _named(word, "weekdays")},
+        {month for word in words for month in calendar_numbers(word, "months")},
+        {day for word in words for day in calendar_numbers(word, "weekdays")},
         {_RELATIVE[word] for word in words if word in _RELATIVE},
         {
             unit
@@ -335,7 +335,7 @@ def _is_same_phone(noted: str, stated: str) -> bool:
     return noted == stated or (enough and long.endswith(short))
 
 
-def _named(word: str, what: str) -> Iterator[int]:
+def calendar_numbers(word: str, what: str) -> Iterator[int]:
     """Yield the months or weekdays that a word names, in any form of its language."""
     if len(word) < 3 or word == "may":
         return
