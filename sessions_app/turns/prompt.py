@@ -79,7 +79,7 @@ class PromptParts:
     """All the parts of a prompt.
 
     ``fence`` is unpredictable for the authors of messages, so that no recalled text can pretend to
-    end the fence. ``passage``: a shortened form of the messages between the summary and the
+    end the fence. ``passage``: sentences of the messages between the summary and the
     history. ``cards``: those of earlier conversations, the newest first.
 
     ``language``: the code of the one that staff have fixed for the chat; "" if they have not.
@@ -187,7 +187,7 @@ def _fenced(parts: PromptParts) -> str:
     if parts.summary:
         lines.append(f"Summary of the conversation so far:\n{parts.summary}")
     if parts.passage:
-        lines.append(f"Said after that, shortened:\n{parts.passage}")
+        lines.append(f"Said after that, in excerpts:\n{parts.passage}")
     lines += [recalled_text(text, parts.time_zone) for text in parts.recalled]
     return fenced_text(parts.fence, lines)
 
