@@ -1,4 +1,4 @@
-"""The words that a summary adds to the messages, in English and Hebrew."""
+"""The words that a summary or a card adds to the messages, in English and Hebrew."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ MAX_SPEAKER_LENGTH = 24
 class SectionWords:
     """Names of sections and speakers in a language."""
 
+    about: str
     excerpts: str
     decisions: str
     todos: str
     questions: str
     details: str
+    names: str
     client: str
     godfather: str
     assistant: str

@@ -120,7 +120,7 @@ def test_what_a_prompt_holds_stands_in_it_once(world: World) -> None:
 def test_a_turn_never_gets_a_summary_of_what_came_after_its_message(world: World) -> None:
     world.summarizing(2)
     world.with_chat_memory(limits=Limits(client=400))
-    world.receive(*(message_from(CLIENT, f"burst {n} ".ljust(600, ".")) for n in range(4)))
+    world.receive(*(message_from(CLIENT, f"burst {n} is told. " + "x" * 580) for n in range(4)))
     world.sum_up(CLIENT)
     world.work()
     prompts = [
