@@ -173,9 +173,9 @@ def entries_load(stored: str) -> list[Entry] | None:
 def find_entries(said: Sequence[Said]) -> list[Entry]:
     """Return the sentences of a conversation that tell something, in order.
 
-    Sentences are whole and verbatim, but for one of
-    more than MAX_LENGTH characters, which is divided with "…" at the cuts. A short answer has the
-    question before it in brackets. Greetings, thanks and bare questions are left out.
+    Sentences are whole and verbatim, but for one of more than MAX_LENGTH characters, which is
+    divided with "…" at the cuts. A short answer has the question before it in brackets. Greetings,
+    thanks and bare questions are left out.
 
     Nothing is redacted, unlike on a card: the summary stays in its chat, and people ask for the
     numbers and names later.
@@ -189,7 +189,8 @@ def find_entries(said: Sequence[Said]) -> list[Entry]:
         by = ASSISTANT_WORTH if line.role in NOT_PEOPLE else 1.0
         sentences = _sentences(line.content)
         for number, text in enumerate(sentences):
-            kind, places, shown = _kind(text), (place,), text
+            kind, shown = _kind(text), text
+            places: tuple[int, ...] = (place,)
             worth = by * _worth(text, kind, names)
             if number == 0 and question and question[1] != line.role and _needs_question(text):
                 places, shown = (question[0], place), f"({question[2]}) {text}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from cards_app.rules.extract import Entry, Said, facts_of, is_unit, told_entry
 from cards_app.rules.session_data import Line, one_line
@@ -45,15 +46,18 @@ _SHORT_DATE = re.compile(r"(?<![\d./-])(\d{1,2})[./](\d{1,2})(?![\d./-]?\d)")
 _LONG_DATE = re.compile(
     r"(?<![\d./-])(?:\d{4}-(\d{1,2})-(\d{1,2})|(\d{1,2})([./-])(\d{1,2})\4\d{2,4})"
 )
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july")
+_MONTHS: tuple[str, ...] = ("january", "february", "march", "april", "may", "june", "july")
 _MONTHS += ("august", "september", "october", "november", "december")
 # Between a day and its month: "1st of March", "1 de março".
 _NEAR = 2
 # An ending that a language may add to a name.
 _ENDING = 2
 _MIN_NAME = 3
-# A sentence sums up no more messages than these.
+# A sentence sums up no more messages than these, and a text has no more sentences.
 MAX_SOURCES = 8
+MAX_SENTENCES = 200
+# A shorter sentence of the prompt may be said by anybody.
+MIN_ECHO = 20
 
 
 def proven_entries(text: str, said: Sequence[Said], *, prompt: str) -> list[Entry]:
@@ -68,7 +72,7 @@ def proven_entries(text: str, said: Sequence[Said], *, prompt: str) -> list[Entr
         return []
     sources = [_Source(each) for each in said]
     found = []
-    for sentence in _statements(written):
+    for sentence in islice(_statements(written), MAX_SENTENCES):
         places = _proof(sentence, sources)
         if places:
             found.append(told_entry(sentence, places))
@@ -81,9 +85,7 @@ class _Source:
     def __init__(self, said: Said) -> None:
         self.place, self.day = said.place, said.day
         text = without_marks(said.line.content)
-        self.days = _days(text)
-        for month, day, first, _sign, last in _LONG_DATE.findall(text):
-            self.days |= {(int(day or first), int(month or last))}
+        self.days = set().union(*_named_days(text), _numbered_days(text))
         self.text = f"{text} ; {said.day.year}{_spellings(self.days)}"
         self.forms = _content(text)
         self.facts = facts_of(text)
@@ -94,7 +96,9 @@ def _is_echo(written: str, prompt: str) -> bool:
     """Return whether the text repeats a sentence of the prompt, or its fence."""
     folded = fold(one_line(written))
     sentences = (fold(each.text) for each in split_sentences(prompt))
-    return bool(_FENCE.search(written)) or any(each in folded for each in sentences)
+    return bool(_FENCE.search(written)) or any(
+        len(each) >= MIN_ECHO and each in folded for each in sentences
+    )
 
 
 def _statements(written: str) -> Iterator[str]:
@@ -139,9 +143,8 @@ def _stands(sentence: str, names: Sequence[str], sources: Sequence[_Source]) -> 
     words = set().union(*(source.words for source in sources))
     if not all(_is_named(name, words) for name in names):
         return False
-    noted = _days(sentence)
     stated = set().union(*(source.days for source in sources))
-    if any((day, month) not in stated and (month, day) not in stated for day, month in noted):
+    if any(dates.isdisjoint(stated) for dates in _named_days(sentence)):
         return False
     clause = " ; ".join(source.text for source in sources)
     days = sorted({source.day for source in sources})
@@ -159,15 +162,9 @@ def _names(sentence: str) -> Iterator[str]:
     is_english = any(tokens.get(fold(word)) in ordinary and word.isascii() for word in words[1:])
     for place, word in enumerate(words):
         name = fold(word)
-        if (
-            not word[0].isupper()
-            or len(word) < 2
-            or name in _ROLES
-            or is_unit(word)
-            or _is_day(name)
-        ):
-            continue
-        if place or (is_english and tokens.get(name) not in ordinary):
+        is_known = name in _ROLES or is_unit(word) or _is_day(name)
+        may_be_name = place or (is_english and tokens.get(name) not in ordinary)
+        if word[0].isupper() and len(word) > 1 and may_be_name and not is_known:
             yield name
     yield from (fold(name) for name in find_entities([Line("", sentence)]) if not name.isascii())
 
@@ -189,20 +186,31 @@ def _is_named(name: str, words: set[str]) -> bool:
 def _is_day(word: str) -> bool:
     """Return whether the word names a month or a weekday, which are compared as dates."""
     return word == "may" or any(
-        True for what in ("months", "weekdays") for _number in calendar_numbers(word, what)
+        [
+            *calendar_numbers(word, "months"),
+            *(day + 1 for day in calendar_numbers(word, "weekdays")),
+        ]
     )
 
 
-def _days(text: str) -> set[tuple[int, int]]:
-    """Return the dates without a year as day and month; both orders where they may be meant."""
-    days = {(int(first), int(last)) for first, last in _SHORT_DATE.findall(text)}
-    days |= {(month, day) for day, month in days}
+def _named_days(text: str) -> Iterator[set[tuple[int, int]]]:
+    """Yield for each month that is named the days beside it, with the month."""
     words = words_of(text)
     for place, word in enumerate(words):
         near = words[max(0, place - _NEAR) : place + _NEAR + 1]
-        numbers = [int(found) for each in near for found in re.findall(r"\A\d{1,2}(?!\d)", each)]
-        days |= {(day, month) for month in calendar_numbers(word, "months") for day in numbers}
-    return days
+        days = [int(found[0]) for each in near if (found := re.match(r"\d{1,2}(?!\d)", each))]
+        if days:
+            yield from (
+                {(day, month) for day in days} for month in calendar_numbers(word, "months")
+            )
+
+
+def _numbered_days(text: str) -> Iterator[tuple[int, int]]:
+    """Yield dates in figures as day and month; in both orders where the year is left out."""
+    for first, last in _SHORT_DATE.findall(text):
+        yield from ((int(first), int(last)), (int(last), int(first)))
+    for month, day, first, _sign, last in _LONG_DATE.findall(text):
+        yield int(day or first), int(month or last)
 
 
 def _spellings(days: set[tuple[int, int]]) -> str:

@@ -7,15 +7,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from cards_app.rules.extract import (
-    Entry,
-    Kind,
-    Said,
-    choose_entries,
-    find_entries,
-    render_entries,
-    section_words,
-)
+from cards_app.rules.extract import Entry, Kind, Said, choose_entries, find_entries, render_entries
+from cards_app.rules.speakers import section_words
 from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,

@@ -109,10 +109,9 @@ def test_what_a_prompt_holds_stands_in_it_once(world: World) -> None:
         made.summary_message,
         made.last_order,
     )
-    for limit in (None, 5, 3, 2, 1):
-        told = "\n".join(
-            each.content for each in service.get_messages(conversation_id=session.pk, limit=limit)
-        )
+    for newest in (None, 5, 3, 2, 1):
+        stored = service.get_messages(conversation_id=session.pk, limit=newest)
+        told = "\n".join(each.content for each in stored)
         assert all(told.count(f"client: Order {number}") <= 1 for number in range(1, 5))
         assert all(told.count(f"Order {number} is for") <= 2 for number in range(1, 5))
 
