@@ -98,17 +98,17 @@ _INFORMATIVE = frozenset({WordKind.COMMON, WordKind.PLAIN, WordKind.NAME})
 class Kind(Enum):
     """The function of a sentence, in the order of a summary's sections.
 
-    ``TOLD`` is what a chat model wrote; it stands first, without a heading.
+    ``WRITTEN`` is what a chat model wrote; it stands first, without a heading.
     """
 
-    TOLD = "told"
+    WRITTEN = "written"
     DECISION = "decisions"
     TODO = "todos"
     QUESTION = "questions"
     DETAIL = "details"
 
 
-_KIND_WORTH = {Kind.TOLD: 2.0, Kind.DECISION: 1.5, Kind.TODO: 1.0}
+_KIND_WORTH = {Kind.WRITTEN: 2.0, Kind.DECISION: 1.5, Kind.TODO: 1.0}
 ASSISTANT_WORTH = 0.9
 
 
@@ -144,7 +144,7 @@ class Entry:
 
         A quoted question may be in another message; what a model wrote may need all of its own.
         """
-        return shown.issuperset(self.places if self.kind is Kind.TOLD else self.places[-1:])
+        return shown.issuperset(self.places if self.kind is Kind.WRITTEN else self.places[-1:])
 
 
 def entries_dump(entries: Iterable[Entry]) -> str:
@@ -170,7 +170,7 @@ def entries_load(stored: str) -> list[Entry] | None:
         return None
 
 
-def find_entries(said: Sequence[Said]) -> list[Entry]:
+def find_entries(messages: Sequence[Said]) -> list[Entry]:
     """Return the sentences of a conversation that tell something, in order.
 
     Sentences are whole and verbatim, but for one of more than MAX_LENGTH characters, which is
@@ -180,12 +180,12 @@ def find_entries(said: Sequence[Said]) -> list[Entry]:
     Nothing is redacted, unlike on a card: the summary stays in its chat, and people ask for the
     numbers and names later.
     """
-    lines = [each.line for each in said]
+    lines = [each.line for each in messages]
     names = frozenset(find_entities(lines, most=None))
     words = section_words(line.content for line in lines)
     found = []
     question: tuple[int, str, str] | None = None
-    for place, line in ((each.place, each.line) for each in said):
+    for place, line in ((each.place, each.line) for each in messages):
         by = ASSISTANT_WORTH if line.role in NOT_PEOPLE else 1.0
         sentences = _sentences(line.content)
         for number, text in enumerate(sentences):
@@ -203,11 +203,11 @@ def find_entries(said: Sequence[Said]) -> list[Entry]:
     return found
 
 
-def told_entry(text: str, places: Sequence[int]) -> Entry:
+def written_entry(text: str, places: Sequence[int]) -> Entry:
     """Return an entry of what a model wrote."""
     text = one_line(_LIST_MARK.sub("", text))
-    worth = _KIND_WORTH[Kind.TOLD] + _worth(text, Kind.DETAIL, frozenset())
-    return Entry(tuple(places), Kind.TOLD, "", text, worth)
+    worth = _KIND_WORTH[Kind.WRITTEN] + _worth(text, Kind.DETAIL, frozenset())
+    return Entry(tuple(places), Kind.WRITTEN, "", text, worth)
 
 
 def choose_entries(entries: Iterable[Entry], *, longest: int) -> list[Entry]:
@@ -229,19 +229,19 @@ def choose_entries(entries: Iterable[Entry], *, longest: int) -> list[Entry]:
     ranked = [distinct[key] for key in order]
     room = longest
     chosen: list[Entry] = []
-    told: set[str] = set()
+    covered: set[str] = set()
     for repeats in (False, True):
         rest = []
         for each in ranked:
             facts = facts_of(each.text)
-            is_known = bool(facts) and facts <= told
+            is_known = bool(facts) and facts <= covered
             cost = len(each.bullet) + 1
             cost += HEADING_LENGTH * all(other.kind is not each.kind for other in chosen)
             if is_known > repeats or cost > room + 1:
                 rest.append(each)
                 continue
             chosen.append(each)
-            told |= facts
+            covered |= facts
             room -= cost
         ranked = rest
     if ranked and not chosen:
@@ -257,7 +257,7 @@ def render_entries(entries: Sequence[Entry]) -> str:
     rows = []
     for kind in Kind:
         of_kind = [each.bullet for each in entries if each.kind is kind]
-        if of_kind and kind is not Kind.TOLD:
+        if of_kind and kind is not Kind.WRITTEN:
             rows.append(f"{getattr(words, kind.value)}:")
         rows += of_kind
     return "\n".join(rows)

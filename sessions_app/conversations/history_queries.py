@@ -353,7 +353,7 @@ def last_messages(
 
 def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
     """Return the most telling sentences of the gap's messages."""
-    said = [
+    lines = [
         Said(
             message.order_num,
             Line(speaker_of(message, user_role=user_role), text_with_reactions(message)),
@@ -361,7 +361,7 @@ def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
         for message in gap
         if is_knowledge(message)
     ]
-    entries = choose_entries(find_entries(said), longest=longest * CHARACTERS_A_TOKEN)
+    entries = choose_entries(find_entries(lines), longest=longest * CHARACTERS_A_TOKEN)
     return render_entries(entries)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from cards_app.rules.extract import Entry, Said, facts_of, is_unit, told_entry
+from cards_app.rules.extract import Entry, Said, facts_of, is_unit, written_entry
 from cards_app.rules.session_data import Line, one_line
 from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import split_sentences, split_words, word_set
@@ -60,7 +60,7 @@ MAX_SENTENCES = 200
 MIN_ECHO = 20
 
 
-def proven_entries(text: str, said: Sequence[Said], *, prompt: str) -> list[Entry]:
+def proven_entries(text: str, messages: Sequence[Said], *, prompt: str) -> list[Entry]:
     """Return the sentences of a model's text that the messages prove, each with its messages.
 
     Its figures, dates and names must stand in messages, in whatever spelling, and a sentence
@@ -70,26 +70,26 @@ def proven_entries(text: str, said: Sequence[Said], *, prompt: str) -> list[Entr
     written = without_thoughts(text).strip()
     if not written or _REFUSAL.match(written) or _is_echo(written, prompt):
         return []
-    sources = [_Source(each) for each in said]
+    sources = [_Source(each) for each in messages]
     found = []
     for sentence in islice(_statements(written), MAX_SENTENCES):
         places = _proof(sentence, sources)
         if places:
-            found.append(told_entry(sentence, places))
+            found.append(written_entry(sentence, places))
     return found
 
 
 class _Source:
     """A message, and what of it a sentence can share."""
 
-    def __init__(self, said: Said) -> None:
-        self.place, self.day = said.place, said.day
-        text = without_marks(said.line.content)
+    def __init__(self, message: Said) -> None:
+        self.place, self.day = message.place, message.day
+        text = without_marks(message.line.content)
         self.days = set().union(*_named_days(text), _numbered_days(text))
-        self.text = f"{text} ; {said.day.year}{_spellings(self.days)}"
+        self.text = f"{text} ; {message.day.year}{_spellings(self.days)}"
         self.forms = _content(text)
         self.facts = facts_of(text)
-        self.words = {fold(word) for word in [*split_words(text), *split_words(said.line.role)]}
+        self.words = {fold(word) for word in [*split_words(text), *split_words(message.line.role)]}
 
 
 def _is_echo(written: str, prompt: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
@@ -113,17 +113,18 @@ def _make_one(
 
     Return 0 if there is nothing to sum up, or its messages changed meanwhile.
     """
-    said = _said(chunk.messages, rules.user_role)
-    made = _model_or_excerpts(summarizer, said, chunk, lease, rules)
+    lines = _said(chunk.messages, rules.user_role)
+    made = _model_or_excerpts(summarizer, lines, chunk, lease, rules)
     if chunk.is_again and made.is_extractive:
         return 0
     lease.renew()
+    longest = sizes_for(rules.token_limit).characters
+    made = replace(made, entries=choose_entries(made.entries, longest=longest))
     try:
         if not made.entries:
-            delete = rules.delete_messages and not said
+            delete = rules.delete_messages and not lines
             chunk_pass(chunk=chunk, lease=lease, delete_messages=delete)
             return 0
-        longest = sizes_for(rules.token_limit).characters
         before = _kept_before(chunk, rules, longest)
         summary_store(
             chunk=chunk,
@@ -163,7 +164,7 @@ def _kept_before(chunk: Chunk, rules: SummaryRules, longest: int) -> list[Entry]
 
 def _model_or_excerpts(
     summarizer: Summarizer,
-    said: Sequence[Said],
+    lines: Sequence[Said],
     chunk: Chunk,
     lease: SummaryLease,
     rules: SummaryRules,
@@ -174,14 +175,14 @@ def _model_or_excerpts(
     """
     try:
         return summarizer.digest(
-            said, longest=sizes_for(rules.token_limit).digest, renew=lease.renew
+            lines, longest=sizes_for(rules.token_limit).digest, renew=lease.renew
         )
     except ChatModelError as error:
         attempts = SummaryWork.objects.values_list("attempts", flat=True).get(pk=lease.session_id)
         if chunk.is_again or (not error.permanent and attempts < MAX_ATTEMPTS):
             raise
         logger.warning("The summary of session %s is made of excerpts: %s", lease.session_id, error)
-        return extract(said)
+        return extract(lines)
 
 
 def _said(messages: Sequence[Message], user_role: str) -> list[Said]:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from cards_app.rules.extract import Entry, Kind, Said, choose_entries, find_entries, render_entries
+from cards_app.rules.extract import Entry, Kind, Said, find_entries, render_entries
 from cards_app.rules.speakers import section_words
 from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
 from memoryproject.foundation.integrations.llm.base import (
@@ -117,7 +117,7 @@ class Summarizer:
     context_limit: ContextLimit | None = None
 
     def digest(
-        self, said: Sequence[Said], *, longest: int, renew: Callable[[], None] = do_nothing
+        self, lines: Sequence[Said], *, longest: int, renew: Callable[[], None] = do_nothing
     ) -> Made:
         """Return what one run of messages says, about ``longest`` tokens.
 
@@ -125,14 +125,12 @@ class Summarizer:
         nothing is left, the result is extractive; it is empty if the messages say nothing.
         ``renew`` is called before every try. Raises ChatModelError.
         """
-        if not said or self.chat_model is None:
-            return extract(said)
-        texts = [f"{each.line.role}: {each.line.content}" for each in said]
+        if not lines or self.chat_model is None:
+            return extract(lines)
+        texts = [f"{each.line.role}: {each.line.content}" for each in lines]
         text, model = self._ask(self.chat_model, self.skill.task, texts, longest, renew)
-        proven = proven_entries(text, said, prompt=f"{self.skill.task} {DATA}")
-        room = SAFETY * longest * CHARACTERS_A_TOKEN
-        entries = choose_entries(proven, longest=room)
-        return Made(entries, model) if entries else extract(said)
+        entries = proven_entries(text, lines, prompt=f"{self.skill.task} {DATA}")
+        return Made(entries, model) if entries else extract(lines)
 
     def _ask(
         self,
@@ -183,15 +181,15 @@ class Summarizer:
         return completion.text, completion.model
 
 
-def extract(said: Sequence[Said]) -> Made:
+def extract(lines: Sequence[Said]) -> Made:
     """Return the messages' own words, marked as extractive."""
-    return Made(find_entries(said), "extractive", is_extractive=True)
+    return Made(find_entries(lines), "extractive", is_extractive=True)
 
 
 def summary_text(entries: Sequence[Entry]) -> str:
     """Return the text of a summary; if no model wrote any of it, it says so."""
     text = render_entries(entries)
-    if not text or any(each.kind is Kind.TOLD for each in entries):
+    if not text or any(each.kind is Kind.WRITTEN for each in entries):
         return text
     return f"({section_words(each.text for each in entries).excerpts})\n{text}"
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from cards_app.rules.extract import Entry, entries_dump, entries_load, told_entry
+from cards_app.rules.extract import Entry, entries_dump, entries_load, written_entry
 from memoryproject.foundation.leases import Lease
 from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, SummaryWork, Turn
@@ -153,14 +153,7 @@ def summary_store(
             sources_deleted=delete_messages,
             created_at=now,
         )
-        metadata: dict[str, str | bool] = {"summaryMetadataId": str(record.summary_metadata_id)}
-        new = NewMessage(
-            role=Role.SUMMARY,
-            content=summary_text(kept),
-            timestamp=now,
-            sender="assistant",
-            metadata={**metadata, "extractive": True} if made.is_extractive else metadata,
-        )
+        new = _message(record, kept, now)
         (record.summary_message,) = messages_add(
             session=session, new=[new], token_limit=token_limit, now=now
         )
@@ -171,6 +164,13 @@ def summary_store(
         session.save(update_fields=["summarized_until", "total_tokens"])
     logger.info("Session %s: %s was stored.", session.session_id, record)
     return record
+
+
+def _message(record: SummarizationMetadata, kept: Sequence[Entry], now: datetime) -> NewMessage:
+    metadata: dict[str, str | bool] = {"summaryMetadataId": str(record.summary_metadata_id)}
+    if record.is_extractive:
+        metadata["extractive"] = True
+    return NewMessage(Role.SUMMARY, summary_text(kept), now, sender="assistant", metadata=metadata)
 
 
 def chunk_pass(*, chunk: Chunk, lease: SummaryLease, delete_messages: bool) -> None:
@@ -347,4 +347,4 @@ def entries_before(chunk: Chunk) -> tuple[list[Entry], int]:
         return entries, 0
     deleted = before.filter(sources_deleted=True).values_list("digest", "last_order")
     lines = ((line, place) for digest, place in deleted for line in digest.splitlines())
-    return [told_entry(line, [place]) for line, place in lines if line.strip()], last.last_order
+    return [written_entry(line, [place]) for line, place in lines if line.strip()], last.last_order
