@@ -263,6 +263,14 @@ def render_entries(entries: Sequence[Entry]) -> str:
     return "\n".join(rows)
 
 
+def summary_text(entries: Sequence[Entry]) -> str:
+    """Return the text of a summary; if no model wrote any of it, it says so."""
+    text = render_entries(entries)
+    if not text or any(each.kind is Kind.WRITTEN for each in entries):
+        return text
+    return f"({section_words(each.text for each in entries).excerpts})\n{text}"
+
+
 def facts_of(text: str) -> set[str]:
     """Return the figures of a text, and its words with a capital inside a sentence."""
     spoken = _spoken(text)

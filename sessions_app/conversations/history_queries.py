@@ -18,6 +18,7 @@ from cards_app.rules.extract import (
     entries_load,
     find_entries,
     render_entries,
+    summary_text,
 )
 from cards_app.rules.session_data import Line
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, estimate_tokens
@@ -87,10 +88,7 @@ class SummaryMessage:
         """
         if self.entries is None:
             return self
-        rest = [each for each in self.entries if not each.is_in(shown)]
-        if len(rest) == len(self.entries):
-            return self
-        content = render_entries(rest)
+        rest, content = entries_without(self.entries, shown)
         message = self.message._replace(content=content, tokens=estimate_tokens(content))
         return replace(self, message=message, entries=rest) if rest else None
 
@@ -138,21 +136,26 @@ def messages_before(
     if before is not None:
         messages = messages.filter(timestamp__lt=before)
     rows = list(messages if limit is None else messages[:limit])[::-1]
-    made = SummarizationMetadata.objects.filter(summary_message__in=rows).order_by("number")
-    chapters = dict(made.values_list("summary_message", "chapter"))
     shown = {row.order_num for row in rows if row.role != Role.SUMMARY}
-    newest = list(chapters)[-1:]
-    kept = []
+    summaries = [row for row in rows if row.role == Role.SUMMARY]
+    made = SummarizationMetadata.objects.filter(summary_message__in=summaries).order_by("number")
+    chapters = dict(made.values_list("summary_message", "chapter"))
+    *older, newest = chapters or [None]
+    rows = [row for row in rows if row.pk not in older]
+    entries = entries_load(chapters.get(newest, ""))
+    if entries is None:
+        return rows
+    rest, content = entries_without(entries, shown)
     for row in rows:
-        entries = entries_load(chapters.get(row.pk, ""))
-        rest = [each for each in entries or () if not each.is_in(shown)]
-        if row.pk in chapters and (row.pk not in newest or (entries and not rest)):
-            continue
-        if entries and len(rest) < len(entries):
-            row.content = render_entries(rest)
-            row.tokens = estimate_tokens(row.content)
-        kept.append(row)
-    return kept
+        if row.pk == newest:
+            row.content, row.tokens = content, estimate_tokens(content)
+    return [row for row in rows if rest or row.pk != newest]
+
+
+def entries_without(entries: Sequence[Entry], shown: set[int]) -> tuple[list[Entry], str]:
+    """Return the sentences that don't stand in the messages of these order_nums, and their text."""
+    rest = [each for each in entries if not each.is_in(shown)]
+    return rest, summary_text(rest)
 
 
 def summaries_before(

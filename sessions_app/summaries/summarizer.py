@@ -7,8 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from cards_app.rules.extract import Entry, Kind, Said, find_entries, render_entries
-from cards_app.rules.speakers import section_words
+from cards_app.rules.extract import Entry, Said, find_entries
 from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
@@ -184,14 +183,6 @@ class Summarizer:
 def extract(lines: Sequence[Said]) -> Made:
     """Return the messages' own words, marked as extractive."""
     return Made(find_entries(lines), "extractive", is_extractive=True)
-
-
-def summary_text(entries: Sequence[Entry]) -> str:
-    """Return the text of a summary; if no model wrote any of it, it says so."""
-    text = render_entries(entries)
-    if not text or any(each.kind is Kind.WRITTEN for each in entries):
-        return text
-    return f"({section_words(each.text for each in entries).excerpts})\n{text}"
 
 
 # Compute the maximum lengths of a summary's parts, in tokens, from the session's token limit.

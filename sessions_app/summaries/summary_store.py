@@ -6,20 +6,21 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
-from cards_app.rules.extract import Entry, entries_dump, entries_load, written_entry
+from cards_app.rules.extract import Entry, entries_dump, entries_load, summary_text, written_entry
 from memoryproject.foundation.leases import Lease
 from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, SummaryWork, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.summaries.summarizer import Made, summary_text
+from sessions_app.summaries.summarizer import Made
 
 # The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
@@ -139,12 +140,7 @@ def summary_store(
         delete_messages = delete_messages and not made.is_extractive
         record = SummarizationMetadata(
             session=session,
-            number=chunk.number,
-            summarized_message_ids=chunk.ids,
-            first_order=chunk.messages[0].order_num,
-            last_order=chunk.last_order,
-            range_start=chunk.time_range[0],
-            range_end=chunk.time_range[1],
+            **chunk.covered(),
             digest="\n".join(each.bullet for each in made.entries),
             chapter=entries_dump(kept),
             skill_id=skill_id,
@@ -260,10 +256,17 @@ class Chunk:
     def last_order(self) -> int:
         return self.messages[-1].order_num
 
-    @property
-    def time_range(self) -> tuple[datetime, datetime]:
+    def covered(self) -> dict[str, Any]:
+        """Return the fields of its record that say which messages the summary covers."""
         times = [message.timestamp for message in self.messages]
-        return min(times), max(times)
+        return {
+            "number": self.number,
+            "summarized_message_ids": self.ids,
+            "first_order": self.messages[0].order_num,
+            "last_order": self.last_order,
+            "range_start": min(times),
+            "range_end": max(times),
+        }
 
 
 def messages_unsummarized(session: ChatSession) -> QuerySet[Message]:
