@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import Enum
 
@@ -148,8 +148,8 @@ class Entry:
 
 
 def entries_dump(entries: Iterable[Entry]) -> str:
-    """Return the entries as JSON, to be stored."""
-    rows = [{**asdict(each), "kind": each.kind.value} for each in entries]
+    """Return the entries as JSON, to be stored: a list of the fields of each."""
+    rows = [(each.places, each.kind.value, each.speaker, each.text, each.worth) for each in entries]
     return json.dumps(rows, ensure_ascii=False)
 
 
@@ -157,16 +157,13 @@ def entries_load(stored: str) -> list[Entry] | None:
     """Return stored entries; None for a text of versions before 1.1, which stored none."""
     try:
         rows = json.loads(stored)
-    except ValueError:
-        return None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return None
-    try:
+        if not isinstance(rows, list):
+            return None
         return [
-            Entry(**{**row, "places": tuple(row["places"]), "kind": Kind(row["kind"])})
-            for row in rows
+            Entry(tuple(places), Kind(kind), speaker, text, worth)
+            for places, kind, speaker, text, worth in rows
         ]
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError):
         return None
 
 

@@ -55,7 +55,7 @@ _ENDING = 2
 _MIN_NAME = 3
 # A sentence sums up no more messages than these, and a text has no more sentences.
 MAX_SOURCES = 8
-MAX_SENTENCES = 200
+MAX_SENTENCES = 100
 # A shorter sentence of the prompt may be said by anybody.
 MIN_ECHO = 20
 
@@ -122,15 +122,17 @@ def _proof(sentence: str, sources: Sequence[_Source]) -> tuple[int, ...]:
         for source in sources
     }
     names = list(_names(bare))
-    tried: list[_Source] = []
-    ranked = sorted(sources, key=lambda each: (-shares[each.place], -each.place))
-    for source in ranked[:MAX_SOURCES]:
-        if not shares[source.place] and not (facts and tried):
+    ranked = sorted(sources, key=lambda each: (-shares[each.place], -each.place))[:MAX_SOURCES]
+    sharing = [source for source in ranked if shares[source.place]]
+    # Most sentences that one message doesn't prove aren't proved at all.
+    for count in (1, len(sharing)):
+        if sharing and _stands(bare, names, sharing[:count]):
             break
-        tried.append(source)
-        if _stands(bare, names, tried):
-            return tuple(sorted(each.place for each in tried))
-    return ()
+    else:
+        return ()
+    while count > 1 and _stands(bare, names, sharing[: count - 1]):
+        count -= 1
+    return tuple(sorted(each.place for each in sharing[:count]))
 
 
 def _content(text: str) -> set[str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
+from cards_app.rules.extract import entries_load
 from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
@@ -218,9 +218,9 @@ class TestOneSummaryOfAll:
         codes = [f"the code {number}{number}{number}" for number in range(1, 31, 5)]
         assert [code for code in codes if code not in made.summary_message.content] == []
         assert all(each.summary_message.tokens <= 250 for each in summaries())
-        sentences = json.loads(made.chapter)
-        first = next(each for each in sentences if codes[0] in each["text"])
-        assert set(first["places"]) <= {1, 2}
+        sentences = entries_load(made.chapter) or []
+        first = next(each for each in sentences if codes[0] in each.text)
+        assert set(first.places) <= {1, 2}
 
     def test_an_erased_message_takes_its_sentence_along(self, world: World) -> None:
         world.summarizing(2, summarizer=Summarizer(chat_model=None))
@@ -307,8 +307,8 @@ class TestWhatAModelWrites:
             assert "4,500" in made.summary_message.content
             assert text == "" or text not in made.summary_message.content
         else:
-            (sentence,) = json.loads(made.chapter)
-            assert sorted({1 + (place - 1) // 2 * 2 for place in sentence["places"]}) == messages
+            (sentence,) = entries_load(made.chapter) or []
+            assert sorted({1 + (place - 1) // 2 * 2 for place in sentence.places}) == messages
 
     def test_the_rest_of_a_text_stays(self, world: World) -> None:
         text = "Dana Levi pays 4,500. Tom gets 12.\nThey are 40 people."
