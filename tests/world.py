@@ -198,7 +198,13 @@ def new_rules(chat_memory: ChatMemoryService) -> IntakeRules:
 
 
 def new_chat_model() -> ScriptedChatModel:
-    return ScriptedChatModel(lambda request: f"answer to: {request.messages[-1].content}")
+    return ScriptedChatModel(answer_or_sum_up)
+
+
+def answer_or_sum_up(request: ChatRequest) -> str:
+    """Repeat the question, or all that was said, without the fence around it."""
+    said = request.messages[-1].content
+    return "\n".join(said.splitlines()[1:-1]) if summing_up(request) else f"answer to: {said}"
 
 
 def new_dependencies(
@@ -228,7 +234,5 @@ def new_world() -> World:
 
 def summing_up(request: ChatRequest) -> bool:
     """Whether a request to a model is for a summary, not for an answer."""
-    return any(
-        request.messages[0].content.startswith((skill.task, skill.fold))
-        for skill in SKILLS.values()
-    )
+    tasks = tuple(skill.task for skill in SKILLS.values())
+    return request.messages[0].content.startswith(tasks)

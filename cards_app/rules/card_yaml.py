@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 
 from cards_app.rules.card import CardFields
-from cards_app.rules.session_data import Line
 from cards_app.rules.speakers import section_words
 from memoryproject.foundation.text.characters import cut_at_word
 
@@ -84,7 +83,7 @@ def render_card(card: CardFields, *, longest: int) -> str:
     Return as many lines as fit into ``longest`` characters (80 or more), in the language of the
     title.
     """
-    words = section_words([Line("user", card.title)])
+    words = section_words([card.title])
     lines = [
         f"{words.about}: {card.title}",
         *(f"{words.decisions}: {text}" for text in card.decisions),

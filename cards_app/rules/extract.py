@@ -1,262 +1,299 @@
-"""Summarise a conversation with its own sentences, for use without a chat model."""
+"""Choose the sentences of a conversation that tell most: a summary without a chat model."""
 
 from __future__ import annotations
 
+import json
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from enum import Enum
 
 from cards_app.rules.phrases import tells_decision, tells_todo
 from cards_app.rules.sentence_words import is_hebrew
 from cards_app.rules.session_data import URL, Line, one_line
-from cards_app.rules.speakers import NOT_PEOPLE, SectionWords, section_words, spoken
-from cards_app.rules.vocabulary import find_entities, is_keyword
+from cards_app.rules.speakers import NOT_PEOPLE, section_words
+from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import (
     MAX_WORD_LENGTH,
-    Sentence,
     folded,
     is_question,
     split_sentences,
     split_words,
+    word_set,
 )
-from memoryproject.foundation.text.characters import cut_between_characters
+from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters
 from memoryproject.foundation.text.tokenizer import Kind as WordKind
 from memoryproject.foundation.text.tokenizer import kind_of, tokenize
 
-MIN_SUMMARY_LENGTH = 40
-MAX_BULLET_LENGTH = 240
-MIN_BULLET_LENGTH = 60
-# In the first round no section takes more than this share, except for one bullet, so that a chat
-# full of tasks leaves room for its facts.
-SECTION_SHARE = 0.4
-NAMES_SHARE = 0.12
-MAX_NAMES = 12
-# The minimum frequency of a keyword in the line of names.
-OFTEN = 3
-# From this length on there is room for a line of names after the bullets.
-ROOM_FOR_NAMES = 300
-
-
-def extractive_summary(lines: Sequence[Line], *, longest: int) -> str:
-    """Return the topics of the conversation in at most ``longest`` characters.
-
-    The summary starts with the first request and lists decisions, open points, questions and
-    other statements, then names that none of them contains. All text is verbatim except section
-    names, speakers, "…" and the niqqud of names. If there isn't room for all, sentences with
-    figures, money, days and names are preferred, and newer ones over older ones.
-
-    Nothing is redacted, unlike on a card: the summary stays in its chat, and people ask for the
-    numbers and names later. ``lines`` are the messages themselves, not an earlier summary. The
-    result is "" if there is no text. Raises ValueError for ``longest`` below 40, which is too
-    short for a sentence.
-    """
-    if longest < MIN_SUMMARY_LENGTH:
-        raise ValueError(f"longest must be at least {MIN_SUMMARY_LENGTH}")
-    written = [line for line in lines if line.content.strip()]
-    if not written:
-        return ""
-    words = section_words(written)
-    width = max(MIN_BULLET_LENGTH, min(MAX_BULLET_LENGTH, longest // 3))
-    role, request = first_request(written, longest=width)
-    about = f"{words.about}: "
-    about += spoken(words.speaker(role), request, longest=longest - len(about))
-    request_words = same_words(request)
-    fragments = find_fragments(written, longest=width)
-    rest = [each for each in fragments if each.worth and same_words(each.text) != request_words]
-    room = longest - len(about)
-    names = _candidates(written)
-    # Choose once with room for all names, then with the room that the missing names leave.
-    named = " " * (int(longest * NAMES_SHARE) if longest >= ROOM_FOR_NAMES else 0)
-    for _ in range(2):
-        chosen = _choose(rest, words, room=room - len(named))
-        body = about + _rendered(chosen, words)
-        named = _named(names, words, body=body, room=longest - len(body))
-    return body + named
-
-
-def _choose(fragments: Sequence[Fragment], words: SectionWords, *, room: int) -> list[Fragment]:
-    """Return the most valuable fragments that fit, in the order of the conversation."""
-    ranked = sorted(fragments, key=lambda each: (-each.worth, -each.place))
-    chosen: dict[int, Fragment] = {}
-    spent = dict.fromkeys(Kind, 0)
-    for share in (SECTION_SHARE, 1.0):
-        for each in ranked:
-            cost = len(_bullet(each, words))
-            if not spent[each.kind]:
-                cost += len(_heading(each.kind, words))
-            fits = sum(spent.values()) + cost <= room
-            in_share = not spent[each.kind] or spent[each.kind] + cost <= share * room
-            if each.place not in chosen and fits and in_share:
-                chosen[each.place] = each
-                spent[each.kind] += cost
-    return [chosen[place] for place in sorted(chosen)]
-
-
-def _rendered(fragments: Iterable[Fragment], words: SectionWords) -> str:
-    sections: dict[Kind, str] = {}
-    for each in fragments:
-        start = sections.get(each.kind, _heading(each.kind, words))
-        sections[each.kind] = start + _bullet(each, words)
-    return "".join(sections[kind] for kind in Kind if kind in sections)
-
-
-def _heading(kind: Kind, words: SectionWords) -> str:
-    names = {
-        Kind.DECISION: words.decisions,
-        Kind.TODO: words.todos,
-        Kind.QUESTION: words.questions,
-        Kind.DETAIL: words.details,
-    }
-    return f"\n{names[kind]}:"
-
-
-def _bullet(fragment: Fragment, words: SectionWords) -> str:
-    return f"\n- {words.speaker(fragment.role)}{fragment.text}"
-
-
-def _named(names: Sequence[str], words: SectionWords, *, body: str, room: int) -> str:
-    """Return a line of the names that the summary doesn't contain yet; "" if there are none."""
-    summary_words = {folded(word) for word in split_words(body)}
-    plain = folded(body)
-    # A Hebrew name may have prefix letters there.
-    missing = [
-        name
-        for name in names
-        if folded(name) not in summary_words
-        and not ((is_hebrew(name) or " " in name) and folded(name) in plain)
-    ]
-    line = ""
-    for name in missing[:MAX_NAMES]:
-        longer = f"{line}, {name}" if line else f"\n{words.names}: {name}"
-        if len(longer) > room:
-            break
-        line = longer
-    return line
-
-
-def _candidates(lines: Sequence[Line]) -> list[str]:
-    """Return names, then keywords in their first spelling; the most frequent first."""
-    spelled: dict[str, str] = {}
-    count: dict[str, int] = {}
-    for line in lines:
-        for word in split_words(line.content):
-            key = folded(word)
-            spelled.setdefault(key, word)
-            count[key] = count.get(key, 0) + 1
-    names = find_entities(lines, most=None)
-    known = {folded(name) for name in names}
-    frequent = [key for key in count if count[key] >= OFTEN and key not in known]
-    keywords = [key for key in frequent if is_keyword(key) and informative_words(key)]
-    keywords.sort(key=lambda key: -count[key])
-    return names + [spelled[key] for key in keywords]
-
-
-# Fragments for a summary: the sentences of a conversation, each with its value.
-
+# A longer sentence is divided, after a comma if there is one.
+MAX_LENGTH = 300
+# Of a question before an answer that makes no sense without it.
+MAX_QUESTION = 120
 CUT_MARK = "…"
+# Where not one sentence fits, the first is cut to this length at least.
+MIN_CUT = 20
+# Sentences are compared by their length in such steps; short ones aren't favoured too much.
+LENGTH_STEP = 20
+SHORT = 2
+# The longest heading, with its line break.
+HEADING_LENGTH = 12
+
+MAX_NAMES = 3
+MAX_FIGURES = 4
+MAX_WORDS = 10
+# What a sentence needs to say something if it holds no figure and no name.
+MIN_INFORMATIVE = 2.0
 
 _MONEY = re.compile(
-    r"[₪$€£]|%|ש[\"״”]?ח\b|שקל(?:ים)?\b|\b(?:NIS|ILS|USD|EUR|GBP|dollars?|euros?|shekels?)\b",
+    r"[₪$€£₽]|%|\b(?:NIS|ILS|USD|EUR|GBP|dollars?|euros?|shekels?|pesos?|reais|dólares)\b"
+    r"|ש[\"״”]?ח\b|\bשקל|\bруб|\bдолл|دولار|ريال|درهم|جنيه|دينار|شيكل",
     re.IGNORECASE,
 )
+# The beginnings of the names of days and months in the languages that the project knows best.
 _DAY = re.compile(
-    r"\b(?:(?:sun|mon|tues|wednes|thurs|fri|satur)day|today|tomorrow|yesterday|tonight|"
-    r"next (?:week|month|year)|january|february|april|june|july|august|september|october|"
-    r"november|december)\b"
-    r"|\b[ולבהמ]?(?:יום (?:ראשון|שני|שלישי|רביעי|חמישי|שישי)|מחר|מחרתיים|אתמול|שבוע הבא|"
-    r"ינואר|פברואר|אפריל|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר)\b",
+    r"\b(?:(?:sun|mon|tues|wednes|thurs|fri|satur)days?|tomorrow|next (?:week|month|year)"
+    r"|january|february|march|april|june|july|august|september|october|november|december"
+    r"|lunes|martes|miércoles|jueves|viernes|s[áa]bado|domingo|mañana"
+    r"|segunda|terça|quarta|quinta|sexta|amanhã"
+    r"|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+    r"|janeiro|fevereiro|março|maio|junho|julho|setembro|outubro|novembro|dezembro)\b"
+    r"|\b[ולבהמ]?(?:יום (?:ראשון|שני|שלישי|רביעי|חמישי|שישי)|שבת|מחר|מחרתיים|שבוע הבא|ינואר|פברואר"
+    r"|מרץ|אפריל|מאי|יוני|יולי|אוגוסט|ספטמבר|אוקטובר|נובמבר|דצמבר)\b"
+    r"|\b(?:понедельник|вторник|сред[ауы]\b|четверг|пятниц|суббот|воскресень|завтра|январ|феврал"
+    r"|марта?\b|апрел|мая\b|июн|июл|август|сентябр|октябр|ноябр|декабр)"
+    r"|الأحد|الاثنين|الإثنين|الثلاثاء|الأربعاء|الخميس|الجمعة|السبت|غد[اًا]|يناير|فبراير|مارس|أبريل"
+    r"|مايو|يونيو|يوليو|أغسطس|سبتمبر|أكتوبر|نوفمبر|ديسمبر",
     re.IGNORECASE,
 )
-_FIGURE = re.compile(r"\d")
+# A name follows, also where names have no capitals.
+_INTRODUCES = re.compile(
+    r"\b(?:name is|is called|named|me llamo|se llama|nombre es|meu nome|chama|зовут)\b"
+    r"|קוראים|שמי\b|שמו\b|שמה\b|בשם\b|اسم",
+    re.IGNORECASE,
+)
+
+# Greetings and wishes, which dictionaries count as words with content.
+_SMALL_TALK = word_set(
+    "morning evening night afternoon day weekend nice lovely great dias días tardes noches día dia"
+    " bom boa tarde noite доброе утро добрый день дня вечер вечера хорошего большое"
+    " صباح مساء الخير النور جزيلا בוקר ערב לילה שבוע"
+)
+_ENGLISH_GRAMMAR = word_set("the is are was i we you my our it of to for and will with at")
+_FIGURE = re.compile(r"\d(?:[\d.,:/–-]*\d)?")
+_DIGITS = re.compile(r"\d+")
 _URL = re.compile(URL, re.IGNORECASE)
 _LIST_MARK = re.compile(r"\A[-–•*·]+\s+")
+_LIST_NUMBER = re.compile(r"\d{1,2}[.)]")
+# What a colon announces stands in the next line.
+_ANNOUNCED = re.compile(r":[^\S\n]*\n\s*")
 # A sentence that is too long may be split here: after a comma or the like, else at a space.
 _PAUSE = re.compile(r"[,;:)–—]\s")
 _NO_PUNCTUATION = {ord(character): " " for character in ".,;:!?…\"'()*_~"}
 _INFORMATIVE = frozenset({WordKind.COMMON, WordKind.PLAIN, WordKind.NAME})
 
-MANY_NAMES = 3
-MANY_WORDS = 10
-ASSISTANT_WORTH = 0.8
-# The weight of the first sentence of a conversation; a similar last sentence has 1.
-OLDEST_WORTH = 0.5
-
 
 class Kind(Enum):
-    """The function of a sentence, in the order of a summary's sections."""
+    """The function of a sentence, in the order of a summary's sections.
 
-    DECISION = 0
-    TODO = 1
-    QUESTION = 2
-    DETAIL = 3
+    ``WRITTEN`` is what a chat model wrote; it stands first, without a heading.
+    """
+
+    WRITTEN = "written"
+    DECISION = "decisions"
+    TODO = "todos"
+    QUESTION = "questions"
+    DETAIL = "details"
 
 
-_KIND_WORTH = {Kind.DECISION: 3.0, Kind.TODO: 2.0, Kind.QUESTION: 1.0, Kind.DETAIL: 0.0}
+_KIND_WORTH = {Kind.WRITTEN: 2.0, Kind.DECISION: 1.5, Kind.TODO: 1.0}
+ASSISTANT_WORTH = 0.9
 
 
 @dataclass(frozen=True)
-class Fragment:
-    """A sentence, or a part of one that is too long, with "…" at the cuts.
-
-    ``place`` is the order in the conversation. ``worth``: its value compared with others; 0 for a
-    sentence without content ("ok, thanks").
-    """
+class Said:
+    """A message with its order_num, and the day on which it was written if that is known."""
 
     place: int
-    role: str
+    line: Line
+    day: date = date.min
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A sentence of a summary, on one line.
+
+    ``places``: the order_nums of the messages that it comes from; the one that says it is the last.
+    ``speaker``: who said it, as the summary shows it. ``worth``: its value compared with others.
+    """
+
+    places: tuple[int, ...]
     kind: Kind
+    speaker: str
     text: str
     worth: float
 
+    @property
+    def bullet(self) -> str:
+        return f"- {self.speaker}{self.text}"
 
-def find_fragments(lines: Sequence[Line], *, longest: int) -> list[Fragment]:
-    """Return the fragments of a conversation in order, none longer than ``longest``.
+    def is_in(self, shown: set[int]) -> bool:
+        """Return whether the messages of these order_nums say it.
 
-    A repeated sentence appears once, with the place of its last occurrence.
+        A quoted question may be in another message; what a model wrote may need all of its own.
+        """
+        return shown.issuperset(self.places if self.kind is Kind.WRITTEN else self.places[-1:])
+
+
+def entries_dump(entries: Iterable[Entry]) -> str:
+    """Return the entries as JSON, to be stored: a list of the fields of each."""
+    rows = [(each.places, each.kind.value, each.speaker, each.text, each.worth) for each in entries]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def entries_load(stored: str) -> list[Entry] | None:
+    """Return stored entries; None for a text of versions before 1.1, which stored none."""
+    try:
+        rows = json.loads(stored)
+        if not isinstance(rows, list):
+            return None
+        return [
+            Entry(tuple(places), Kind(kind), speaker, text, worth)
+            for places, kind, speaker, text, worth in rows
+        ]
+    except (ValueError, TypeError):
+        return None
+
+
+def find_entries(messages: Sequence[Said]) -> list[Entry]:
+    """Return the sentences of a conversation that tell something, in order.
+
+    Sentences are whole and verbatim, but for one of more than MAX_LENGTH characters, which is
+    divided with "…" at the cuts. A short answer has the question before it in brackets. Greetings,
+    thanks and bare questions are left out.
+
+    Nothing is redacted, unlike on a card: the summary stays in its chat, and people ask for the
+    numbers and names later.
     """
-    names = frozenset(
-        word for name in find_entities(lines, most=None) for word in split_words(name)
-    )
-    found: dict[str, Fragment] = {}
-    for index, line in enumerate(lines):
-        recency = OLDEST_WORTH + (1 - OLDEST_WORTH) * (index + 1) / len(lines)
-        speaker = ASSISTANT_WORTH if line.role in NOT_PEOPLE else 1.0
-        for sentence in split_sentences(line.content):
-            text = _bare(sentence)
-            kind = _kind(text)
-            for part in _parts(text, longest):
-                own_kind = kind if kind is Kind.QUESTION else _kind(part)
-                worth = recency * speaker * _worth(part, own_kind, names)
-                new = Fragment(len(found), line.role, own_kind, part, worth)
-                known = found.setdefault(same_words(part), new)
-                if known.worth < worth:
-                    found[same_words(part)] = replace(known, worth=worth)
-    return list(found.values())
+    lines = [each.line for each in messages]
+    found_names = find_entities(lines, most=None)
+    names = frozenset(word for name in found_names for word in split_words(name))
+    words = section_words(line.content for line in lines)
+    found = []
+    question: tuple[int, str, str] | None = None
+    for place, line in ((each.place, each.line) for each in messages):
+        by = ASSISTANT_WORTH if line.role in NOT_PEOPLE else 1.0
+        sentences = _sentences(line.content)
+        for number, text in enumerate(sentences):
+            kind, shown = _kind(text), text
+            places: tuple[int, ...] = (place,)
+            worth = by * _worth(text, kind, names)
+            if number == 0 and question and question[1] != line.role and _needs_question(text):
+                places, shown = (question[0], place), f"({question[2]}) {text}"
+                worth = max(worth, by * _worth(shown.replace("?", ""), kind, names))
+            if worth:
+                found.append(Entry(places, kind, words.speaker(line.role), shown, worth))
+        last = sentences[-1] if sentences else ""
+        asks = is_question(last) and len(last) <= MAX_QUESTION
+        question = (place, line.role, last) if asks else None
+    return found
 
 
-def first_request(lines: Sequence[Line], *, longest: int) -> tuple[str, str]:
-    """Return role and beginning of the first sentence with content.
+def written_entry(text: str, places: Sequence[int]) -> Entry:
+    """Return an entry of what a model wrote."""
+    text = one_line(_LIST_MARK.sub("", text))
+    worth = _KIND_WORTH[Kind.WRITTEN] + _worth(text, Kind.DETAIL, frozenset())
+    return Entry(tuple(places), Kind.WRITTEN, "", text, worth)
 
-    Sentences of others than the assistant are preferred. There must be a line with text.
+
+def choose_entries(entries: Iterable[Entry], *, longest: int) -> list[Entry]:
+    """Return the most telling entries that fit in ``longest`` characters, in order.
+
+    Those come first that hold a figure or a name that no chosen one holds. Of entries with the same
+    words the last one stays. The more there are that differ in figures alone, the less each is
+    worth; among equals, newer ones are preferred.
     """
-    by_people = [line for line in lines if line.role not in NOT_PEOPLE] or lines
-    sentences = [
-        (line.role, _bare(each)) for line in by_people for each in split_sentences(line.content)
-    ]
-    informative = (each for each in sentences if _worth(each[1], Kind.DETAIL, frozenset()))
-    role, text = next(informative, sentences[0])
-    return role, next(_parts(text, longest))
+    entries = list(entries)
+    alike = Counter(_DIGITS.sub("0", same_words(each.text)) for each in entries)
+    distinct = {same_words(each.text): each for each in entries}
+    value = {
+        key: each.worth
+        / (alike[_DIGITS.sub("0", key)] * (SHORT + len(each.text) // LENGTH_STEP)) ** 0.5
+        for key, each in distinct.items()
+    }
+    order = sorted(distinct, key=lambda key: (-value[key], -distinct[key].places[-1]))
+    ranked = [distinct[key] for key in order]
+    room = longest
+    chosen: list[Entry] = []
+    covered: set[str] = set()
+    for repeats in (False, True):
+        rest = []
+        for each in ranked:
+            facts = facts_of(each.text)
+            is_known = bool(facts) and facts <= covered
+            cost = len(each.bullet) + 1
+            cost += HEADING_LENGTH * all(other.kind is not each.kind for other in chosen)
+            if is_known > repeats or cost > room + 1:
+                rest.append(each)
+                continue
+            chosen.append(each)
+            covered |= facts
+            room -= cost
+        ranked = rest
+    if ranked and not chosen:
+        best = ranked[0]
+        room = max(longest - HEADING_LENGTH - len(best.bullet) + len(best.text), MIN_CUT)
+        return [replace(best, text=cut_at_word(best.text, room))]
+    return sorted(chosen, key=lambda each: each.places[-1])
 
 
-def _bare(sentence: Sentence) -> str:
-    """Return the sentence on one line, without a list marker before it."""
-    return _LIST_MARK.sub("", one_line(sentence.text))
+def render_entries(entries: Sequence[Entry]) -> str:
+    """Return the entries as text by sections, each in the order of the conversation."""
+    words = section_words(each.text for each in entries)
+    rows = []
+    for kind in Kind:
+        of_kind = [each.bullet for each in entries if each.kind is kind]
+        if of_kind and kind is not Kind.WRITTEN:
+            rows.append(f"{getattr(words, kind.value)}:")
+        rows += of_kind
+    return "\n".join(rows)
+
+
+def summary_text(entries: Sequence[Entry]) -> str:
+    """Return the text of a summary; if no model wrote any of it, it says so."""
+    text = render_entries(entries)
+    if not text or any(each.kind is Kind.WRITTEN for each in entries):
+        return text
+    return f"({section_words(each.text for each in entries).excerpts})\n{text}"
+
+
+def facts_of(text: str) -> set[str]:
+    """Return the figures of a text, and its words with a capital inside a sentence."""
+    spoken = _spoken(text)
+    facts = {_plain_figure(found.group()) for found in _FIGURE.finditer(spoken)}
+    for sentence in split_sentences(spoken):
+        words = list(split_words(sentence.text))
+        facts |= {folded(word) for word in words[1:] if word[0].isupper() and len(word) > 1}
+    return facts
+
+
+def is_unit(word: str) -> bool:
+    """Return whether the word names a currency, such as EUR."""
+    return _MONEY.fullmatch(word) is not None
 
 
 def same_words(text: str) -> str:
     """Return a key that is equal for texts with the same words, whatever is between them."""
     return " ".join(folded(text).translate(_NO_PUNCTUATION).split()) or text
+
+
+def _sentences(content: str) -> list[str]:
+    """Return the sentences, each on one line and without a list marker."""
+    announced = _ANNOUNCED.sub(": ", content)
+    bare = (_LIST_MARK.sub("", one_line(sentence.text)) for sentence in split_sentences(announced))
+    return [part for text in bare if not _LIST_NUMBER.fullmatch(text) for part in _parts(text)]
 
 
 def _kind(sentence: str) -> Kind:
@@ -268,31 +305,71 @@ def _kind(sentence: str) -> Kind:
 
 
 def _worth(text: str, kind: Kind, names: frozenset[str]) -> float:
-    """Return the value: what people ask for later (figures, money, days, names) counts most."""
-    # Keys, hashes and addresses have many digits, but nobody asks for them.
-    plain = " ".join(word for word in text.split() if len(word) <= MAX_WORD_LENGTH)
-    spoken = _URL.sub(" ", plain)
-    words = list(split_words(plain))
-    facts = 2.0 * bool(_FIGURE.search(spoken))
-    facts += 1.0 * bool(_MONEY.search(spoken)) + 1.0 * bool(_DAY.search(spoken))
-    facts += 0.7 * min(MANY_NAMES, sum(word in names for word in set(words)))
-    facts += 0.5 * (spoken != plain or "@" in plain)
-    informative = informative_words(plain)
-    if not facts and informative < (2 if kind is Kind.DETAIL else 1):
+    """Return the value: what people ask for later (figures, money, days, names) counts most.
+
+    0 for a sentence that says nothing to remember.
+    """
+    spoken = _spoken(text)
+    figures = len({_plain_figure(found.group()) for found in _FIGURE.finditer(spoken)})
+    named = _names_in(spoken, names)
+    informative = informative_words(spoken)
+    facts = (1.5 + 0.5 * min(figures, MAX_FIGURES)) * bool(figures)
+    facts += 0.7 * bool(_MONEY.search(spoken)) + 0.7 * bool(_DAY.search(spoken))
+    facts += 1.5 * bool(_INTRODUCES.search(spoken)) + 0.5 * (spoken != text or "@" in text)
+    # A name alone is an address: "Thanks, Dana".
+    others = informative - informative_words(" ".join(named))
+    facts += min(len(named), MAX_NAMES) * (others > 0)
+    if kind is Kind.QUESTION:
+        return 0.4 * facts if figures or others >= MIN_INFORMATIVE else 0.0
+    if not facts and kind is Kind.DETAIL and informative < MIN_INFORMATIVE:
         return 0.0
-    return _KIND_WORTH[kind] + facts + 0.25 * min(MANY_WORDS, informative)
+    return _KIND_WORTH.get(kind, 0.0) + facts + 0.1 * min(MAX_WORDS, informative)
 
 
-def informative_words(text: str) -> int:
-    """Return how many words of the text carry content: not "thanks", "can" or "really"."""
-    return sum(token.part or kind_of(token) in _INFORMATIVE for token in tokenize(text))
+def _spoken(text: str) -> str:
+    """Return the text without addresses, keys and hashes: many digits that nobody asks for."""
+    words = _URL.sub(" ", text).split(" ")
+    return " ".join(word for word in words if len(word) <= MAX_WORD_LENGTH)
 
 
-def _parts(text: str, longest: int) -> Iterator[str]:
-    """Yield the text in pieces of at most ``longest`` characters, with marks at the cuts."""
-    room = longest - 2 * len(CUT_MARK)
+def _names_in(text: str, names: frozenset[str]) -> set[str]:
+    words = set(split_words(text))
+    return {name for name in names if name in words or (is_hebrew(name) and name in text)}
+
+
+def _plain_figure(figure: str) -> str:
+    digits = "".join(
+        str(unicodedata.decimal(each)) if each.isdecimal() else each for each in figure
+    )
+    return digits.replace(",", "")
+
+
+def informative_words(text: str) -> float:
+    """Return how many words of the text carry content: not "thanks", "can" or "really".
+
+    Only English and Hebrew have lists of such words. Words of other languages count half.
+    """
+    tokens = [token for token in tokenize(text) if token.text not in _SMALL_TALK]
+    kinds = [kind_of(token) for token in tokens]
+    listed = {WordKind.FUNCTION, WordKind.VAGUE, WordKind.COMMON}
+    is_english = bool(set(split_words(text.lower())) & _ENGLISH_GRAMMAR)
+    return sum(
+        1.0 if kind in listed or token.script == "hebrew" or is_english or token.part else 0.5
+        for token, kind in zip(tokens, kinds, strict=True)
+        if token.part or kind in _INFORMATIVE
+    )
+
+
+def _needs_question(text: str) -> bool:
+    """Return whether the sentence is an answer of a few words: "42", "Dana Levi", "on Sunday"."""
+    return len(text.split()) <= 3 and not is_question(text) and informative_words(text) > 0
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the text in pieces of at most MAX_LENGTH characters, with marks at the cuts."""
+    room = MAX_LENGTH - 2 * len(CUT_MARK)
     before = ""
-    while len(text) > longest - len(before):
+    while len(text) > MAX_LENGTH - len(before):
         cut = _cut(text, room)
         yield before + text[:cut].rstrip() + CUT_MARK
         before, text = CUT_MARK, text[cut:].lstrip()

@@ -128,16 +128,16 @@ _CLOSING = frozenset("\"'”’)]}»")
 _GOING_ON = frozenset(",;:/")
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
 # Abbreviations whose full stop doesn't end a sentence …
-_NEVER_LAST = _words("mr mrs ms dr prof st vs e.g i.e eg ie cf approx messrs sr sra srta dra")
+_NEVER_LAST = word_set("mr mrs ms dr prof st vs e.g i.e eg ie cf approx messrs sr sra srta dra")
 # … unless a capital letter follows …
-_SELDOM_LAST = _words("etc inc ltd co corp jr dept est incl excl min max")
+_SELDOM_LAST = word_set("etc inc ltd co corp jr dept est incl excl min max")
 # … unless no number follows.
-_BEFORE_NUMBERS = _words(
+_BEFORE_NUMBERS = word_set(
     "no nos nr p pp sec vol ch art fig tel ext jan feb mar apr jun jul aug sep sept oct nov dec"
 )
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Subquery
 from django.utils import timezone
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -39,7 +40,7 @@ from sessions_app.extraction.dependencies import enqueue_learning, is_learning_e
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
-from sessions_app.models import Chat, Message
+from sessions_app.models import Chat, Message, SummarizationMetadata
 from sessions_app.models.messages import LEARN, Role
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import MessageFilters, session_within, speaker_of
@@ -97,10 +98,13 @@ class MessagesView(ListView):
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the newest messages; `next` leads to older messages.
 
-        A summary has its own order_num and stands after the messages that it sums up. `before` is
-        exclusive.
+        A summary has its own order_num and stands after the messages that it sums up. Of the
+        server's own summaries there is only the newest, which tells what the others do. `before`
+        is exclusive.
         """
+        made = SummarizationMetadata.objects.filter(session=session_id).order_by("-number")
         rows = self.within_reach().filter(session=session_id)
+        rows = rows.exclude(summarization__number__lt=Subquery(made.values("number")[:1]))
         if "before" in self.query:
             rows = rows.filter(timestamp__lt=self.query["before"])
         page = self.page_of(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -11,9 +11,17 @@ from uuid import UUID
 
 from django.db.models import Q, Subquery
 
+from cards_app.rules.extract import (
+    Entry,
+    Said,
+    choose_entries,
+    entries_load,
+    find_entries,
+    render_entries,
+    summary_text,
+)
 from cards_app.rules.session_data import Line
-from cards_app.rules.speakers import MIN_PASSAGE_LENGTH, shortened_lines
-from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN
+from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, estimate_tokens
 from sessions_app.conversations.message_text import (
     HistoryMessage,
     StoredText,
@@ -21,7 +29,7 @@ from sessions_app.conversations.message_text import (
     speaker_of,
     text_with_reactions,
 )
-from sessions_app.models import AssistantProfile, ChatSession, Message
+from sessions_app.models import AssistantProfile, ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import APOLOGY, Role
 from sessions_app.recall.facade import LeftOut
 
@@ -63,10 +71,26 @@ _WIDTH = len(_COLUMNS)
 
 @dataclass(frozen=True)
 class SummaryMessage:
-    """A summary of ours. ``last_order``: the last message that it covers."""
+    """A summary of ours.
+
+    ``last_order``: the last message that it covers. ``entries``: its sentences; None for a summary
+    of a version before 1.1, which is one text.
+    """
 
     message: HistoryMessage
     last_order: int
+    entries: Sequence[Entry] | None
+
+    def without(self, shown: set[int]) -> SummaryMessage | None:
+        """Return the summary without what stands in the messages of these order_nums.
+
+        None if nothing else is in it.
+        """
+        if self.entries is None:
+            return self
+        rest, content = entries_without(self.entries, shown)
+        message = self.message._replace(content=content, tokens=estimate_tokens(content))
+        return replace(self, message=message, entries=rest) if rest else None
 
 
 @dataclass(frozen=True)
@@ -74,9 +98,10 @@ class History:
     """The part of a conversation that a prompt holds.
 
     ``messages``: the newest, oldest first; ``tokens`` is their sum. ``left_out_until``: the
-    last place (an order_num, 0 for none) that is not among them. ``summary``: the latest one
-    made before the turn's message. ``given``: summaries that were stored from outside before it,
-    oldest first. ``passage``: the messages in neither, shortened.
+    last place (an order_num, 0 for none) that is not among them. ``summary``: the latest one made
+    before the turn's message, without what stands in ``messages``. ``given``: summaries that were
+    stored from outside before it, oldest first. ``passage``: the most telling sentences of the
+    messages in neither.
     """
 
     messages: list[HistoryMessage]
@@ -102,12 +127,35 @@ def messages_before(
 ) -> list[Message]:
     """Return the newest ``limit`` messages of a session before ``before``, by order_num.
 
-    ``before`` is a timestamp. Without it, reads no more rows than it returns.
+    Nothing is in them twice: of our summaries there is the newest alone, which tells what the
+    others do, without what stands in the messages that are returned.
+
+    ``before`` is a timestamp. Without it, reads no more rows than ``limit``.
     """
     messages = session.messages.defer("terms").order_by("-order_num")
     if before is not None:
         messages = messages.filter(timestamp__lt=before)
-    return list(messages if limit is None else messages[:limit])[::-1]
+    rows = list(messages if limit is None else messages[:limit])[::-1]
+    shown = {row.order_num for row in rows if row.role != Role.SUMMARY}
+    summaries = [row for row in rows if row.role == Role.SUMMARY]
+    made = SummarizationMetadata.objects.filter(summary_message__in=summaries).order_by("number")
+    chapters = dict(made.values_list("summary_message", "chapter"))
+    *older, newest = chapters or [None]
+    rows = [row for row in rows if row.pk not in older]
+    entries = entries_load(chapters.get(newest, ""))
+    if entries is None:
+        return rows
+    rest, content = entries_without(entries, shown)
+    for row in rows:
+        if row.pk == newest:
+            row.content, row.tokens = content, estimate_tokens(content)
+    return [row for row in rows if rest or row.pk != newest]
+
+
+def entries_without(entries: Sequence[Entry], shown: set[int]) -> tuple[list[Entry], str]:
+    """Return the sentences that don't stand in the messages of these order_nums, and their text."""
+    rest = [each for each in entries if not each.is_in(shown)]
+    return rest, summary_text(rest)
 
 
 def summaries_before(
@@ -121,15 +169,17 @@ def summaries_before(
     earlier = Q(summarization__last_order__lt=message.order_num)
     given = Q(summarization=None, order_num__lt=message.order_num)
     summaries = Message.objects.filter(session_id=message.session_id, role=Role.SUMMARY)
-    rows = summaries.filter(earlier | given).values_list(*_COLUMNS, "summarization__last_order")
+    rows = summaries.filter(earlier | given).values_list(
+        *_COLUMNS, "summarization__last_order", "summarization__chapter"
+    )
     own = None
     others: list[HistoryMessage] = []
-    for *columns, last_order in rows.order_by("-order_num")[: MAX_SUMMARIES_GIVEN + 1]:
+    for *columns, last_order, chapter in rows.order_by("-order_num")[: MAX_SUMMARIES_GIVEN + 1]:
         stored, is_revoked = _from_row(columns)
         if last_order is None and not is_revoked and stored.content.strip():
             others.insert(0, stored)
         if last_order is not None and own is None:
-            own = SummaryMessage(stored, last_order)
+            own = SummaryMessage(stored, last_order, entries_load(chapter))
     return own, others[-MAX_SUMMARIES_GIVEN:]
 
 
@@ -145,10 +195,10 @@ def history_until(
     """Return the history before a message, and that message, by turns.
 
     An answer stands after the message that it answers. Messages after this one are left out, in
-    whatever order a burst was stored. The newest messages that fit into
-    ``max_tokens`` together with the summary are taken, at least the last two. The messages in
-    neither are shortened to at most ``passage_tokens`` (0: left out). Reads as many rows as
-    fit, never the whole session.
+    whatever order a burst was stored. The newest messages that fit into ``max_tokens`` are taken,
+    at least the last two; where not all fit, together with the summary of others. The most telling
+    sentences of the messages in neither have at most ``passage_tokens`` (0: left out). Reads as
+    many rows as fit, never the whole session.
 
     user_role: how the passage names the person. walk: one that has arrived at the message, to go
     on with.
@@ -156,19 +206,22 @@ def history_until(
     last = HistoryMessage.of(message)
     summary, given = summaries_before(message=last)
     summarized = summary.last_order if summary else 0
-    summaries = [*given, summary.message] if summary else given
-    # Given ones may have any length: half of the room stays for what was said.
-    room = max_tokens - min(_tokens(summaries), max_tokens // 2)
+    # Summaries may have any length: half of the room stays for what was said.
+    room = max_tokens - min(_tokens(given), max_tokens // 2)
     walk = conversation_walk(last.session_id, last.order_num) if walk is None else walk
     taken, left_out = _newest(last, walk, room, max_messages)
     gap: list[HistoryMessage] = []
     if left_out and passage_tokens:
         gap = _unsummarized(chain(left_out, walk), summarized)
-    while gap and not _is_least(taken) and _tokens(taken) > room - passage_tokens:
+    if left_out and summary:
+        room = max_tokens - min(_tokens([*given, summary.message]), max_tokens // 2)
+    while left_out and not _is_least(taken) and _tokens(taken) > room - passage_tokens * bool(gap):
         popped = [taken.pop()]
         _leave_answers_out(taken, [*popped, *left_out], popped)
         left_out = popped
-        gap[:0] = [each for each in popped if each.order_num > summarized]
+        gap[:0] = [each for each in popped if passage_tokens and each.order_num > summarized]
+    if summary:
+        summary = summary.without({each.order_num for each in taken})
     return History(
         messages=taken[::-1],
         tokens=_tokens(taken),
@@ -302,15 +355,17 @@ def last_messages(
 
 
 def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
-    """Return the gap's messages, each shortened; nothing if there is no room for any."""
-    if longest * CHARACTERS_A_TOKEN < MIN_PASSAGE_LENGTH:
-        return ""
+    """Return the most telling sentences of the gap's messages."""
     lines = [
-        Line(speaker_of(message, user_role=user_role), text_with_reactions(message))
+        Said(
+            message.order_num,
+            Line(speaker_of(message, user_role=user_role), text_with_reactions(message)),
+        )
         for message in gap
         if is_knowledge(message)
     ]
-    return shortened_lines(lines, longest=longest * CHARACTERS_A_TOKEN)
+    entries = choose_entries(find_entries(lines), longest=longest * CHARACTERS_A_TOKEN)
+    return render_entries(entries)
 
 
 def messages_left_out(history: History) -> LeftOut:

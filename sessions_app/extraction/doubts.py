@@ -251,8 +251,8 @@ def _read(text: str, *, is_fact: bool) -> _Numbers:
         clocks,
         dates,
         phones,
-        {month for word in words for month in _named(word, "months")},
-        {day for word in words for day in _named(word, "weekdays")},
+        {month for word in words for month in calendar_numbers(word, "months")},
+        {day for word in words for day in calendar_numbers(word, "weekdays")},
         {_RELATIVE[word] for word in words if word in _RELATIVE},
         {
             unit
@@ -335,14 +335,17 @@ def _is_same_phone(noted: str, stated: str) -> bool:
     return noted == stated or (enough and long.endswith(short))
 
 
-def _named(word: str, what: str) -> Iterator[int]:
-    """Yield the months or weekdays that a word names, in any form of its language."""
+@lru_cache(maxsize=8_192)
+def calendar_numbers(word: str, what: str) -> tuple[int, ...]:
+    """Return the months or weekdays that a word names, in any form of its language."""
     if len(word) < 3 or word == "may":
-        return
-    for bare in (word, word[1:] if word[0] in "בלמהו" else word):
-        for name, number in _names(what):
-            if bare.startswith(name) and len(bare) - len(name) <= 2:
-                yield number
+        return ()
+    bare = (word, word[1:]) if word[0] in "בלמהו" else (word,)
+    return tuple(
+        number
+        for name, number in _names(what)
+        if any(each.startswith(name) and len(each) - len(name) <= 2 for each in bare)
+    )
 
 
 @lru_cache(maxsize=2)

@@ -120,9 +120,12 @@ class Sweep:
     def retract_summaries(self, session: ChatSession, order_num: int) -> bool:
         """Retract the summaries that cover a message; return whether there were any."""
         before = session.summarizations.count()
-        for text in summaries_retract(session=session, order_num=order_num):
-            self.recorder.record(ChangeKind.SUMMARY, text, text)
-            self.summaries[session.pk].add(text)
+        texts = summaries_retract(session=session, order_num=order_num)
+        self.summaries[session.pk].update(texts)
+        for text in texts:
+            # A sentence is shown with its summary.
+            if not any(text != other and text in other for other in texts):
+                self.recorder.record(ChangeKind.SUMMARY, text, text)
         gone = before - session.summarizations.count()
         self.count(SummarizationMetadata, gone)
         return gone > 0

@@ -81,7 +81,7 @@ class ChatMemoryService:
         limit: int | None = None,
         before: datetime | None = None,
     ) -> list[Message]:
-        """Return the session's messages by order_num, summaries in their place.
+        """Return the session's messages by order_num; nothing is in them twice: messages_before.
 
         limit: only the newest of them (1 or more); before: only those whose timestamp is earlier.
         Raises ConversationNotFoundError, DataValidationError for an id, a limit or a time that is
@@ -189,7 +189,7 @@ class ChatMemoryService:
     ) -> History:
         """Return the part of the conversation that the model reads to answer a message.
 
-        It holds the latest summary before the message, the newest messages, and a short form
+        It holds the newest messages, the latest summary of others before the message, and excerpts
         of what is in neither. All of it fits the role's limit, or ``max_tokens`` if that is less;
         the last two messages are always whole. ``walk``: see history_until.
         """

@@ -26,7 +26,7 @@ class MemoryManagementStrategy(Protocol):
 
     @property
     def fills_gaps(self) -> bool:
-        """Return whether a prompt shortens what neither summary nor history holds."""
+        """Return whether a prompt has excerpts of what neither summary nor history holds."""
         ...
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:

@@ -22,10 +22,10 @@ class SummarizationMetadata(models.Model):
     """One summary: the messages that it covers, and the texts that it was made from.
 
     ``number`` counts a session's summaries from 1. They form a chain without gaps: each begins
-    where the one before ended, so that no message is summed up twice. ``digest`` is the text
-    made from this summary's own messages. ``chapter`` is the text made from the digests of this
-    summary and those before it, back to the previous chapter; it is never summed up again. The
-    summary message holds the chapters and the digests after them.
+    where the one before ended, so that no message is summed up twice. ``digest`` is what its own
+    messages say. ``chapter`` is JSON: the most telling sentences of the session up to here, each
+    with the order_nums of its messages; the summary message shows them. Before 1.1 it was a text
+    made of six digests, or empty; a later release renames it.
     """
 
     summary_metadata_id = models.UUIDField(

@@ -285,8 +285,8 @@ class BudgetLeftOutSerializer(serializers.Serializer[Any]):
         "The answer was longer than may be written or sent, and ends earlier.", required=False
     )
     passage = fields.text(
-        "The messages between the summary and the history, shortened, as the system text has "
-        "them. Empty: there are none.",
+        "The most telling sentences of the messages between the summary and the history, as the "
+        "system text has them. Empty: there are none.",
         required=False,
     )
     summarized_until = fields.number(

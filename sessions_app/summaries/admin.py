@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from cards_app.rules.extract import entries_load
 from memoryproject.foundation.admin_kit.display import (
     column,
     shown_link,
@@ -43,7 +44,7 @@ class SummaryAdmin(ConversationAdmin):
     fieldsets = (
         (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
         (gettext_lazy("What it covers"), {"fields": ("messages_range", "time_range", "sources")}),
-        (gettext_lazy("How the text is composed"), {"fields": ("shown_digest", "shown_chapter")}),
+        (gettext_lazy("How the text is composed"), {"fields": ("sentences", "shown_digest")}),
         (
             gettext_lazy("Work"),
             {
@@ -104,6 +105,20 @@ class SummaryAdmin(ConversationAdmin):
     def shown_digest(self, made: SummarizationMetadata) -> str:
         return shown_text(made.digest)
 
-    @admin.display(description=gettext_lazy("of the earlier summaries, combined"))
-    def shown_chapter(self, made: SummarizationMetadata) -> str:
-        return shown_text(made.chapter)
+    @admin.display(description=gettext_lazy("sentences"))
+    def sentences(self, made: SummarizationMetadata) -> str:
+        """Return each sentence of the summary with links to the messages that say it."""
+        entries = entries_load(made.chapter)
+        if entries is None:
+            return shown_text(made.chapter)
+        places = {place for each in entries for place in each.places}
+        found = Message.objects.filter(session=made.session_id, order_num__in=places)
+        links = {each.order_num: message_link(each) for each in found.defer("terms")}
+        rows = (
+            (
+                format_html_join(" ", "{}", ((links.get(each, each),) for each in entry.places)),
+                entry.speaker + entry.text,
+            )
+            for entry in entries
+        )
+        return shown_table((_("message"), _("content")), rows)

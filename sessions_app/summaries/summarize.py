@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
 from django.db import DatabaseError
 from django.utils import timezone
 
+from cards_app.rules.extract import Entry, Said, choose_entries, find_entries
 from cards_app.rules.session_data import Line
 from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_with_reactions
 from sessions_app.models import Message, SummaryWork
-from sessions_app.summaries.summarizer import Made, Summarizer, extract, shorten, sizes_for
+from sessions_app.models.messages import Role
+from sessions_app.summaries.summarizer import Made, Summarizer, extract, sizes_for
 from sessions_app.summaries.summary_store import (
     Chunk,
     ChunkChangedError,
@@ -25,6 +27,7 @@ from sessions_app.summaries.summary_store import (
     chunk_next,
     chunk_of_excerpts,
     chunk_pass,
+    entries_before,
     summary_claim,
     summary_request,
     summary_store,
@@ -36,6 +39,8 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 3
 # Excerpts whose messages wait to be deleted are replaced when the model is back.
 AGAIN_AFTER = timedelta(hours=1)
+# So many messages are read at once where a summary of an older version is replaced.
+PORTION = 200
 
 
 @dataclass(frozen=True)
@@ -108,35 +113,24 @@ def _make_one(
 
     Return 0 if there is nothing to sum up, or its messages changed meanwhile.
     """
-    sizes = sizes_for(rules.token_limit)
-    lines = [_line(message, rules.user_role) for message in chunk.messages if is_knowledge(message)]
-    digest = chapter = _model_or_excerpts(
-        lambda: summarizer.digest(lines, longest=sizes.digest, renew=lease.renew),
-        lambda: extract(lines, longest=sizes.digest),
-        chunk,
-        lease,
-    )
-    if chunk.is_again and digest.is_extractive:
+    lines = _said(chunk.messages, rules.user_role)
+    made = _model_or_excerpts(summarizer, lines, chunk, lease, rules)
+    if chunk.is_again and made.is_extractive:
         return 0
-    if chunk.closes_chapter and digest.text:
-        digests = [*chunk.digests_before, digest.text]
-        chapter = _model_or_excerpts(
-            lambda: summarizer.chapter(digests, longest=sizes.chapter, renew=lease.renew),
-            lambda: shorten(digests, longest=sizes.chapter),
-            chunk,
-            lease,
-        )
     lease.renew()
+    longest = sizes_for(rules.token_limit).characters
+    made = replace(made, entries=choose_entries(made.entries, longest=longest))
     try:
-        if not digest.text:
+        if not made.entries:
             delete = rules.delete_messages and not lines
             chunk_pass(chunk=chunk, lease=lease, delete_messages=delete)
             return 0
+        before = _kept_before(chunk, rules, longest)
         summary_store(
             chunk=chunk,
             lease=lease,
-            digest=digest,
-            chapter=chapter if chunk.closes_chapter else None,
+            made=made,
+            kept=choose_entries([*before, *made.entries], longest=longest),
             skill_id=summarizer.skill.skill_id,
             delete_messages=rules.delete_messages,
             token_limit=rules.token_limit,
@@ -149,23 +143,55 @@ def _make_one(
     return 1
 
 
+def _kept_before(chunk: Chunk, rules: SummaryRules, longest: int) -> list[Entry]:
+    """Return the sentences that the session's last summary kept.
+
+    If it is of an older version, they are chosen from its messages, portion by portion.
+    """
+    kept, until = entries_before(chunk)
+    messages = Message.objects.filter(session=chunk.session_id).exclude(role=Role.SUMMARY)
+    place = 0
+    while place < until:
+        rows = messages.filter(order_num__gt=place, order_num__lte=until).defer("terms")
+        portion = list(rows.order_by("order_num")[:PORTION])
+        if not portion:
+            break
+        place = portion[-1].order_num
+        new = find_entries(_said(portion, rules.user_role))
+        kept = choose_entries([*kept, *new], longest=longest)
+    return kept
+
+
 def _model_or_excerpts(
-    make: Callable[[], Made], excerpts: Callable[[], Made], chunk: Chunk, lease: SummaryLease
+    summarizer: Summarizer,
+    lines: Sequence[Said],
+    chunk: Chunk,
+    lease: SummaryLease,
+    rules: SummaryRules,
 ) -> Made:
-    """Return the model's text, or the extractive one if the model failed too often or says nothing.
+    """Return what the model made, or excerpts if the model failed too often.
 
     Raises ChatModelError if it should be tried again later, and LeaseLostError.
     """
     try:
-        made = make()
+        return summarizer.digest(
+            lines, longest=sizes_for(rules.token_limit).digest, renew=lease.renew
+        )
     except ChatModelError as error:
         attempts = SummaryWork.objects.values_list("attempts", flat=True).get(pk=lease.session_id)
         if chunk.is_again or (not error.permanent and attempts < MAX_ATTEMPTS):
             raise
         logger.warning("The summary of session %s is made of excerpts: %s", lease.session_id, error)
-        return excerpts()
-    return made if made.text.strip() else excerpts()
+        return extract(lines)
 
 
-def _line(message: Message, user_role: str) -> Line:
-    return Line(role=speaker_of(message, user_role=user_role), content=text_with_reactions(message))
+def _said(messages: Sequence[Message], user_role: str) -> list[Said]:
+    return [
+        Said(
+            message.order_num,
+            Line(speaker_of(message, user_role=user_role), text_with_reactions(message)),
+            timezone.localdate(message.timestamp),
+        )
+        for message in messages
+        if is_knowledge(message)
+    ]

@@ -7,8 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from cards_app.rules.extract import extractive_summary
-from cards_app.rules.session_data import Line
+from cards_app.rules.extract import Entry, Said, find_entries
 from memoryproject.foundation.integrations.context_limit import ContextLimit, next_limit
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
@@ -17,14 +16,9 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatRequest,
 )
 from memoryproject.foundation.integrations.retry import do_nothing
-from memoryproject.foundation.text.characters import (
-    CHARACTERS_A_TOKEN,
-    cut_at_word,
-    cut_to_tokens,
-    detect_language,
-    estimate_tokens,
-)
+from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, estimate_tokens
 from memoryproject.foundation.text.parts import halves, in_parts
+from sessions_app.summaries.proof import proven_entries
 
 logger = logging.getLogger(__name__)
 
@@ -38,15 +32,10 @@ DATA = (
 
 @dataclass(frozen=True)
 class Skill:
-    """A named prompt.
-
-    ``task`` asks for a text made of messages. ``fold`` asks for a text made of several texts that
-    the same skill wrote before.
-    """
+    """A named prompt. ``task`` asks for a text made of messages."""
 
     skill_id: str
     task: str
-    fold: str
 
 
 SKILLS = {
@@ -57,18 +46,11 @@ SKILLS = {
             task="Sum up this part of a WhatsApp conversation for the assistant that goes on "
             "with it. Keep names, amounts, dates, addresses, what was asked for, agreed, "
             "promised and left open, and who said it. Leave out greetings. Add nothing.",
-            fold="These are summaries of consecutive parts of one WhatsApp conversation, oldest "
-            "first. Write one text of them for the assistant that goes on with it. Where "
-            "they contradict each other, the later one counts. Keep names, amounts, dates "
-            "and open points. Add nothing.",
         ),
         Skill(
             "action-summary",
             task="List what was decided, promised and left open in this part of a WhatsApp "
             "conversation: one line each, with who, what, and by when. Add nothing.",
-            fold="These are lists of decisions, promises and open points from consecutive parts "
-            "of one WhatsApp conversation, oldest first. Write one list of what still "
-            "counts. Add nothing.",
         ),
     )
 }
@@ -89,7 +71,10 @@ def skill_prompt(task: str, texts: Sequence[str], *, words: int, fence: str) -> 
 
     ``fence`` must be unpredictable for the people who wrote the texts.
     """
-    rules = f"Write at most {words} words, in the language of what was said. {DATA}"
+    rules = (
+        "Write one statement a line, with names, numbers and dates as they were said. "
+        f"Write at most {words} words, in the language of what was said. {DATA}"
+    )
     text = "\n".join(texts)
     return [
         ChatMessage("system", f"{task} {rules}"),
@@ -97,8 +82,6 @@ def skill_prompt(task: str, texts: Sequence[str], *, words: int, fence: str) -> 
     ]
 
 
-EXCERPTS = {"en": "(excerpts)", "he": "(קטעים מתוך השיחה)"}
-MIN_LENGTH = 40
 # A model with a limit in tokens gets a number of words in its prompt.
 WORDS_A_TOKEN = 0.6
 # The model may count twice as many tokens as we do, so half of the space stays free.
@@ -108,18 +91,21 @@ OWN_WORDS_TOKENS = 300
 
 @dataclass(frozen=True)
 class Made:
-    """A text, the model that made it, and whether it was extracted from the messages' own words."""
+    """The sentences of a run of messages, and the model that wrote them.
 
-    text: str
-    model: str
+    ``is_extractive``: they are the messages' own words.
+    """
+
+    entries: Sequence[Entry] = ()
+    model: str = ""
     is_extractive: bool = False
 
 
 @dataclass(frozen=True)
 class Summarizer:
-    """Make digests and chapters.
+    """Make the sentences of summaries.
 
-    Without a ``chat_model`` all texts are extractive. ``context_tokens`` is the number of tokens
+    Without a ``chat_model`` they are all extractive. ``context_tokens`` is the number of tokens
     that the model reads at once; longer input is summarised in parts. ``context_limit`` remembers
     how much its server reads, if that is less.
     """
@@ -130,30 +116,20 @@ class Summarizer:
     context_limit: ContextLimit | None = None
 
     def digest(
-        self, lines: Sequence[Line], *, longest: int, renew: Callable[[], None] = do_nothing
+        self, lines: Sequence[Said], *, longest: int, renew: Callable[[], None] = do_nothing
     ) -> Made:
-        """Return the text of one run of messages, at most ``longest`` tokens.
+        """Return what one run of messages says, about ``longest`` tokens.
 
-        It is "" if the messages say nothing. ``renew`` is called before every try. Raises
-        ChatModelError.
+        What a model writes is compared with the messages, and what they don't prove is dropped. If
+        nothing is left, the result is extractive; it is empty if the messages say nothing.
+        ``renew`` is called before every try. Raises ChatModelError.
         """
-        if not lines:
-            return Made("", "")
-        if self.chat_model is None:
-            return extract(lines, longest=longest)
-        texts = [f"{line.role}: {line.content}" for line in lines]
-        return self._ask(self.chat_model, self.skill.task, texts, longest, renew)
-
-    def chapter(
-        self, digests: Sequence[str], *, longest: int, renew: Callable[[], None] = do_nothing
-    ) -> Made:
-        """Return one text made of several digests. Raises ChatModelError."""
-        texts = [digest for digest in digests if digest.strip()]
-        if not texts:
-            return Made("", "")
-        if self.chat_model is None:
-            return shorten(texts, longest=longest)
-        return self._ask(self.chat_model, self.skill.fold, texts, longest, renew)
+        if not lines or self.chat_model is None:
+            return extract(lines)
+        texts = [f"{each.line.role}: {each.line.content}" for each in lines]
+        text, model = self._ask(self.chat_model, self.skill.task, texts, longest, renew)
+        entries = proven_entries(text, lines, prompt=f"{self.skill.task} {DATA}")
+        return Made(entries, model) if entries else extract(lines)
 
     def _ask(
         self,
@@ -162,8 +138,8 @@ class Summarizer:
         texts: Sequence[str],
         longest: int,
         renew: Callable[[], None],
-    ) -> Made:
-        """Summarise each part once and join the results, so that nothing is summarised twice."""
+    ) -> tuple[str, str]:
+        """Return the text and the model. Each part is summarised once, and the results joined."""
         known = self.context_limit.learned() if self.context_limit is not None else None
         window = min(self.context_tokens, known.tokens if known else self.context_tokens)
         room = max(window // SAFETY - OWN_WORDS_TOKENS - longest, OWN_WORDS_TOKENS)
@@ -174,8 +150,7 @@ class Summarizer:
             self._ask_once(chat_model, task, part, max(longest // len(parts), 1), renew)
             for part in parts
         ]
-        text = "\n".join(each.text for each in made)
-        return Made(cut_to_tokens(text, longest), made[-1].model)
+        return "\n".join(text for text, _model in made), made[-1][1]
 
     def _ask_once(
         self,
@@ -184,7 +159,7 @@ class Summarizer:
         texts: Sequence[str],
         longest: int,
         renew: Callable[[], None],
-    ) -> Made:
+    ) -> tuple[str, str]:
         words = max(round(longest * WORDS_A_TOKEN), 10)
         prompt = skill_prompt(task, texts, words=words, fence=uuid.uuid4().hex[:12])
         try:
@@ -201,62 +176,48 @@ class Summarizer:
                 self._ask_once(chat_model, task, half, max(longest // 2, 1), renew)
                 for half in smaller
             ]
-            return Made("\n".join(each.text for each in made), made[-1].model)
-        return Made(cut_to_tokens(completion.text.strip(), longest), completion.model)
+            return "\n".join(text for text, _model in made), made[-1][1]
+        return completion.text, completion.model
 
 
-def extract(lines: Sequence[Line], *, longest: int) -> Made:
-    """Return a text of the messages' own words, marked as extractive."""
-    language = detect_language(" ".join(line.content for line in lines)) or "en"
-    mark = EXCERPTS[language]
-    room = longest * CHARACTERS_A_TOKEN - len(mark) - 1
-    text = extractive_summary(lines, longest=max(room, MIN_LENGTH))
-    return Made(f"{mark} {text}" if text else "", "extractive", is_extractive=True)
-
-
-def shorten(digests: Sequence[str], *, longest: int) -> Made:
-    """Join several digests without a chat model: the beginning of each.
-
-    A digest begins with its most important words.
-    """
-    share = max(longest * CHARACTERS_A_TOKEN // len(digests) - 1, 10)
-    text = "\n".join(cut_at_word(digest, share) for digest in digests)
-    return Made(text, "extractive", is_extractive=True)
+def extract(lines: Sequence[Said]) -> Made:
+    """Return the messages' own words, marked as extractive."""
+    return Made(find_entries(lines), "extractive", is_extractive=True)
 
 
 # Compute the maximum lengths of a summary's parts, in tokens, from the session's token limit.
 
 
-# The number of digests that are folded into a chapter.
-FOLD = 6
 SHARE = 4
 MAX_SIZE = 4_000
 MIN_DIGEST = 60
+# A line of its own says that a summary consists of excerpts.
+MARK_LENGTH = 24
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Maximum lengths in tokens.
 
-    ``whole``: the summary message. ``digest``: the text of one run of messages. ``chapter``: the
-    text of FOLD digests. ``passage``: the text between the summary and the history in a prompt.
+    ``whole``: the summary message. ``digest``: what a model writes of one run of messages.
+    ``passage``: the text between the summary and the history in a prompt.
     """
 
     whole: int
     digest: int
-    chapter: int
     passage: int
+
+    @property
+    def characters(self) -> int:
+        """Return the room for the sentences of a summary; four characters count as a token."""
+        return self.whole * CHARACTERS_A_TOKEN - MARK_LENGTH
 
 
 def sizes_for(token_limit: int) -> Sizes:
-    """Reserve a quarter of the limit for the summary, and the rest for the history.
-
-    The open digests, at most FOLD - 1, then fit whole next to the last chapters.
-    """
+    """Reserve a quarter of the limit for the summary, and the rest for the history."""
     whole = min(token_limit // SHARE, MAX_SIZE)
     return Sizes(
         whole=whole,
-        digest=max(whole // 8, min(whole, MIN_DIGEST)),
-        chapter=max(whole // 5, min(whole, MIN_DIGEST)),
+        digest=max(whole // 4, min(whole, MIN_DIGEST)),
         passage=max(whole // 2, min(whole, MIN_DIGEST)),
     )

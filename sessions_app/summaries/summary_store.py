@@ -1,4 +1,4 @@
-"""Claim the work of making summaries, store them, and retract those whose messages have changed."""
+"""Claim the work of making summaries, store them, and retract those whose messages changed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 
+from cards_app.rules.extract import Entry, entries_dump, entries_load, summary_text, written_entry
 from memoryproject.foundation.leases import Lease
-from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, cut_at_word
 from sessions_app.conversations.message_store import NewMessage, messages_add
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, SummaryWork, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import WAITING_STATES, TurnState
-from sessions_app.summaries.summarizer import FOLD, Made, sizes_for
+from sessions_app.summaries.summarizer import Made
 
 # The delays after failures: the model server is down or overloaded.
 WAITS = (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10))
@@ -106,9 +107,6 @@ def summaries_abandoned(now: datetime) -> list[UUID]:
 
 logger = logging.getLogger(__name__)
 
-# More chapters don't fit in a summary.
-MAX_CHAPTERS = 20
-
 
 class ChunkChangedError(Exception):
     """Messages were edited, revoked or deleted while they were summarised: start again."""
@@ -118,17 +116,18 @@ def summary_store(
     *,
     chunk: Chunk,
     lease: SummaryLease,
-    digest: Made,
-    chapter: Made | None,
+    made: Made,
+    kept: Sequence[Entry],
     skill_id: str,
     delete_messages: bool,
     token_limit: int,
     now: datetime,
 ) -> SummarizationMetadata:
-    """Store the summary of a chunk as the session's next message, with its record.
+    """Store the summary that a chunk brings up to date as the session's next message.
 
-    ``delete_messages`` holds for a summary by the model: while it is of excerpts, nothing else
-    tells what was said.
+    ``made``: the sentences of the chunk; ``kept``: the most telling of the whole session, which the
+    message holds. ``delete_messages`` holds for a summary by the model: while it is of excerpts,
+    nothing else tells what was said.
 
     Raises LeaseLostError and ChunkChangedError, and then nothing is stored.
     """
@@ -138,25 +137,22 @@ def summary_store(
         if chunk.is_again:
             summaries_retract(session=session, order_num=chunk.messages[0].order_num)
         _check_unchanged(session, chunk)
-        is_extractive = digest.is_extractive or bool(chapter and chapter.is_extractive)
-        delete_messages = delete_messages and not is_extractive
+        delete_messages = delete_messages and not made.is_extractive
         record = SummarizationMetadata(
             session=session,
-            number=chunk.number,
-            summarized_message_ids=chunk.ids,
-            first_order=chunk.messages[0].order_num,
-            last_order=chunk.last_order,
-            range_start=chunk.time_range[0],
-            range_end=chunk.time_range[1],
-            digest=digest.text,
-            chapter=chapter.text if chapter else "",
+            **chunk.covered(),
+            digest="\n".join(each.bullet for each in made.entries),
+            chapter=entries_dump(kept),
             skill_id=skill_id,
-            model=digest.model,
-            is_extractive=is_extractive,
+            model=made.model,
+            is_extractive=made.is_extractive,
             sources_deleted=delete_messages,
             created_at=now,
         )
-        record.summary_message = _message(session, record, token_limit, now)
+        new = _message(record, kept, now)
+        (record.summary_message,) = messages_add(
+            session=session, new=[new], token_limit=token_limit, now=now
+        )
         record.save(force_insert=True)
         session.summarized_until = record.last_order
         if delete_messages:
@@ -164,6 +160,13 @@ def summary_store(
         session.save(update_fields=["summarized_until", "total_tokens"])
     logger.info("Session %s: %s was stored.", session.session_id, record)
     return record
+
+
+def _message(record: SummarizationMetadata, kept: Sequence[Entry], now: datetime) -> NewMessage:
+    metadata: dict[str, str | bool] = {"summaryMetadataId": str(record.summary_metadata_id)}
+    if record.is_extractive:
+        metadata["extractive"] = True
+    return NewMessage(Role.SUMMARY, summary_text(kept), now, sender="assistant", metadata=metadata)
 
 
 def chunk_pass(*, chunk: Chunk, lease: SummaryLease, delete_messages: bool) -> None:
@@ -188,39 +191,6 @@ def _check_unchanged(session: ChatSession, chunk: Chunk) -> None:
         raise ChunkChangedError(f"messages of session {session.session_id} changed meanwhile")
 
 
-def _message(
-    session: ChatSession, record: SummarizationMetadata, token_limit: int, now: datetime
-) -> Message:
-    content = compose_summary(_parts(session, record), longest_tokens=sizes_for(token_limit).whole)
-    metadata = {"summaryMetadataId": str(record.summary_metadata_id)}
-    new = NewMessage(
-        role=Role.SUMMARY,
-        content=content,
-        timestamp=now,
-        sender="assistant",
-        metadata={**metadata, "extractive": True} if record.is_extractive else metadata,
-    )
-    (message,) = messages_add(session=session, new=[new], token_limit=token_limit, now=now)
-    return message
-
-
-def _parts(session: ChatSession, record: SummarizationMetadata) -> list[str]:
-    """Return the chapters, then the digests that are in no chapter yet, oldest first."""
-    before = SummarizationMetadata.objects.filter(session=session, number__lt=record.number)
-    chapters = before.filter(number__in=_chapter_numbers(record.number)).order_by("number")
-    texts = list(chapters.values_list("chapter", flat=True))
-    if record.number % FOLD == 0:
-        return [*texts, record.chapter]
-    since = before.filter(number__gt=record.number - record.number % FOLD).order_by("number")
-    return [*texts, *since.values_list("digest", flat=True), record.digest]
-
-
-def _chapter_numbers(number: int) -> list[int]:
-    """Return the numbers of the latest summaries before this one that hold a chapter."""
-    last = (number - 1) // FOLD * FOLD
-    return list(range(last, 0, -FOLD))[:MAX_CHAPTERS]
-
-
 def _delete(session: ChatSession, chunk: Chunk) -> None:
     """Delete the summarised messages, and subtract those in the window from its token count."""
     summarized = Message.objects.filter(pk__in=chunk.ids)
@@ -243,43 +213,17 @@ def summaries_retract(*, session: ChatSession, order_num: int) -> list[str]:
         return []
     messages = Message.objects.filter(summarization__in=void)
     texts = list(messages.values_list("content", flat=True))
-    texts += [text for pair in void.values_list("digest", "chapter") for text in pair]
+    for digest, chapter in void.values_list("digest", "chapter"):
+        entries = entries_load(chapter)
+        # A prompt held those sentences of the summary that weren't in its history.
+        lines = [chapter] if entries is None else [each.bullet for each in entries]
+        texts += [digest, *lines]
     in_window = messages.filter(order_num__gte=session.window_start)
     session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
     session.summarized_until = first.first_order - 1
     session.save(update_fields=["total_tokens", "summarized_until"])
     Message.objects.filter(pk__in=list(messages.values_list("pk", flat=True))).delete()
-    return [text for text in texts if text.strip()]
-
-
-# Compose a summary message from chapters and digests. Pure.
-
-LEFT_OUT = "(The beginning is left out here.)"
-# Less space than this holds nothing useful.
-WORTH_READING = 60
-
-
-def compose_summary(parts: Sequence[str], *, longest_tokens: int) -> str:
-    """Join the parts, oldest first, in at most ``longest_tokens``.
-
-    The newest are whole, the first that doesn't fit is cut, and older ones are replaced by a short
-    note.
-    """
-    room = longest_tokens * CHARACTERS_A_TOKEN
-    texts = [part.strip() for part in parts if part.strip()]
-    if len("\n".join(texts)) <= room:
-        return "\n".join(texts)
-    room -= len(LEFT_OUT) + 1
-    kept: list[str] = []
-    for part in reversed(texts):
-        if len(part) + 1 <= room:
-            kept.append(part)
-            room -= len(part) + 1
-            continue
-        if room >= WORTH_READING or not kept:
-            kept.append(cut_at_word(part, max(room, 1)))
-        break
-    return cut_at_word("\n".join([LEFT_OUT, *reversed(kept)]), longest_tokens * CHARACTERS_A_TOKEN)
+    return list(dict.fromkeys(text for text in texts if text.strip()))
 
 
 # Choose the messages of a session that are summarised next.
@@ -287,7 +231,7 @@ def compose_summary(parts: Sequence[str], *, longest_tokens: int) -> str:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A run of messages without a summary, and the digests that its summary builds on.
+    """A run of messages without a summary, which will be part of summary ``number``.
 
     ``seen`` holds the ids and texts that were read. If they differ when the summary is stored, a
     message was edited, revoked or deleted meanwhile and the summary is void. ``is_again``: it has a
@@ -298,7 +242,6 @@ class Chunk:
     after: int
     number: int
     messages: Sequence[Message]
-    digests_before: Sequence[str]
     is_again: bool = False
 
     @property
@@ -313,14 +256,17 @@ class Chunk:
     def last_order(self) -> int:
         return self.messages[-1].order_num
 
-    @property
-    def time_range(self) -> tuple[datetime, datetime]:
+    def covered(self) -> dict[str, Any]:
+        """Return the fields of its record that say which messages the summary covers."""
         times = [message.timestamp for message in self.messages]
-        return min(times), max(times)
-
-    @property
-    def closes_chapter(self) -> bool:
-        return self.number % FOLD == 0
+        return {
+            "number": self.number,
+            "summarized_message_ids": self.ids,
+            "first_order": self.messages[0].order_num,
+            "last_order": self.last_order,
+            "range_start": min(times),
+            "range_end": max(times),
+        }
 
 
 def messages_unsummarized(session: ChatSession) -> QuerySet[Message]:
@@ -360,8 +306,8 @@ def chunk_next(session_id: UUID, *, every: int, answered_only: bool) -> Chunk | 
     open_states = [*WAITING_STATES, TurnState.DEFERRED, TurnState.SENDING]
     if answered_only and Turn.objects.filter(message__in=messages, state__in=open_states).exists():
         return None
-    number, digests = _chain_end(session.summarizations.all())
-    return Chunk(session.pk, session.summarized_until, number + 1, messages, digests)
+    last = session.summarizations.order_by("-number").values_list("number", flat=True).first()
+    return Chunk(session.pk, session.summarized_until, (last or 0) + 1, messages)
 
 
 def chunk_of_excerpts(session_id: UUID) -> Chunk | None:
@@ -383,18 +329,25 @@ def chunk_of_excerpts(session_id: UUID) -> Chunk | None:
     messages = list(inside.exclude(role=Role.SUMMARY).defer("terms").order_by("order_num"))
     if not messages:
         return None
-    before = SummarizationMetadata.objects.filter(session=session_id, number__lt=first.number)
-    _number, digests = _chain_end(before)
-    after = first.first_order - 1
-    return Chunk(session_id, after, first.number, messages, digests, is_again=True)
+    return Chunk(session_id, first.first_order - 1, first.number, messages, is_again=True)
 
 
-def _chain_end(chain: QuerySet[SummarizationMetadata]) -> tuple[int, list[str]]:
-    """Return the last summary's number, and the digests since the last chapter, oldest first."""
-    last = list(chain.order_by("-number").values_list("number", "digest")[:FOLD])
-    digests = []
-    for number, digest in last:
-        if number % FOLD == 0:
-            break
-        digests.append(digest)
-    return (last[0][0] if last else 0), digests[::-1]
+def entries_before(chunk: Chunk) -> tuple[list[Entry], int]:
+    """Return the sentences that the summary before a chunk kept.
+
+    Beside them the order_num from which on messages have to be read again, because a summary of a
+    version before 1.1 holds none: 0 for no message. Then the sentences are those of its messages
+    that are deleted.
+    """
+    before = SummarizationMetadata.objects.filter(
+        session=chunk.session_id, number__lt=chunk.number
+    ).order_by("number")
+    last = before.last()
+    if last is None:
+        return [], 0
+    entries = entries_load(last.chapter)
+    if entries is not None:
+        return entries, 0
+    deleted = before.filter(sources_deleted=True).values_list("digest", "last_order")
+    lines = ((line, place) for digest, place in deleted for line in digest.splitlines())
+    return [written_entry(line, [place]) for line, place in lines if line.strip()], last.last_order

@@ -97,13 +97,13 @@ def compose_prompt(material: Material, dependencies: Dependencies, limit: int | 
     fills_gaps = dependencies.chat_memory.strategy.fills_gaps
     room = prompt.conversation_room
     if history is not None and fills_gaps and prompt.dropped_history and room:
-        # Messages that don't fit also go into the shortened passage.
+        # Messages that don't fit also go into the summary and the passage.
         history = history_for_prompt(
             material.turn, dependencies, max_tokens=prompt.conversation_room
         )
         lines = history_lines(replace(material, history=history))
-        passage = history.passage if history else ""
-        prompt = build_prompt(replace(parts, history=lines, passage=passage))
+        summary, passage = (history.summary_text, history.passage) if history else ("", "")
+        prompt = build_prompt(replace(parts, history=lines, summary=summary, passage=passage))
     return Composed(prompt, history, dropped=before - (len(prompt.messages) - 1))
 
 

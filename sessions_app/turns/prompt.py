@@ -82,7 +82,7 @@ class PromptParts:
     """All the parts of a prompt.
 
     ``fence`` is unpredictable for the authors of messages, so that no recalled text can pretend to
-    end the fence. ``passage``: a shortened form of the messages between the summary and the
+    end the fence. ``passage``: sentences of the messages between the summary and the
     history. ``cards``: those of earlier conversations, the newest first. ``person``: what
     is known of who writes.
 
@@ -194,7 +194,7 @@ def _fenced(parts: PromptParts) -> str:
     if parts.summary:
         lines.append(f"Summary of the conversation so far:\n{parts.summary}")
     if parts.passage:
-        lines.append(f"Said after that, shortened:\n{parts.passage}")
+        lines.append(f"Said after that, in excerpts:\n{parts.passage}")
     # The best ones were chosen; the newest of them holds where two disagree in other words.
     newest_first = sorted(parts.recalled, key=lambda text: text.said_on, reverse=True)
     surest_first = sorted(newest_first, key=lambda text: not text.is_sure)

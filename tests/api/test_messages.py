@@ -13,8 +13,10 @@ from rest_framework.serializers import Serializer
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.models import ChatSession, Message
 from sessions_app.presentation.serializers import MessageSerializer
+from sessions_app.summaries.summarizer import Summarizer
 from tests.api.calling import Api, error_of
 from tests.api.test_sessions import opened
+from tests.world import new_world
 
 pytestmark = pytest.mark.django_db
 
@@ -153,3 +155,19 @@ def test_an_archived_session_is_read_only(api: Api, path: str) -> None:
     ChatSession.objects.update(status="archived")
     assert "read-only" in error_of(api.post(path, {"messages": [said("x")]}), 409)["detail"]
     assert len(api.get(path).json()["results"]) == 1
+
+
+def test_of_the_servers_summaries_the_newest_is_listed(api: Api, path: str) -> None:
+    world = new_world()
+    world.summarizing(2, summarizer=Summarizer())
+    session_id = UUID(path.split("/")[1])
+    for number in range(1, 4):
+        store(api, path, said(f"Order {number} costs {number}00 ₪"), said("Fine.", "assistant"))
+        world.rules.chat_memory.strategy.post_add_messages_hook(
+            session=ChatSession.objects.get(pk=session_id)
+        )
+        assert world.rules.chat_memory.manage(conversation_id=session_id) == 1
+    listed = api.get(path).json()["results"]
+    (summary,) = [each["content"] for each in listed if each["role"] == "summary"]
+    assert all(f"Order {number} costs" in summary for number in range(1, 4))
+    assert len(listed) == 7

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db.models import Count, Max, Sum
 
+from cards_app.rules.extract import Said, find_entries
+from cards_app.rules.session_data import Line
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.message_store import KEEP_LAST
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata
@@ -63,8 +65,9 @@ def check_summaries(session: ChatSession) -> None:
     assert len(ids) == len(set(ids))
     covered = session.messages.filter(order_num__lte=session.summarized_until)
     # Messages that say nothing are passed over without a summary.
-    spoken = covered.exclude(role="summary").exclude(content="")
-    assert set(spoken.values_list("pk", flat=True)) <= set(ids)
+    spoken = covered.exclude(role="summary").values_list("pk", "role", "content")
+    telling = {pk for pk, role, text in spoken if find_entries([Said(1, Line(role, text))])}
+    assert telling <= set(ids)
     for each in chain:
         _check_summary(each)
     assert session.messages.filter(role="summary").count() == len(chain)

@@ -19,6 +19,7 @@ from sessions_app.conversations.message_store import (
 )
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
+from sessions_app.models.chats import Limits
 from tests.database import refuse_rows
 from tests.world import CLIENT, GODFATHER, World, message_from
 
@@ -309,8 +310,9 @@ def test_the_history_suits_chat_models(service: ChatMemoryService, session: Chat
 def test_the_history_is_the_one_of_the_prompt(world: World) -> None:
     """One implementation: the summary, and answers with their questions."""
     world.summarizing(4)
+    world.with_chat_memory(limits=Limits(client=250))
     for text in ("My locker code is 4711", "And the alarm is 0815"):
-        world.say(CLIENT, text)
+        world.say(CLIENT, f"{text}. " + "x" * 600)
     world.sum_up(CLIENT)
     world.receive(message_from(CLIENT, "one"), message_from(CLIENT, "two"))
     world.work()

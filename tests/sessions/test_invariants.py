@@ -76,7 +76,7 @@ class Conversation:
 
     def _add(self, lengths: list[int]) -> None:
         messages = [
-            NewMessage("user" if place % 2 else "assistant", "x" * length, self.now)
+            NewMessage("user" if place % 2 else "assistant", ("7 " * length)[:length], self.now)
             for place, length in enumerate(lengths)
         ]
         self.service.add_messages(
@@ -94,7 +94,7 @@ class Conversation:
         found = said[place : place + 1].first()
         if found is not None:
             self.lossless = False
-            self.service.retext(message=found, content="y" * length)
+            self.service.retext(message=found, content=("8 " * length)[:length])
 
     def _reset(self, _: None) -> None:
         session = self._session()

@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
+from cards_app.rules.extract import entries_load
 from memoryproject.foundation.integrations.context_limit import Overflow
 from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import ChatSession, SummaryWork, Turn
+from sessions_app.models import ChatSession, Message, SummaryWork, Turn
 from sessions_app.models.chats import Limits
-from sessions_app.summaries.summarizer import SKILLS, Summarizer
+from sessions_app.summaries.summarizer import DATA, SKILLS, Summarizer
 from tests.doubles.own_context_limit import OwnContextLimit
 from tests.sessions.summing import summaries, talk_to
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -79,29 +81,45 @@ def test_commands_and_texts_of_the_system_are_covered_but_not_told(world: World)
     assert summaries()[0].last_order == 4
 
 
-def test_a_turn_sends_the_summary_and_the_window(world: World) -> None:
-    world.summarizing(4)
-    talk_to(world, 2)
-    world.sum_up(CLIENT)
-    (made,) = summaries()
+def test_what_a_prompt_holds_stands_in_it_once(world: World) -> None:
+    """The summary tells what isn't in the history, wherever the history begins."""
+    world.summarizing(4, summarizer=Summarizer(chat_model=None))
+    for number in range(1, 5):
+        world.say(CLIENT, f"Order {number} is for {number * 7} chairs. " + "x" * 300)
+        world.sum_up(CLIENT)
+    service = world.rules.chat_memory
+    session = world.session(CLIENT)
+    summarized = session.summarized_until
+    for limit in (10_000, 500, 400, 300, 200):
+        world.with_chat_memory(limits=Limits(client=limit))
+        history = world.rules.chat_memory.get_conversation_history(conversation_id=session.pk)
+        told = "\n".join(line["content"] for line in history)
+        orders = [told.count(f"Order {number} is for") for number in range(1, 5)]
+        # The model of the tests repeats each question.
+        assert all(count == 2 or (limit < 10_000 and count == 1) for count in orders), limit
+        assert (history[0]["role"] == "system") == (limit < 10_000)
+    assert session.summarized_until == summarized
+
+    world.with_chat_memory(limits=Limits(client=400))
     world.say(CLIENT, "And now?")
-    system, *history = world.prompt()
-    assert f"Summary of the conversation so far:\n{made.summary_message.content}" in system.content
-    assert [each.content for each in history] == [
-        "fact 1",
-        "answer to: fact 1",
-        "fact 2",
-        "answer to: fact 2",
-        "And now?",
-    ]
     turn = Turn.objects.latest("id")
-    assert turn.replay.summary == made.summary_message
-    assert turn.replay.left_out["summarized_until"] == 4
+    made = summaries()[-1]
+    assert "Summary of the conversation so far:\n" in world.prompt()[0].content
+    assert (turn.replay.summary, turn.replay.left_out["summarized_until"]) == (
+        made.summary_message,
+        made.last_order,
+    )
+    for newest in (None, 5, 3, 2, 1):
+        stored = service.get_messages(conversation_id=session.pk, limit=newest)
+        told = "\n".join(each.content for each in stored)
+        assert all(told.count(f"client: Order {number}") <= 1 for number in range(1, 5))
+        assert all(told.count(f"Order {number} is for") <= 2 for number in range(1, 5))
 
 
 def test_a_turn_never_gets_a_summary_of_what_came_after_its_message(world: World) -> None:
     world.summarizing(2)
-    world.receive(*(message_from(CLIENT, f"burst {number}") for number in range(4)))
+    world.with_chat_memory(limits=Limits(client=400))
+    world.receive(*(message_from(CLIENT, f"burst {n} is told. " + "x" * 580) for n in range(4)))
     world.sum_up(CLIENT)
     world.work()
     prompts = [
@@ -112,6 +130,7 @@ def test_a_turn_never_gets_a_summary_of_what_came_after_its_message(world: World
     with_summary = ["Summary of the conversation" in prompt[0].content for prompt in prompts]
     # The third message is the first that has a summary of messages before it alone.
     assert with_summary == [False, False, True, True]
+    assert "burst 2" not in prompts[2][0].content
 
 
 class TestTheGap:
@@ -151,7 +170,7 @@ class TestTheGap:
     def test_what_a_small_context_drops_is_told_shortened(self, world: World) -> None:
         world.summarizing(100)
         for number in range(12):
-            world.say(CLIENT, f"Fact {number}: ".ljust(200, "."))
+            world.say(CLIENT, f"Fact {number} is told. " + "x" * 180)
         world.with_answer_rules(max_context_tokens=900)
         world.say(CLIENT, "And now?")
         turn = Turn.objects.latest("id")
@@ -161,11 +180,10 @@ class TestTheGap:
 
 
 def test_a_summary_longer_than_the_models_context_is_cut(world: World) -> None:
-    world.dependencies = world_that_sums_up_by_numbers(world, more=" and so on" * 400)
     world.summarizing(2)
     world.with_chat_memory(limits=Limits(client=100_000))
     for number in range(1, 10):
-        talk_to(world, 1, start=number)
+        world.say(CLIENT, f"Fact {number}: " + f"{number} chairs and so on, " * 50)
         world.sum_up(CLIENT)
     world.with_answer_rules(max_context_tokens=600)
     world.say(CLIENT, "And now?")
@@ -183,69 +201,129 @@ def history_tokens(turn: Turn) -> int:
     return sum(len(text) // 4 for text in texts)
 
 
-class TestFolding:
-    """Older summaries go on in the newer ones, at one more level of detail loss at most."""
+class TestOneSummaryOfAll:
+    """The summary holds the most telling sentences of the whole session, wherever they stand."""
 
-    def test_six_digests_become_a_chapter(self, world: World) -> None:
-        world.dependencies = world_that_sums_up_by_numbers(world)
-        world.summarizing(2)
-        for number in range(1, 15):
-            talk_to(world, 1, start=number)
-            world.sum_up(CLIENT)
-        made = summaries()
-        assert [each.number for each in made if each.chapter] == [6, 12]
-        folds = [
-            request.messages[1].content
-            for request in world.dependencies.chat_model.requests  # type: ignore[attr-defined]
-            if request.messages[0].content.startswith(SKILLS["conversation-summary"].fold)
-        ]
-        assert len(folds) == 2
-        assert "chapter" not in folds[1]
-        assert [f"digest of fact {number}" in folds[1] for number in (6, 7, 12, 13)] == [
-            False,
-            True,
-            True,
-            False,
-        ]
-        assert made[-1].summary_message.content.splitlines() == [
-            "chapter of 6",
-            "chapter of 6",
-            "digest of fact 13",
-            "digest of fact 14",
-        ]
-
-    def test_a_long_chain_stays_within_the_summarys_share(self, world: World) -> None:
-        world.dependencies = world_that_sums_up_by_numbers(world, more=" and so on" * 200)
-        world.summarizing(2)
+    @pytest.mark.parametrize("with_model", [False, True])
+    def test_old_facts_stay_and_it_keeps_its_share(self, world: World, with_model: bool) -> None:
+        model = world.dependencies.chat_model if with_model else None
+        world.summarizing(4, summarizer=Summarizer(chat_model=model))
         world.with_chat_memory(limits=Limits(client=1_000))
-        for number in range(1, 17):
-            talk_to(world, 1, start=number)
+        for number in range(1, 31):
+            fact = f"My locker {number} has the code {number}{number}{number}. "
+            world.say(CLIENT, fact * (number % 5 == 1) + "we talked about the long summer again")
             world.sum_up(CLIENT)
-        for each in summaries():
-            assert each.summary_message.tokens <= 250
-        assert "digest of fact 16" in summaries()[-1].summary_message.content
+        made = summaries()[-1]
+        assert made.number == 15
+        codes = [f"the code {number}{number}{number}" for number in range(1, 31, 5)]
+        assert [code for code in codes if code not in made.summary_message.content] == []
+        assert all(each.summary_message.tokens <= 250 for each in summaries())
+        sentences = entries_load(made.chapter) or []
+        first = next(each for each in sentences if codes[0] in each.text)
+        assert set(first.places) <= {1, 2}
+
+    def test_an_erased_message_takes_its_sentence_along(self, world: World) -> None:
+        world.summarizing(2, summarizer=Summarizer(chat_model=None))
+        for text in ("The gate code is 7431", "Dana Levi comes on Sunday", "Chairs cost 450 ₪"):
+            world.say(CLIENT, text)
+            world.sum_up(CLIENT)
+        assert "7431" in summaries()[-1].summary_message.content
+        for message in Message.objects.filter(content__contains="7431").exclude(role="summary"):
+            world.rules.chat_memory.retext(message=message, content="never mind")
+        world.sum_up(CLIENT)
+        kept = "".join(each.summary_message.content + each.chapter for each in summaries())
+        assert "7431" not in kept
+        assert all(text in kept for text in ("Dana Levi comes on Sunday", "450 ₪"))
+
+    @pytest.mark.parametrize("deleted", [False, True])
+    def test_stacked_summaries_of_a_version_before_are_replaced(
+        self, world: World, deleted: bool
+    ) -> None:
+        world.summarizing(2, summarizer=Summarizer(chat_model=None))
+        for text in ("The gate code is 7431", "Dana Levi comes on Sunday"):
+            world.say(CLIENT, text)
+            world.sum_up(CLIENT)
+        old = [("They have a gate with 7431.", ""), ("Dana comes.", "A chapter of both.")]
+        for made, (digest, chapter) in zip(summaries(), old, strict=True):
+            made.digest, made.chapter = digest, chapter
+            made.sources_deleted = deleted
+            made.save()
+        if deleted:
+            Message.objects.filter(role__in=["user", "assistant"]).delete()
+        world.say(CLIENT, "And now?")
+        world.say(CLIENT, "Chairs cost 450 ₪")
+        world.sum_up(CLIENT)
+        content = summaries()[-1].summary_message.content
+        wanted = ["gate with 7431", "Dana comes"] if deleted else ["code is 7431", "Dana Levi"]
+        assert all(text in content for text in [*wanted, "450 ₪"])
+        assert "chapter" not in content
 
 
-def world_that_sums_up_by_numbers(world: World, more: str = "") -> Any:
-    """Its model says of which facts a digest is, and of how many digests a chapter, and more."""
+class TestWhatAModelWrites:
+    """Figures, dates and names are compared with the messages; what isn't proved goes."""
 
-    def answer(request: ChatRequest) -> str:
-        if not is_summing_up(request):
-            return "Noted."
-        said = request.messages[1].content.splitlines()[1:-1]
-        if request.messages[0].content.startswith(SKILLS["conversation-summary"].fold):
-            return f"chapter of {len(said)}{more}"
-        facts = [line.removeprefix("client: ") for line in said if line.startswith("client: ")]
-        return f"digest of {', '.join(facts)}{more}"
-
-    return type(world.dependencies)(
-        **{**vars(world.dependencies), "chat_model": ScriptedChatModel(answer)}
+    SAID = (
+        "We are 40 people on 1 March, two of them vegan",
+        "Dana Levi pays the deposit of ₪4,500",
+        "הזמנה ٤٤٧١٢ של רות ברגמן, ב-18:30",
     )
+
+    @pytest.mark.parametrize(
+        ("text", "messages"),
+        [
+            ("- 40 people come on 01/03.", [1]),
+            ("They are 40 people, 2 are vegan.", [1]),
+            ("40 אנשים באים ב-1.3, people", [1]),
+            ("**Dana Levi** pays a deposit of 4500 NIS.", [3]),
+            ("The deposit of 4.500 ₪ for 40 people", [1, 3]),
+            ("לרות ברגמן יש הזמנה 44712", [5]),
+            ("רות ברגמן מגיעה ב-6:30 pm, הזמנה", [5]),
+            ("41 people come on 1 March.", None),
+            ("40 people come on 2 March.", None),
+            ("Tom Levi pays the deposit.", None),
+            ("Yossi pays the deposit.", None),
+            ("Dana Levi pays a deposit of 4,800.", None),
+            ("Everything was fine.", None),
+            ("", None),
+            ("<think>Dana Levi pays 4,500</think>", None),
+            ("I'm sorry, but I can't sum up that Dana Levi pays.", None),
+            ("אני מצטער, לא אוכל לסכם את ההזמנה", None),
+            ("Lo siento, no puedo resumir a Dana Levi.", None),
+            (f"{DATA} Dana Levi pays the deposit.", None),
+            (f"{SKILLS['conversation-summary'].task}", None),
+            ("Here is the summary of what Dana said:", None),
+        ],
+    )
+    def test_a_text(self, world: World, text: str, messages: list[int] | None) -> None:
+        model = ScriptedChatModel(lambda _: text)
+        world.summarizing(6, summarizer=Summarizer(chat_model=model))
+        for each in self.SAID:
+            world.say(CLIENT, each)
+        world.sum_up(CLIENT)
+        (made,) = summaries()
+        assert made.is_extractive == (messages is None)
+        if messages is None:
+            assert made.summary_message.content.startswith("(")
+            assert "4,500" in made.summary_message.content
+            assert text == "" or text not in made.summary_message.content
+        else:
+            (sentence,) = entries_load(made.chapter) or []
+            assert sorted({1 + (place - 1) // 2 * 2 for place in sentence.places}) == messages
+
+    def test_the_rest_of_a_text_stays(self, world: World) -> None:
+        text = "Dana Levi pays 4,500. Tom gets 12.\nThey are 40 people."
+        model = ScriptedChatModel(lambda _: text)
+        world.summarizing(6, summarizer=Summarizer(chat_model=model))
+        for each in self.SAID:
+            world.say(CLIENT, each)
+        world.sum_up(CLIENT)
+        content = summaries()[0].summary_message.content
+        assert sorted(content.splitlines()) == ["- Dana Levi pays 4,500.", "- They are 40 people."]
 
 
 class TestLongInput:
     def test_input_longer_than_the_models_window_is_summed_up_in_parts(self, world: World) -> None:
-        model = ScriptedChatModel(lambda request: f"part of {len(request.messages[1].content)}")
+        model = ScriptedChatModel(lambda _: f"4711, part {len(model.requests)} of a")
         world.summarizing(4, summarizer=Summarizer(chat_model=model, context_tokens=2_000))
         world.say(CLIENT, "a " * 4_000)
         world.say(CLIENT, "and then 4711")
@@ -255,21 +333,20 @@ class TestLongInput:
         asked = "".join(request.messages[1].content for request in model.requests)
         assert asked.count("a ") >= 8_000
         assert "4711" in asked
-        assert summaries()[0].digest.count("part of") == len(model.requests)
 
     def test_a_model_that_says_too_long_gets_it_in_halves(self, world: World) -> None:
         def answer(request: ChatRequest) -> str:
             if len(request.messages[1].content) > 2_000:
                 raise ChatModelError("too long", permanent=True, overflow=Overflow())
-            return "short"
+            return "A short garden."
 
         model = ScriptedChatModel(answer)
         world.summarizing(4, summarizer=Summarizer(chat_model=model))
-        world.say(CLIENT, "b " * 2_000)
+        world.say(CLIENT, "garden " * 600)
         world.say(CLIENT, "c")
         assert world.sum_up(CLIENT) == 1
         assert not summaries()[0].is_extractive
-        assert set(summaries()[0].digest.split()) == {"short"}
+        assert summaries()[0].digest == "- A short garden."
 
     def test_the_models_limit_is_learned(self, world: World) -> None:
         def answer(request: ChatRequest) -> str:
@@ -330,9 +407,11 @@ def test_a_summary_is_no_sign_of_life(world: World) -> None:
 
 def test_summaries_of_one_chat_reach_no_other(world: World) -> None:
     world.summarizing(2)
+    world.with_chat_memory(limits=Limits(client=400))
     for who in (CLIENT, OTHER_CLIENT, GODFATHER):
-        world.say(who, f"I am {who}")
+        world.say(who, f"I am {who}. " + "x" * 600)
         world.sum_up(who)
+        world.say(who, "x" * 600)
     for who in (CLIENT, OTHER_CLIENT):
         world.say(who, "Who am I?")
         system = world.prompt()[0].content

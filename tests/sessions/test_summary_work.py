@@ -28,11 +28,11 @@ from tests.world import CLIENT, World, message_from
 class TestAFailingModel:
     @pytest.fixture
     def model(self, world: World) -> list[Exception | str]:
-        """What the summarizer's model does next; "fine" once the list is empty."""
+        """What the summarizer's model does next; "A fact." once the list is empty."""
         script: list[Exception | str] = []
 
         def answer(_: ChatRequest) -> str:
-            step = script.pop(0) if script else "fine"
+            step = script.pop(0) if script else "A fact."
             if isinstance(step, Exception):
                 raise step
             return step
@@ -56,7 +56,7 @@ class TestAFailingModel:
 
         SummaryWork.objects.update(not_before=None)
         assert world.rules.chat_memory.manage(conversation_id=abandoned[0]) == 1
-        assert summaries()[0].digest == "fine"
+        assert summaries()[0].digest == "- A fact."
         assert SummaryWork.objects.get().error == ""
 
     def test_three_failures_give_excerpts(self, world: World, model: list[Exception | str]) -> None:
@@ -113,7 +113,7 @@ class TestChangedMessages:
                 message = Message.objects.get(content="five")
                 world.rules.chat_memory.retext(message=message, content="six")
             digests.append(request.messages[1].content)
-            return "fine"
+            return "An answer."
 
         world.summarizing(2, summarizer=Summarizer(chat_model=ScriptedChatModel(answer)))
         world.say(CLIENT, "five")
@@ -200,7 +200,7 @@ class TestDeletedSourcesAndAModelThatIsAway:
         def answer(_: ChatRequest) -> str:
             if away:
                 raise ChatModelError("down", permanent=True)
-            return "made by the model"
+            return "fact by the model"
 
         summarizer = Summarizer(chat_model=ScriptedChatModel(answer))
         world.summarizing(4, summarizer=summarizer, delete_summarized_messages=True)
@@ -236,7 +236,7 @@ class TestDeletedSourcesAndAModelThatIsAway:
         first, second = summaries()
         for made in (first, second):
             assert (made.is_extractive, made.sources_deleted) == (False, True)
-            assert made.digest == "made by the model"
+            assert made.digest == "- fact by the model"
         # The summary of the first four messages was number 5.
         assert [each.first_order for each in (first, second)] == [1, 6]
         assert self.contents(world) == []

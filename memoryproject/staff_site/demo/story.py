@@ -259,7 +259,7 @@ class Story:
         """Return the answer after the time that a model takes."""
         self.clock.pass_by(self.chance.uniform(1.1, 4.8))
         first = request.messages[0].content
-        if any(first.startswith((skill.task, skill.fold)) for skill in SKILLS.values()):
+        if first.startswith(tuple(skill.task for skill in SKILLS.values())):
             return SUMMARY
         question = request.messages[-1].content
         # The text sent with a picture comes after a placeholder for the picture.
