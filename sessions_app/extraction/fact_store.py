@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from cards_app.rules.redact import redact
 from memories_app.facts.facts import likeness_of
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Visibility
@@ -20,6 +19,7 @@ from memories_app.store.retract import EXTRACTION, is_forgotten
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.redaction.redact import redact
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.conversations.epochs import Reader, forgetting_wait

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from cards_app.rules.card import extract_card
-from cards_app.rules.redact import redact
+from memoryproject.foundation.redaction.redact import redact
 from tests.unit.cards.texts import ANY_TEXT, said
 
 
@@ -52,8 +52,8 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("use sk-abcdef1234567890abcdef now", "use [secret] now"),
         ("ghp_0123456789abcdefghij0123456789abcdef", "[secret]"),
         ("my id is 12345678, ID: 87654321", "my id is [id], ID: [id]"),
-        ("ת.ז. 12345678, דרכון מספר 1234567", "ת.ז. [id], דרכון מספר [id]"),
-        ("Passport number: AB1234567", "Passport number: [id]"),
+        ("ת.ז. 12345678, דרכון מספר 1234567", "ת.ז. [id], דרכון מספר [passport]"),
+        ("Passport number: AB1234567", "Passport number: [passport]"),
         ("12345678-2 or 1 2345678 2", "[id] or [id]"),
         ("bank 12 branch 345 account 678901", "bank 12 branch 345 account [account]"),
         ("חשבון מספר 678-901234", "חשבון מספר [account]"),
