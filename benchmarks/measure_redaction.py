@@ -14,6 +14,7 @@ import argparse
 import json
 import re
 import sys
+import time
 import timeit
 from collections import Counter
 from collections.abc import Iterator
@@ -78,7 +79,8 @@ def main() -> None:
     for row in sorted(tried):
         print(f"{row:24} {wrong[row]:4} of {tried[row]:4}  {100 * wrong[row] / tried[row]:5.1f} %")
     redact(LINE)
-    seconds = timeit.timeit(lambda: redact(LINE), number=10_000) / 10_000
+    tries = timeit.repeat(lambda: redact(LINE), timer=time.process_time, number=1_000)
+    seconds = min(tries) / 1_000
     print(f"{'a line of a log':24} {1e6 * seconds:.1f} µs")
 
 

@@ -261,7 +261,7 @@ def _forms(texts: Iterable[str]) -> set[str]:
 
 # Recognise facts that hold a password, a key or the number of a card or an account.
 
-_MARKS = ("[card]", "[iban]", "[secret]", "[account]")
+_MARKS = ("[card]", "[iban]", "[secret]", "[account]", "[url]")
 # A part of a card's number is longer than the four digits by which cards are told apart.
 _LONG_NUMBER = re.compile(r"\d(?:[ \u00a0._/-]{0,3}\d){7,}")
 _CARD_LENGTH = re.compile(r"(?<![\d+])\d{4}(?:[ \u00a0._/-]{1,3}\d{4}){2,}(?!\d)")

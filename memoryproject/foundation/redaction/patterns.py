@@ -163,7 +163,7 @@ _DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?:19|20)\d\d(?!\d))"
 _BIRTH = _words("birth")
 BIRTH = re.compile(
     # A date before the word is taken already.
-    rf"(?<!\ufffc)(?<!\ufffc ){_START}{_BIRTH}{_END}[^\d,;!?\n\ufffc]{{0,40}}?(?P<code>{_DATE})",
+    rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})",
     re.IGNORECASE,
 )
 BIRTH_AFTER = re.compile(
@@ -204,10 +204,10 @@ ADDRESSES = tuple(
     for pattern in (
         rf"(?<!\w)(?:{_words('unit')} \d{{1,5}}\w?,? )?(?<![\w.,])\d{{1,5}}[a-z]?"
         rf"(?:[-/]\d{{1,4}})? {_SOME}{{1,3}}?{_words('street_after')}(?!\w)\.?",
+        rf"(?<![\w.,])\d{{1,4}},? (?:شارع|طريق|rue) {_LETTERS}{{2,20}}(?: {_LETTERS}{{2,20}})?",
         rf"(?<!\w){_QUARTER}(?:[והבלמשכ]{{1,2}}|[وبل]{{1,2}})?{_STREET}"
         rf"(?: ?\d{{1,3}}[a-z]? ?(?:#|no\.?|n[º°]) ?\d{{1,3}}[a-z]? ?- ?\d{{1,3}}"
         rf"|{_TITLE},? ?(?:{_NUMBER_MARK} ?|{_words('unit')} )?{_HOUSE})",
-        rf"(?<![\w.,])\d{{1,4}},? (?:شارع|طريق|rue) {_LETTERS}{{2,20}}(?: {_LETTERS}{{2,20}})?",
         rf"(?<!\w){_QUARTER}{_NAME} (?:{_NAME} )?{_words('street_mid')}(?!\w)"
         rf",? ?(?:д\. ?|дом )?{_HOUSE}",
         # without the word "street", before a town or a postal code
@@ -271,7 +271,10 @@ OTHERS = re.compile(
     r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
     # a time of Unix
     r"|(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])"
+    # the compact form of a time, in names of files
+    r"|(?<!\d)20\d{2}[01]\d[0-3]\d(?:[T_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?)?(?!\d)"
     # an amount
+    r"|(?<![\w+.-])\d{1,15} ?(?:bytes|rows|ms|messages|tokens|points)(?!\w)"
     rf"|(?:(?:R|US|A|C|MX)?\$|[€£₪₽]|USD|EUR|GBP|ILS) ?{_AMOUNT}"
     rf"|(?<![\w+/-])(?<!\d[.,]){_AMOUNT} ?(?:[€£₪₽$%]|{_words('quantity')}(?!\w))"
     # a code that begins with capitals, or with a year

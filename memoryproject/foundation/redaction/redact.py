@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 from memoryproject.foundation.redaction import patterns
 from memoryproject.foundation.redaction.numbers import NumberKind, personal_numbers
@@ -30,7 +31,7 @@ CLASSES = (
 )
 MARKS = tuple(f"[{each}]" for each in CLASSES)
 # Takes the place of what is found, so that nothing else is found in it or across it.
-_TAKEN = "\ufffc"
+_TAKEN = "\x00"
 _MARK = re.compile("|".join(map(re.escape, MARKS)))
 
 _SENTENCE_END = re.compile(r"[.,;:!?)\]\"']{1,5}$")
@@ -58,6 +59,15 @@ def redact(text: str, classes: Collection[str] = CLASSES) -> str:
             break
         text = clean
     return text
+
+
+def redact_data(value: Any) -> Any:
+    """Return a value of JSON with all its texts redacted; names of fields stay."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {name: redact_data(each) for name, each in value.items()}
+    return [redact_data(each) for each in value] if isinstance(value, list) else value
 
 
 def holds_card_number(text: str) -> bool:
