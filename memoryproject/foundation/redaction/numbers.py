@@ -188,7 +188,7 @@ def _is_local_phone(groups: Sequence[_Group]) -> bool:
 
 
 def _are_round(groups: Sequence[_Group]) -> bool:
-    return all(int(group.digits) % 10 == 0 for group in groups)
+    return all(group.digits.endswith("0") for group in groups)
 
 
 def _is_home_phone(groups: Sequence[_Group]) -> bool:

@@ -14,6 +14,7 @@ _LISTS = [
     json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(Path(__file__).with_name("words").glob("*.json"))
 ]
+_FORMS = json.loads(Path(__file__).with_name("forms.json").read_text(encoding="utf-8"))
 # Digits of other scripts, dashes, spaces, direction marks and quotation marks, one character each.
 _SAME = {
     **{first + value: str(value) for first in (0x660, 0x6F0, 0x966, 0xFF10) for value in range(10)},
@@ -76,37 +77,29 @@ _PLATE = (
     rf"(?:[ -]?{_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?(?!\w)"
     rf"(?! ?(?:[€$₪]|{_words('quantity')}(?!\w))))"
 )
+# Between the word "account" and its number, the number of the branch may stand.
+_BRANCH = rf"(?:{_words('branch')} \d{{1,4}},? (?:{_words('account', 'number')} )?)?"
 NAMED = {
-    kind: re.compile(pattern, re.IGNORECASE)
-    for kind, pattern in {
-        "passport": _named("passport") + _CODE,
-        "id": _named("id") + _CODE,
-        "account": _named("account")
-        + rf"(?:{_words('branch')} \d{{1,4}},? (?:{_words('account', 'number')} )?)?"
-        + _CODE,
-        "branch": _named("branch") + _CODE,
-        "plate": _named("plate") + _PLATE,
-    }.items()
+    kind: re.compile(_named(kind) + number, re.IGNORECASE)
+    for kind, number in (
+        *(("passport", _CODE), ("id", _CODE), ("account", _BRANCH + _CODE)),
+        *(("branch", _CODE), ("plate", _PLATE)),
+    )
 }
 _LINK = (
     rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
     # without a colon, the secret has a digit, unlike "the password is wrong"
     rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}\d))"
 )
-SECRET = re.compile(
-    rf"{_START}{_words('secret')}{_END}[\"']?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
-    r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})",
-    re.IGNORECASE,
-)
-# The forms of keys of well-known services and of this server's own tokens.
-KEY = re.compile(
-    r"(?<![\w-])(?:sk-[\w-]{16,200}|[spr]k_(?:live|test)_\w{10,200}|gh[pousr]_\w{20,200}"
-    r"|github_pat_\w{20,200}|glpat-[\w-]{16,100}|hf_\w{20,100}|npm_\w{30,60}|xox[abprs]-[\w-]{10,200}"
-    r"|AKIA[0-9A-Z]{16}|AIza[\w-]{30,60}|EAA[A-Za-z0-9]{30,400}|SG\.[\w-]{16,60}\.[\w-]{16,60}"
-    r"|mem_[\w-]{40,60}|eyJ[\w-]{10,2000}\.[\w.-]{10,4000}|\d{8,10}:[\w-]{30,60}"
-    r"|(?:Bearer|Basic) [\w.~+/=-]{12,2000})",
-    re.ASCII,
-)
+# Passwords and keys, and codes that open a door or confirm something.
+SECRETS = {
+    kind: re.compile(
+        rf"{_START}{words}{_END}[\"']?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
+        r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})",
+        re.IGNORECASE,
+    )
+    for kind, words in (("secret", _words("secret")), ("code", _words("code")))
+}
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
 _PARAMETERS = (
@@ -123,8 +116,6 @@ SECRET_URL = re.compile(
 )
 # The number of a person may be part of these.
 PERSONAL_URL = re.compile(r"wa\.me|whatsapp|phone|tel|mobile|@|%40|%2B", re.IGNORECASE)
-URL_PARAMETER = re.compile(rf"(?<=[?&]){_PARAMETERS}=(?P<code>[^&#\s]{{4,2000}})", re.IGNORECASE)
-
 # Addresses of WhatsApp chats (15550100123@c.us) have this form, too.
 _LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
 EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
@@ -225,42 +216,22 @@ NAMED_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 
-# Ids by their form; stdnum's module of this name checks the digits.
-ID_FORMS = re.compile(
-    r"(?<![\w+-])(?<![\d.]\.)(?:"
-    r"(?P<br_cpf>\d{3}\.\d{3}\.\d{3}[-/.]\d{2}|\d{11})"
-    r"|(?P<br_cnpj>\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}|\d{14})"
-    r"|(?P<es_nif>\d{2}\.?\d{3}\.?\d{3}[ -]?[A-Z]|[XYZ][ -]?\d{7}[ -]?[A-Z])"
-    r"|(?P<us_ssn>\d{3}-\d{2}-\d{4})"
-    r"|(?P<il_idnr>\d{7,8}-\d|\d \d{7} \d|[1-4]\d{8})"
-    r"|(?P<cl_rut>(?:\d{1,2}\.\d{3}\.\d{3}|\d{7,8})-[\dK])"
-    r"|(?P<ar_cuit>(?:2[0347]|3[034])-\d{8}-\d)"
-    r"|(?P<mx_curp>[A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z\d]\d)"
-    r"|(?P<mx_rfc>[A-ZÑ&]{3,4}\d{6}[A-Z\d]{3})"
-    r"|(?P<it_codicefiscale>[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z])"
-    r"|(?P<in__aadhaar>\d{4} \d{4} \d{4})"
-    r"|(?P<fr_nir>[12] \d\d \d\d \d\d \d{3} \d{3} \d\d)"
-    # of which stdnum has no module: the forms alone are enough
-    r"|(?P<certain>\d{3}-\d{3}-\d{3}[ -]\d{2}|784-?\d{4}-?\d{7}-?\d"
-    r"|(?!bg|gb|nk|kn|tn|nt|zz)[a-ceghj-prstw-z][a-ceghj-nprstw-z] ?\d\d ?\d\d ?\d\d ?[a-d]"
-    r"|\d{8} \d [A-Z]{2}\d|[23]\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{7})"
-    r")(?![\w-]|\.\d)",
-    re.IGNORECASE,
-)
-# Accounts without a word: of Spain, Argentina, Mexico and Russia.
-ACCOUNT_FORMS = re.compile(
-    r"(?<![\w.-])(?:(?P<es_ccc>\d{4}[ -]?\d{4}[ -]?\d{2}[ -]?\d{10})|(?P<ar_cbu>\d{22})"
-    r"|(?P<certain>40[5-8]\d{2}(?:810|840|978)\d{12}))(?![\w-])"
-)
+
+# What needs no word. stdnum's module of the form's name checks the digits ("br_cpf": br.cpf);
+# "certain" are those that it doesn't know.
+def _forms(kind: str) -> str:
+    named = _FORMS[kind].items()
+    return "|".join(f"(?P<{name}>{'|'.join(forms)})" for name, forms in named)
+
+
+ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.)(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
+ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
+PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
+# Of well-known services, and this server's own tokens.
+KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
 # It has the form of a date.
 SORT_CODE = re.compile(
     r"sort[ -]code(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d-\d\d-\d\d)(?!\d)", re.IGNORECASE
-)
-_RUSSIAN = "[АВЕКМНОРСТУХавекмнорстух]"
-PLATE_FORMS = re.compile(
-    r"(?<![\w.-])(?:\d{2}-\d{3}-\d{2}|\d{3}-\d{2}-\d{3}|[A-Z]{2}\d{2} [A-Z]{3}|[A-Z]{3}\d[A-Z]\d{2}"
-    r"|\d\d-[A-Z]{2}-\d\d|[A-Z]{2}-\d\d-[A-Z]{2}|\d\d-\d\d-[A-Z]{2}|[A-Z]{2} \d{3} [A-Z]{2}"
-    rf"|{_RUSSIAN} ?\d{{3}} ?{_RUSSIAN}{{2}} ?\d{{2,3}}|[ء-ي] [ء-ي] (?:[ء-ي] )?\d{{1,4}})(?![\w-])"
 )
 
 # What stays: it only looks like personal data.
@@ -300,7 +271,7 @@ IDENTIFIER = re.compile(
 SUSPECT = re.compile(rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )", re.I)
 AT = re.compile(rf"@|[(\[{{<]at[)\]}}>]| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
-NAMES = ("birth", "passport", "id", "account", "branch", "plate", "secret")
+NAMES = ("birth", "passport", "id", "account", "branch", "plate", "secret", "code")
 PLACES = ("address", "street", "street_after", "street_mid", "box", "town")
 # For a text in small letters.
 _SMALL_WORDS = _words(*NAMES, *PLACES).replace("(?-i:", "(?:").lower()
