@@ -155,8 +155,8 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
 
 
 def exchange_text(exchange: Exchange[str], *, redacted: bool = False) -> bytes:
-    said = [exchange.question.value, exchange.answer.value]
-    question, answer = map(redact, said) if redacted else said
+    contents = [exchange.question.value, exchange.answer.value]
+    question, answer = map(redact, contents) if redacted else contents
     text = message_text(role=USER, content=question) + message_text(role=ASSISTANT, content=answer)
     return text.encode("utf-8")
 

@@ -80,25 +80,28 @@ _PLATE = (
 # Between the word "account" and its number, the number of the branch may stand.
 _BRANCH = rf"(?:{_words('branch')} \d{{1,4}},? (?:{_words('account', 'number')} )?)?"
 NAMED = {
-    kind: re.compile(_named(kind) + number, re.IGNORECASE)
-    for kind, number in (
-        *(("passport", _CODE), ("id", _CODE), ("account", _BRANCH + _CODE)),
-        *(("branch", _CODE), ("plate", _PLATE)),
-    )
+    kind: re.compile(pattern, re.IGNORECASE)
+    for kind, pattern in {
+        "passport": _named("passport") + _CODE,
+        "id": _named("id") + _CODE,
+        "account": _named("account") + _BRANCH + _CODE,
+        "branch": _named("branch") + _CODE,
+        "plate": _named("plate") + _PLATE,
+    }.items()
 }
 _LINK = (
     rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
     # without a colon, the secret has a digit, unlike "the password is wrong"
     rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}\d))"
 )
+_SECRET = (
+    rf"{_END}[\"']?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
+    r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})"
+)
 # Passwords and keys, and codes that open a door or confirm something.
 SECRETS = {
-    kind: re.compile(
-        rf"{_START}{words}{_END}[\"']?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
-        r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})",
-        re.IGNORECASE,
-    )
-    for kind, words in (("secret", _words("secret")), ("code", _words("code")))
+    "secret": re.compile(_START + _words("secret") + _SECRET, re.IGNORECASE),
+    "code": re.compile(_START + _words("code") + _SECRET, re.IGNORECASE),
 }
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
