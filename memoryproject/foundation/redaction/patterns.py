@@ -55,7 +55,7 @@ _END = r"(?<=[\w.'º°/])(?!\w)"
 _LETTERS = r"[^\W\d_]"
 # Up to three words or marks between a word and its number: "number", "of my wife is", ":".
 _GAP = (
-    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,12}}(?:'s|[.'º])?){{0,3}}?"
+    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º])?){{0,3}}?"
     r"[^\S\n]{0,2}"
 )
 
@@ -95,7 +95,7 @@ _LINK = (
     rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}\d))"
 )
 _SECRET = (
-    rf"{_END}[\"']?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
+    rf"{_END}(?:\"|'s?)?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
     r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})"
 )
 # Passwords and keys, and codes that open a door or confirm something.
@@ -140,7 +140,7 @@ DISGUISED = re.compile(
 )
 
 _MONTH = _words("month")
-_YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: года?(?!\w))?"
+_YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
 _DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
 _OF = r"[,.]? ?(?:de |do |of |en )?"
 _WRITTEN = (
@@ -153,7 +153,7 @@ _NUMERIC = (
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
-_DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?:19|20)\d\d(?!\d))"
+_DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?=\d{{4}}){_YEAR})"
 _BIRTH = _words("birth")
 BIRTH = re.compile(
     # A date before the word is taken already.
@@ -178,11 +178,12 @@ _PART_OF = (
     rf"(?:{_words('unit')}\.? ?#?(?:\d{{1,7}}|(?-i:[A-Z](?!\w)))[a-zא-ת]?(?!\w)|{_POSTAL}"
     r"|\d{1,2}[ºª°](?: (?:(?-i:[A-Z]\w{0,3})|izq\w{0,6}|d(?:cha|er\w{0,5}))(?!\w))?"
     rf"|#?\d{{1,4}}(?:-\d{{1,4}})?(?=,)|{_TOWN}"
-    rf"|(?<=, )ال{_LETTERS}{{2,15}}(?!\w)|(?:(?:de|do|da|dos|del|la|el|los|upon|on) )?{_NAME})"
+    rf"|(?<=, )ال{_LETTERS}{{2,15}}(?!\w)|(?<=, )[ء-ي]{{2,15}}(?: [ء-ي]{{2,15}})?$"
+    rf"|(?:(?:de|do|da|dos|del|la|el|los|upon|on) )?{_NAME})"
 )
 # Follows an address any number of times.
 ADDRESS_PART = re.compile(rf"(?:,? | ?- |,){_PART_OF}", re.IGNORECASE)
-_SOME = r"(?:(?!(?:the|a|an|on|in|of|at|for|to|my|this|from|and|per|is)\b)[\w'.-]{1,30} )"
+_SOME = r"(?:(?!(?:(?-i:the)|a|an|on|in|of|at|for|to|my|this|from|and|per|is)\b)[\w'.-]{1,30} )"
 _NUMBER_MARK = r"(?:№|nº|n°|no\.|nro\.?|д\.|дом|מס'|מספר|رقم|#)"
 _STREET = rf"{_words('street')}{_END}"
 # The name of a street has up to four words, none with a digit but "Carrera 7 # 45-20".
@@ -198,6 +199,7 @@ ADDRESSES = tuple(
     for pattern in (
         rf"(?<!\w)(?:{_words('unit')} \d{{1,5}}\w?,? )?(?<![\w.,])\d{{1,5}}[a-z]?"
         rf"(?:[-/]\d{{1,4}})? {_SOME}{{1,3}}?{_words('street_after')}(?!\w)\.?",
+        rf"(?<!\w){_QUARTER}(?:شارع|calle|carrera) \d{{1,4}}(?=,)",
         rf"(?<![\w.,])\d{{1,4}},? (?:شارع|طريق|rue) {_LETTERS}{{2,20}}(?: {_LETTERS}{{2,20}})?",
         rf"(?<!\w){_QUARTER}(?:[והבלמשכ]{{1,2}}|[وبل]{{1,2}})?{_STREET}"
         rf"(?: ?\d{{1,3}}[a-z]? ?(?:#|no\.?|n[º°]) ?\d{{1,3}}[a-z]? ?- ?\d{{1,3}}"
@@ -213,7 +215,8 @@ ADDRESSES = tuple(
 )
 # After "my address is", a name with a number is enough.
 NAMED_ADDRESS = re.compile(
-    rf"{_START}{_words('address')}(?: ?:| {_words('is')}| -)?[^\S\n]{{0,2}}(?P<code>"
+    rf"{_START}(?:{_words('address')}(?: {_LETTERS}{{1,12}}){{0,2}}?(?: ?:| {_words('is')}| -)"
+    rf"|{_words('living')})[^\S\n]{{0,2}}(?P<code>"
     rf"(?:{_LETTERS}[\w'.\"-]{{0,30}},? ){{1,4}}?{_HOUSE}"
     rf"|\d{{1,4}},? {_NAME}(?: {_NAME}){{0,2}})",
     re.IGNORECASE,
@@ -234,7 +237,7 @@ PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
 # It has the form of a date.
 SORT_CODE = re.compile(
-    r"sort[ -]code(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d-\d\d-\d\d)(?!\d)", re.IGNORECASE
+    r"sort[ -]code(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
 )
 
 # What stays: it only looks like personal data.
@@ -243,8 +246,6 @@ OTHERS = re.compile(
     rf"{_NUMERIC}|{_WRITTEN}"
     # an IP address, or a version
     r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
-    # a time of Unix
-    r"|(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])"
     # the compact form of a time, in names of files
     r"|(?<!\d)20\d{2}[01]\d[0-3]\d(?:[T_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?)?(?!\d)"
     # an amount
@@ -252,11 +253,13 @@ OTHERS = re.compile(
     rf"|(?:(?:R|US|A|C|MX)?\$|[€£₪₽]|USD|EUR|GBP|ILS) ?{_AMOUNT}"
     rf"|(?<![\w+/-])(?<!\d[.,]){_AMOUNT} ?(?:[€£₪₽$%]|{_words('quantity')}(?!\w))"
     # a code that begins with capitals, or with a year
-    r"|(?<!\w)(?-i:[A-Z]{2,10}|#)[-_/]?(?<=[-_/#])\d[\w/-]{0,40}|(?<![\w+-])20\d\d[-/]\d{4,6}(?:-\d{1,6})?(?!\w)"
+    r"|(?<!\w)(?-i:[A-Z]{2,10}|(?<!\d )#)[-_/]?(?<=[-_/#])\d[\w/-]{0,40}"
+    r"|(?<![\w+-])20\d\d[-/]\d{4,6}(?:-\d{1,6})?(?!\w)"
     # a book or an article in its shop's code
     r"|(?<![\d-])97[89][- ]?\d{1,5}[- ]?\d{1,7}[- ]?\d{1,7}[- ]?[\dx](?![\d-])",
     re.IGNORECASE,
 )
+UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
     # A number that begins with 0 may be a telephone's.
@@ -275,7 +278,7 @@ SUSPECT = re.compile(rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')}
 AT = re.compile(rf"@|[(\[{{<]at[)\]}}>]| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
 NAMES = ("birth", "passport", "id", "account", "branch", "plate", "secret", "code")
-PLACES = ("address", "street", "street_after", "street_mid", "box", "town")
+PLACES = ("address", "living", "street", "street_after", "street_mid", "box", "town")
 # For a text in small letters.
 _SMALL_WORDS = _words(*NAMES, *PLACES).replace("(?-i:", "(?:").lower()
 KNOWN_WORD = re.compile(rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)")

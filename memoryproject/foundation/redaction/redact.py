@@ -136,6 +136,7 @@ class _Search:
             for pattern in (*patterns.ADDRESSES, patterns.NAMED_ADDRESS):
                 self._take(self._addresses(pattern))
         if has_number:
+            self._take(self._all(patterns.UNIX_TIME))
             numbers = personal_numbers(self._text)
             self._take((each.start, each.end, each.kind.value) for each in numbers)
         return self._found
