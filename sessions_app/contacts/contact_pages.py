@@ -236,7 +236,7 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
     is_known = chat.language in dict(settings.LANGUAGES)
     language = chat.language if is_known else translation.get_language()
     zone, made = timezone.get_current_timezone(), timezone.now()
-    redacted = request.GET.get("redact") == "true"
+    redacted = request.GET.get("redact") in ("true", "1", "on")
     parts = readable_export(chat=chat, actor=staff_actor(request), redacted=redacted)
 
     def rendered() -> str | None:
