@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 from cards_app.rules.phrases import asks_or_calls, tells_decision, tells_todo
-from cards_app.rules.redact import redact
 from cards_app.rules.session_data import Line, one_line
 from cards_app.rules.vocabulary import MAX_ENTITIES, MAX_KEYWORDS, EntityCounter, KeywordCounter
 from cards_app.rules.words import MAX_WORD_LENGTH, Sentence, is_question, split_sentences
+from memoryproject.foundation.redaction.redact import redact
 from memoryproject.foundation.text.characters import cut_at_word
 
 ALGORITHM_VERSION = "1.0"

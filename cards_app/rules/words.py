@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cards_app.rules.redact import MARKS
 from cards_app.rules.session_data import URL
+from memoryproject.foundation.redaction.redact import MARKS
 from memoryproject.foundation.text.characters import is_mark
 
 # Anything longer is no word, but a key, a hash or a text without spaces.

@@ -223,7 +223,10 @@ TEMPLATES = "admin/contacts/export"
 
 
 def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:
-    """Return everything kept about the person as a page in their language."""
+    """Return everything kept about the person as a page in their language.
+
+    ``?redact=true`` leaves personal data out.
+    """
     rights_required(request, SEE, *EXPORT)
     chat = chat_or_404(chat_id)
     return StreamingHttpResponse(_pieces(request, chat), headers={"Cache-Control": "no-store"})
@@ -234,7 +237,8 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
     is_known = chat.language in dict(settings.LANGUAGES)
     language = chat.language if is_known else translation.get_language()
     zone, made = timezone.get_current_timezone(), timezone.now()
-    parts = readable_export(chat=chat, actor=staff_actor(request))
+    redacted = request.GET.get("redact") in ("true", "1", "on")
+    parts = readable_export(chat=chat, actor=staff_actor(request), redacted=redacted)
 
     def rendered() -> str | None:
         # The middleware that sets these has finished when this runs, and other pages are made

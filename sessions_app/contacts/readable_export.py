@@ -17,9 +17,10 @@ from django.db import transaction
 from django.db.models import Prefetch, QuerySet
 
 from cards_app.models import MemoryCard
-from memories_app.models import MemoryRevision, SourceDocument
+from memories_app.models import Memory, MemoryRevision, SourceDocument
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.redaction.redact import redact, redact_data
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import Chat, ChatAddress, Message, Note
 from sessions_app.models.messages import Role
@@ -29,6 +30,11 @@ from sessions_app.presentation.message_kinds import SOMEBODY, Kind, kind_of
 ROWS_AT_ONCE = 200
 # A piece of the page: the name of its template, and the values that this shows.
 Part: TypeAlias = tuple[str, dict[str, Any]]
+# The fields of records that hold what people wrote, names included.
+_TEXTS = {
+    *("content", "history", "text", "title", "name", "sender", "summary_bullets"),
+    *("decisions", "todos", "client_name", "staff_name", "whatsapp_chat"),
+}
 # A card's points begin with the role of who said them.
 _SPEAKER = re.compile(r"^\[\w+\] ")
 
@@ -46,7 +52,7 @@ class CardLines:
         return list(dict.fromkeys(_SPEAKER.sub("", point) for point in points))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Said:
     """A message of the page. ``opens``: it is the first of its conversation."""
 
@@ -64,8 +70,8 @@ class Said:
         return self.message.role == Role.SUMMARY
 
 
-def readable_export(*, chat: Chat, actor: Actor) -> Iterator[Part]:
-    """Yield the parts of the page in order, a few rows at a time.
+def readable_export(*, chat: Chat, actor: Actor, redacted: bool = False) -> Iterator[Part]:
+    """Yield the parts of the page in order, a few rows at a time, redacted if asked.
 
     The export is audited before the first part is made.
     """
@@ -75,9 +81,35 @@ def readable_export(*, chat: Chat, actor: Actor) -> Iterator[Part]:
             actor=actor,
             object_type="chat",
             object_id=chat.pk,
-            details={"messages": chat.messages.count(), "everything": True, "page": True},
+            details={
+                "messages": chat.messages.count(),
+                "everything": True,
+                "page": True,
+                **({"redacted": True} if redacted else {}),
+            },
         )
-    return _parts(chat)
+    return map(_redacted, _parts(chat)) if redacted else _parts(chat)
+
+
+def _redacted(part: Part) -> Part:
+    """Redact the texts of the part's records, which nobody stores."""
+    name, values = part
+    rows = list(values.get("rows", ()))
+    for row in rows:
+        for record in (row, getattr(row, "message", None), getattr(row, "card", None)):
+            _redact_fields(record)
+        for revision in row.revisions.all() if isinstance(row, Memory) else ():
+            _redact_fields(revision)
+    if "chat" in values:
+        _redact_fields(values["chat"])
+        shown = [(row, redact(number)) for row, number in values["addresses"]]
+        values = {**values, "addresses": shown, "redacted": True}
+    return name, values
+
+
+def _redact_fields(record: Any) -> None:
+    for name in _TEXTS & vars(record).keys() if record is not None else ():
+        setattr(record, name, redact_data(getattr(record, name)))
 
 
 def _parts(chat: Chat) -> Iterator[Part]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from django.utils import timezone
 
-from cards_app.rules.redact import redact
 from memories_app.facts.facts import likeness_of
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Visibility
@@ -20,6 +19,7 @@ from memories_app.store.retract import EXTRACTION, is_forgotten
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.redaction import redact
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.conversations.epochs import Reader, forgetting_wait
@@ -261,7 +261,6 @@ def _forms(texts: Iterable[str]) -> set[str]:
 
 # Recognise facts that hold a password, a key or the number of a card or an account.
 
-_MARKS = ("[card]", "[iban]", "[secret]", "[account]")
 # A part of a card's number is longer than the four digits by which cards are told apart.
 _LONG_NUMBER = re.compile(r"\d(?:[ \u00a0._/-]{0,3}\d){7,}")
 _CARD_LENGTH = re.compile(r"(?<![\d+])\d{4}(?:[ \u00a0._/-]{1,3}\d{4}){2,}(?!\d)")
@@ -282,7 +281,7 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
         has_digit = any(character.isdigit() for character in text)
         if has_digit and _names_pin(words):
             return True
-    if any(redact(content).count(mark) > content.count(mark) for mark in _MARKS):
+    if redact.holds_secret(content):
         return True
     if _CARD_LENGTH.search(content):
         return True

@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
+from memoryproject.foundation.redaction.redact import redact_data
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
@@ -31,6 +32,7 @@ from sessions_app.models import Chat
 # Further errors are only counted, so that an invalid file can't exhaust the memory.
 MAX_ERRORS = 1_000
 _MAX_CHATS = 10_000
+VECTORS_TELL = "Choose redaction or vectors: vectors tell what was said."
 # A memory with vectors of several models is a tenth of this size.
 MAX_LINE_BYTES = 8 * 1024 * 1024
 # The beginning of Python's own message; the position follows it.
@@ -73,21 +75,26 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def memories_export(
-    *, memories: QuerySet[Memory], actor: Actor, embeddings: bool = False
+    *, memories: QuerySet[Memory], actor: Actor, embeddings: bool = False, redacted: bool = False
 ) -> Iterator[str]:
     """Yield each memory as a line without a line feed.
 
     The export is audited before the first line; only a few memories are in memory at once.
+    Redacted lines say so. They have no vectors, which tell what was said: ValueError for both.
     """
+    if embeddings and redacted:
+        raise ValueError(VECTORS_TELL)
+    marked = {"redacted": True} if redacted else {}
     with transaction.atomic():
         audit_record(
             action="export",
             actor=actor,
             object_type="memories",
-            details={"memories": memories.count(), "embeddings": embeddings},
+            details={"memories": memories.count(), "embeddings": embeddings, **marked},
         )
     for record in records_of(memories, chat_names=_chat_names, embeddings=embeddings):
-        yield json.dumps(record, ensure_ascii=False)
+        shown = {**marked, **redact_data(record)} if redacted else record
+        yield json.dumps(shown, ensure_ascii=False)
 
 
 def memories_import(
@@ -151,6 +158,8 @@ def _read(line: bytes, chats: _Chats) -> Record:
         raise RecordError(_("is not UTF-8")) from None
     except (ValueError, RecursionError) as error:
         raise RecordError(_("is not JSON: %(why)s") % {"why": _json_fault(error)}) from None
+    if isinstance(record, dict) and record.get("redacted") is True:
+        raise RecordError(_("was redacted when it was exported"))
     name = record.get("whatsapp_chat") if isinstance(record, dict) else None
     if name is None:
         return read_record(record, chat_id=None, now=timezone.now())

@@ -22,7 +22,7 @@ from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.api.transfer_api import Lines, lines_answer
+from sessions_app.memories.api.transfer_api import EXPORT_NAMES, Lines, lines_answer
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 
 logger = logging.getLogger(__name__)
@@ -84,8 +84,9 @@ class MemoryTransfer(ReadOnlyAdmin):
     def _export(self, request: HttpRequest, queryset: QuerySet[Memory]) -> Any:
         # Without the list's order and columns: an export has its own.
         chosen = Memory.objects.filter(pk__in=queryset.order_by().values("pk"))
-        lines = memories_export(memories=chosen, actor=staff_actor(request))
-        return lines_answer(lines, name="memories.ndjson")
+        redacted = "redact" in request.POST
+        lines = memories_export(memories=chosen, actor=staff_actor(request), redacted=redacted)
+        return lines_answer(lines, name=EXPORT_NAMES[redacted])
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, and after an import the result of each line."""

@@ -111,6 +111,10 @@ class SavedTranscriptSerializer(serializers.Serializer[Any]):
     notes = fields.texts("Allowed, and perhaps not meant; empty: none.")
 
 
+class TranscriptQuery(Strict):
+    redact = fields.truth("true: without personal data, of which only marks stay.", default=False)
+
+
 class LeftOutMessageSerializer(serializers.Serializer[Any]):
     session_id = fields.uuid("The session of the message.")
     order_num = fields.number("Its place in the session, from 1.")
@@ -122,6 +126,7 @@ class LeftOutMessageSerializer(serializers.Serializer[Any]):
 
 class TranscriptSerializer(serializers.Serializer[Any]):
     text = fields.text("User: … and Assistant: … in turn, byte for byte.")
+    redacted = fields.truth("Whether marks take the place of personal data.")
     messages = fields.number("How many the text holds.")
     left_out = LeftOutMessageSerializer(
         many=True, help_text="The messages that a transcript can't represent; empty: none."
@@ -142,12 +147,16 @@ class TranscriptText(Json):
 class SessionTranscriptView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_chatsession", "sessions_app.view_message"]}
+    query_serializer_class = TranscriptQuery
     renderer_classes = [TranscriptText, Json]
 
     @described(
         operation_id="sessions_transcript",
         summary="The transcript of a session",
-        parameters=[header("Transcript-Left-Out", "How many messages are left out.", 200)],
+        parameters=[
+            header("Transcript-Left-Out", "How many messages are left out.", 200),
+            header("Transcript-Redacted", "Whether personal data is left out.", 200),
+        ],
         responses={
             (200, "text/plain"): OpenApiTypes.STR,
             (200, "application/json"): TranscriptSerializer,
@@ -156,7 +165,7 @@ class SessionTranscriptView(ApiView):
             response_example("The text", TEXT, media_type="text/plain"),
             response_example(
                 "With what is left out",
-                {"text": TEXT, "messages": 2, "left_out": [TRANSCRIPT_LEFT_OUT]},
+                {"text": TEXT, "redacted": False, "messages": 2, "left_out": [TRANSCRIPT_LEFT_OUT]},
                 media_type="application/json",
             ),
         ],
@@ -169,9 +178,14 @@ class SessionTranscriptView(ApiView):
         """
         session = session_within(self.caller, session_id)
         as_response = conversation_text(
-            conversation=Conversation(session.chat, session), actor=self.caller.actor
+            conversation=Conversation(session.chat, session),
+            actor=self.caller.actor,
+            redacted=self.query["redact"],
         )
-        headers = {"Transcript-Left-Out": str(len(as_response.left_out))}
+        headers = {
+            "Transcript-Left-Out": str(len(as_response.left_out)),
+            "Transcript-Redacted": str(as_response.redacted).lower(),
+        }
         if isinstance(request.accepted_renderer, TranscriptText):
             # Set it for an empty text too: Response would leave out the content type.
             kind = "text/plain; charset=utf-8"

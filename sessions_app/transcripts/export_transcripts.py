@@ -13,6 +13,7 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
 from memoryproject.foundation.process.storage import file_make, folder_make
+from memoryproject.foundation.redaction.redact import redact
 from sessions_app.backup.archive_writer import name_file
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
@@ -51,6 +52,7 @@ class Exported:
     """
 
     whatsapp_chat: str
+    redacted: bool = False
     files: int = 0
     messages: int = 0
     left_out: list[dict[str, Any]] = field(default_factory=list)
@@ -66,8 +68,9 @@ def transcripts_export(
     messages_a_batch: int = MESSAGES_A_BATCH,
     progress: Progress = no_progress,
     actor: Actor = COMMAND_LINE,
+    redacted: bool = False,
 ) -> Exported:
-    """Write the conversation's exchanges into a folder, from batch 001 on.
+    """Write the conversation's exchanges into a folder, from batch 001 on, redacted if asked.
 
     Messages in no exchange are left out and reported with their place.
 
@@ -78,7 +81,7 @@ def transcripts_export(
     """
     if messages_a_batch < 2 or messages_a_batch % 2:
         raise ValueError("messages_a_batch: must be an even number, 2 or more.")
-    exported = Exported(conversation.chat.whatsapp_chat)
+    exported = Exported(conversation.chat.whatsapp_chat, redacted)
     try:
         folder_make(path)
     except OSError as error:
@@ -97,7 +100,7 @@ def transcripts_export(
             raise FaultError(
                 f"The batches can't be written to {path}: {error.strerror}. None of them is there."
             ) from error
-    export_record(conversation, actor, exported.messages, exported.left_out, files=exported.files)
+    export_record(conversation, actor, exported, files=exported.files)
     return exported
 
 
@@ -136,7 +139,7 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
         if isinstance(found, LeftOut):
             exported.left_out.append(left_out_at(found.row, found.reason))
             continue
-        text = exchange_text(found)
+        text = exchange_text(found, redacted=exported.redacted)
         if len(text) > MAX_FILE_SIZE:
             for row in (found.question, found.answer):
                 exported.left_out.append(left_out_at(row, TOO_LARGE))
@@ -151,9 +154,11 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
         yield b"".join(texts)
 
 
-def exchange_text(exchange: Exchange[str]) -> bytes:
-    question = message_text(role=USER, content=exchange.question.value)
-    return (question + message_text(role=ASSISTANT, content=exchange.answer.value)).encode("utf-8")
+def exchange_text(exchange: Exchange[str], *, redacted: bool = False) -> bytes:
+    contents = [exchange.question.value, exchange.answer.value]
+    question, answer = map(redact, contents) if redacted else contents
+    text = message_text(role=USER, content=question) + message_text(role=ASSISTANT, content=answer)
+    return text.encode("utf-8")
 
 
 def left_out_at(row: Row[str], reason: str) -> dict[str, Any]:
@@ -173,20 +178,18 @@ def _remove(paths: list[Path]) -> None:
 
 
 def export_record(
-    conversation: Conversation,
-    actor: Actor,
-    messages: int,
-    left_out: list[dict[str, Any]],
-    **details: int,
+    conversation: Conversation, actor: Actor, exported: Exported | TextResult, **details: int
 ) -> None:
     """Record in the audit log that the conversation was read."""
+    if exported.redacted:
+        details["redacted"] = True
     session, chat = conversation.session, conversation.chat
     audit_record(
         action="transcript.export",
         actor=actor,
         object_type="chat" if session is None else "session",
         object_id=chat.pk if session is None else session.pk,
-        details={**details, "messages": messages, "left_out": len(left_out)},
+        details={**details, "messages": exported.messages, "left_out": len(exported.left_out)},
         chat_id=chat.pk,
     )
 
@@ -202,23 +205,26 @@ class TextResult:
     """
 
     text: str = ""
+    redacted: bool = False
     messages: int = 0
     left_out: list[dict[str, Any]] = field(default_factory=list)
 
 
-def conversation_text(*, conversation: Conversation, actor: Actor) -> TextResult:
+def conversation_text(
+    *, conversation: Conversation, actor: Actor, redacted: bool = False
+) -> TextResult:
     """Return the conversation's exchanges as one text, and record the access in the audit log.
 
     Messages that can't alternate are left out and reported.
     """
-    result, texts = TextResult(), []
+    result, texts = TextResult(redacted=redacted), []
     with transaction.atomic():
         for found in conversation_exchanges(conversation=conversation):
             if isinstance(found, LeftOut):
                 result.left_out.append(left_out_at(found.row, found.reason))
             else:
-                texts.append(exchange_text(found))
+                texts.append(exchange_text(found, redacted=redacted))
         result.text = b"".join(texts).decode("utf-8")
         result.messages = 2 * len(texts)
-        export_record(conversation, actor, result.messages, result.left_out)
+        export_record(conversation, actor, result)
     return result

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cards_app.rules.numbers import holds_card_number
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
@@ -21,6 +20,7 @@ from memoryproject.foundation.integrations.llm.base import (
     ToolCall,
 )
 from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
+from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word, fold
 from sessions_app.conversations.history_queries import History, messages_left_out
 from sessions_app.models import Turn

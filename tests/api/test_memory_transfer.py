@@ -47,6 +47,23 @@ def imported(api: Api, lines: bytes, **headers: str) -> Any:
     return api.call("POST", "memories/import/", lines, Content_Type=NDJSON, **headers)
 
 
+def test_an_export_is_redacted_on_request(api: Api) -> None:
+    fact = {"content": "Her number is +44 7700 900123", "whatsapp_chat": CHAT}
+    assert api.post("memories/batch/", {"memories": [fact]}).status_code == 201
+    lines = exported(api, "?redact=true")
+    line = json.loads(lines)
+    assert (line["redacted"], line["content"]) == (True, "Her number is [phone]")
+    assert line["whatsapp_chat"] == "[email]"
+    assert line["memory_id"] == str(Memory.objects.get().pk)
+    assert "redacted" in api.get("memories/export/?redact=true")["Content-Disposition"]
+    assert AuditEvent.objects.filter(action="export", details__redacted=True).exists()
+    assert "redacted" not in json.loads(exported(api))
+    # A redacted line is not taken for the memory; vectors would tell what it leaves out.
+    (error,) = imported(api, lines).json()["errors"]
+    assert "redacted" in error["detail"]
+    assert api.get("memories/export/?redact=true&embeddings=true").status_code == 400
+
+
 def test_what_is_exported_can_be_imported_again_byte_for_byte(api: Api, three: list[str]) -> None:
     lines = exported(api, "?embeddings=true")
     assert sorted(contents(lines)) == sorted(three)

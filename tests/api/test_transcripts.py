@@ -67,6 +67,20 @@ def test_what_cannot_alternate_is_left_out_and_told(api: Api) -> None:
     assert (left["order_num"], left["reason"]) == (1, "unanswered")
 
 
+def test_a_transcript_is_redacted_on_request(api: Api) -> None:
+    text = "User: Call +44 7700 900123 on 14.3.2026\nAssistant: Yes\n"
+    saved = plain(api, "transcripts/", text).json()
+    path = f"sessions/{saved['session_id']}/transcript/"
+    read = api.get(f"{path}?redact=true")
+    assert read.content == b"User: Call [phone] on 14.3.2026\nAssistant: Yes\n"
+    assert read["Transcript-Redacted"] == "true"
+    assert api.get(f"{path}?redact=true&format=json").json()["redacted"] is True
+    assert AuditEvent.objects.filter(details__redacted=True).count() == 2
+    whole = api.get(path)
+    assert (whole.content.decode(), whole["Transcript-Redacted"]) == (text, "false")
+    assert api.get(f"{path}?redact=perhaps").status_code == 400
+
+
 @pytest.mark.parametrize(
     ("text", "code", "line", "rule"),
     [

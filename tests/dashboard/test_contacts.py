@@ -301,6 +301,24 @@ def test_it_is_in_their_language(admin_client: Client, world: World, dana: Chat)
     assert '<bdi dir="ltr">+1 555-010-0123</bdi>' in shown
 
 
+def test_the_export_is_redacted_on_request(admin_client: Client, dana: Chat) -> None:
+    said = "Call +44 7700 900123"
+    message = Message.objects.filter(chat=dana, role="user").earliest("order_num")
+    Message.objects.filter(pk=message.pk).update(content=said)
+    Memory.objects.filter(chat_id=dana.pk).update(content=f"{said} and 2 nights")
+    Note.objects.filter(chat=dana).update(text=said)
+    assert 'name="redact"' in page(admin_client, address(dana))
+    shown = page(admin_client, address(dana, "export/"), redact="true")
+    for text in ("Personal data is left out", "Call [phone]</p>", "Call [phone] and 2 nights"):
+        assert text in shown
+    for text in ("7700", "555-010", CLIENT):
+        assert text not in shown
+    assert last_export()["redacted"] is True
+    whole = page(admin_client, address(dana, "export/"))
+    assert said in whole
+    assert "Personal data is left out" not in whole
+
+
 def test_a_long_conversation_is_exported_whole(admin_client: Client, dana: Chat) -> None:
     session, now, count = dana.sessions.get(), timezone.now(), ROWS_AT_ONCE + 50
     Message.objects.bulk_create(

@@ -71,6 +71,8 @@ def test_the_search_box_finds_by_meaning_and_tells_the_scores(admin_client: Clie
     query = urlencode({"q": BILL})
     exported = admin_client.post(f"{LIST}export/?{query}").getvalue().decode()
     assert ("TestCorp" in exported, "Dana" in exported) == (True, False)
+    redacted = admin_client.post(f"{LIST}export/?{query}", {"redact": "on"})
+    assert b'"redacted": true' in redacted.getvalue()
     data = {"action": "export_selected", "_selected_action": [str(weak.pk)]}
     assert "Dana" in admin_client.post(f"{LIST}?{query}", data).getvalue().decode()
 

@@ -291,8 +291,13 @@ def test_one_chats_memories_are_exported_alone(chat: Chat) -> None:
     fill(chat)
     out = StringIO()
     call_command("memories_export", "--chat", CHAT, stdout=out)
-    (line,) = out.getvalue().splitlines()
+    call_command("memories_export", "--chat", CHAT, "--redact", stdout=out)
+    line, redacted = out.getvalue().splitlines()
     assert json.loads(line)["whatsapp_chat"] == CHAT
+    assert json.loads(redacted)["redacted"] is True
+    assert CHAT not in redacted
+    with pytest.raises(CommandError, match="vectors"):
+        call_command("memories_export", "--embeddings", "--redact")
     with pytest.raises(CommandError, match="no chat"):
         call_command("memories_export", "--chat", OTHER_CHAT)
 

@@ -41,6 +41,25 @@ def test_a_quoted_row_is_not_logged(world: World, caplog: pytest.LogCaptureFixtu
     assert "direct cause" in formatted(with_trace)
 
 
+def test_personal_data_and_secrets_are_redacted_and_ids_stay() -> None:
+    ids = (
+        "turn 3f2b8c1e-0000-4000-8000-000000000000 of wamid.HBgLMTU1NTAxMDAxMjMVAgAR from "
+        "192.168.10.24 at 2026-11-28T01:02:03.123456+00:00, version 1.2.3"
+    )
+    told = "+44 7700 900123, dana@shop.example, https://api.example/v1?token=9f8e7d6c5b4a"
+    try:
+        raise ValueError(told)
+    except ValueError as error:
+        made = logging.LogRecord("a", logging.ERROR, "", 1, "%s: %s", (ids, error), None)
+        made.exc_info = (ValueError, error, error.__traceback__)
+    text = formatted(made)
+    assert text.startswith(f"{ids}: [phone], [email], [url]\nTraceback")
+    assert text.endswith("ValueError: [phone], [email], [url]")
+    # Other handlers get the record as it was.
+    assert told in made.getMessage()
+    assert made.exc_text is None
+
+
 def test_the_settings_use_that_formatter() -> None:
     for handler in settings.LOGGING["handlers"].values():
         named = settings.LOGGING["formatters"][handler["formatter"]]

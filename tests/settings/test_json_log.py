@@ -63,6 +63,14 @@ def test_what_the_database_quotes_is_left_out(lines: io.StringIO) -> None:
     assert "ValueError" in line["exc_info"]
 
 
+def test_personal_data_is_redacted_and_ids_stay(lines: io.StringIO) -> None:
+    with log_context(request="447700900123", chat="3f2b8c1e-0000-4000-8000-000000000000"):
+        logging.getLogger("a").error("It refused %s.", "+44 7700 900123")
+    (line,) = read(lines)
+    assert line["message"] == "It refused [phone]."
+    assert (line["request"], line["chat"][:8]) == ("447700900123", "3f2b8c1e")
+
+
 def test_the_lines_of_an_answer_name_its_chat_and_turn(world: World, lines: io.StringIO) -> None:
     down = ScriptedChatModel([ChatModelError("the model is down")])
     world.use(chat_model=down)

@@ -77,6 +77,16 @@ def read(folder: Path) -> str:
     return "".join(path.read_text() for path in sorted(folder.iterdir()))
 
 
+def test_an_export_is_redacted_on_request(db: None, folder: Path, tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / batch_name(1)).write_text("User: I am dana@shop.example\nAssistant: Hello\n")
+    assert run("save", "--dir", source, "--chat", CLIENT).code == 0
+    ran = run("export", "--dir", folder, "--chat", CLIENT, "--redact")
+    assert "redacted" in ran.out
+    assert read(folder) == "User: I am [email]\nAssistant: Hello\n"
+
+
 def test_what_has_no_place_is_left_out_and_told(db: None, folder: Path) -> None:
     whose = conversation(
         *(("assistant", "Welcome"), ("user", "unanswered"), ("user", "Price?")),

@@ -7,23 +7,28 @@ import os
 import re
 import sys
 from contextlib import suppress
+from copy import copy
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from pythonjsonlogger.json import JsonFormatter
 
+from memoryproject.foundation.redaction.redact import redact
+
 
 class ContentlessJsonFormatter(JsonFormatter):
     """Writes time, level, logger, message and the ids of the context; no user content.
 
-    An error's traceback is in ``exc_info``, without the values that the database quotes.
+    An error's traceback is in ``exc_info``, redacted as the message is.
     """
 
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
-        """Return the line's values, without what the database quotes in its errors."""
+        """Return the line's values, the texts of them without user content."""
         return {
-            name: without_quotes(value) if isinstance(value, str) else value
+            name: without_content(value)
+            if isinstance(value, str) and name not in _OF_OPERATORS
+            else value
             for name, value in log_data.items()
         }
 
@@ -45,11 +50,33 @@ def without_quotes(text: str) -> str:
     return _ADDED.sub("\n(what the database quoted is left out)", text)
 
 
+# What a line has beside its texts.
+_OF_OPERATORS = {"time", "level", "logger", "program", "request", "chat", "turn", "job"}
+
+
+def without_content(text: str) -> str:
+    """Return a text of the log without the database's values, personal data and secrets.
+
+    Texts of people come into the log by errors: of providers, of models, by a URL with its token.
+    """
+    return redact(without_quotes(text))
+
+
 class ContentlessFormatter(logging.Formatter):
-    """Removes the values that the database quotes in its errors."""
+    """Writes a line of text without user content; the time before it isn't searched."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return without_quotes(super().format(record))
+        # Other handlers have the same record.
+        line = copy(record)
+        line.msg, line.args = without_content(record.getMessage()), None
+        line.exc_text = without_content(record.exc_text) if record.exc_text else None
+        return super().format(line)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 the name of logging
+        return without_content(super().formatException(ei))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 the name of logging
+        return without_content(stack_info)
 
 
 class RefusalsInOneLine(logging.Filter):

@@ -112,6 +112,11 @@ class Command(ReportingCommand):
             action="store_true",
             help="With export: exit with 1 when any message had to be left out.",
         )
+        parser.add_argument(
+            "--redact",
+            action="store_true",
+            help="With export: without telephone numbers, addresses and other personal data.",
+        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
@@ -170,14 +175,19 @@ class Command(ReportingCommand):
         if conversation is None:
             raise CommandError(f"There is no chat {target.whatsapp_chat}.")
         exported = transcripts_export(
-            conversation=conversation, path=folder.path, messages_a_batch=size, progress=StepBars()
+            conversation=conversation,
+            path=folder.path,
+            messages_a_batch=size,
+            progress=StepBars(),
+            redacted=options["redact"],
         )
         if options["json"]:
             self._print(exported.as_dict())
         elif exported.messages:
             self.stdout.write(
                 f"{counted(exported.messages, 'message')} in "
-                f"{counted(exported.files, 'batch', 'es')} were written to {folder.path}."
+                f"{counted(exported.files, 'batch', 'es')} were written to {folder.path}"
+                f"{', redacted' if exported.redacted else ''}."
             )
         left = exported.left_out
         for one in left[:SHOWN]:

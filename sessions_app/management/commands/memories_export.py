@@ -14,10 +14,10 @@ from django.core.management.base import CommandError
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, UsageError
 from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.conversations.chat_queries import chat_at, chat_option
-from sessions_app.memories.transfer import memories_export
+from sessions_app.memories.transfer import VECTORS_TELL, memories_export
 
 
 class Command(ReportingCommand):
@@ -38,8 +38,16 @@ class Command(ReportingCommand):
         parser.add_argument(
             "--embeddings", action="store_true", help="With the vectors of every model."
         )
+        parser.add_argument(
+            "--redact",
+            action="store_true",
+            help="Without telephone numbers, addresses and other personal data. Each line says so, "
+            "and memories_import refuses it.",
+        )
 
     def run(self, options: dict[str, Any]) -> None:
+        if options["redact"] and options["embeddings"]:
+            raise UsageError(VECTORS_TELL)
         memories = memories_for_staff()
         if options["chat"]:
             chat = chat_at(options["chat"])
@@ -50,11 +58,15 @@ class Command(ReportingCommand):
         try:
             total = memories.count()
             lines = memories_export(
-                memories=memories, actor=COMMAND_LINE, embeddings=options["embeddings"]
+                memories=memories,
+                actor=COMMAND_LINE,
+                embeddings=options["embeddings"],
+                redacted=options["redact"],
             )
             if options["out"]:
                 written = _write(options["out"], lines, total)
-                self.stderr.write(f"{written} memories were written to {options['out']}.")
+                redacted = ", redacted" if options["redact"] else ""
+                self.stderr.write(f"{written} memories were written to {options['out']}{redacted}.")
             else:
                 for line in lines:
                     self.stdout.write(line)

@@ -28,7 +28,7 @@ from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.writing import no_vector
-from sessions_app.memories.transfer import lines_of, memories_export, memories_import
+from sessions_app.memories.transfer import VECTORS_TELL, lines_of, memories_export, memories_import
 from sessions_app.presentation.access import (
     chat_in_reach,
     memories_in_reach,
@@ -108,6 +108,10 @@ class JsonErrors(Json):
     format = NdJson.format
 
 
+# By whether the export is redacted.
+EXPORT_NAMES = {False: "memories.ndjson", True: "memories.redacted.ndjson"}
+
+
 def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
     """Stream each line as soon as it exists."""
     return StreamingHttpResponse(
@@ -123,6 +127,15 @@ LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n
 class ExportQuery(Strict):
     whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
     embeddings = fields.truth("true: with the vectors of every model.", default=False)
+    redact = fields.truth(
+        "true: without personal data, and without vectors; each line has `redacted: true`.",
+        default=False,
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["redact"] and attrs["embeddings"]:
+            raise serializers.ValidationError({"embeddings": VECTORS_TELL})
+        return attrs
 
 
 class ImportLineErrorSerializer(serializers.Serializer[Any]):
@@ -166,9 +179,12 @@ class MemoryExportView(ApiView):
             chat = chat_in_reach(self.caller, name) or no_chat(name)
             memories = memories.filter(chat_id=chat.pk)
         lines = memories_export(
-            memories=memories, actor=self.caller.actor, embeddings=self.query["embeddings"]
+            memories=memories,
+            actor=self.caller.actor,
+            embeddings=self.query["embeddings"],
+            redacted=self.query["redact"],
         )
-        return lines_answer(lines, name="memories.ndjson")
+        return lines_answer(lines, name=EXPORT_NAMES[self.query["redact"]])
 
 
 class MemoryImportView(ApiView):

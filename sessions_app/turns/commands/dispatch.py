@@ -10,7 +10,6 @@ from functools import partial
 from django.db import DatabaseError
 from django.utils import timezone
 
-from cards_app.rules.numbers import holds_card_number
 from memories_app.errors import MemoryValidationError
 from memories_app.facts.validation import MAX_CONTENT, NewMemory
 from memories_app.models import Memory, Visibility
@@ -18,6 +17,7 @@ from memories_app.store.memory_fields import content_hash
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.process.storage import is_disk_full
+from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.conversations.phrases import text_for

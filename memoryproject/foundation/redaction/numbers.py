@@ -15,34 +15,25 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-# Spaces, and the invisible direction marks of copied numbers.
-_SPACE = "[ \t\u00a0\u2007\u2009\u200b\u200e\u200f\u202a-\u202f\u2066-\u2069]"
-_DASH = "[-\u2010-\u2015\u2212\u05be]"
 # Separators between two groups of one number.
-_GAP = re.compile(rf"\)?(?:{_SPACE}{{0,3}}{_DASH}?{_SPACE}{{0,3}}|[./])[(+]{{0,2}}")
-_DASH_ALONE = re.compile(_DASH)
+_GAP = re.compile(r"(?=[) ./(+-])\)?(?:[./]| {0,3}-? {0,3})[(+]{0,2}")
 _MAX_GAP = 10
 _DIGITS = re.compile(r"\d+")
 
-_OTHER_NUMBERS = re.compile(
-    # a day, also the last of a range of days
-    r"(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?[-–])?\d{1,2}([-./])\d{1,2}\1\d{2,4}(?![-./]?\d)"
-    r"|(?<!\d)(?<!\d[-./])\d{4}([-./])\d{1,2}\2\d{1,2}(?![-./]?\d)"
-    # the time of day
-    r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
-    # an IP address
-    r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
-    # a UUID
-    r"|(?<![\da-fA-F])[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12}(?![\da-fA-F])"
-)
 _GLUED = re.compile(r"[A-Za-z_₪$€£]")
 
 _MAX_GROUPS = 6
 _CARD_DIGITS = range(13, 20)
 _LOOSE_CARD_DIGITS = range(15, 17)
-# The country where people often leave out the leading 0: 50-0000000.
-HOME_REGION = "IL"
-_HOME_DIGITS = range(8, 10)
+# Countries where people write numbers without a 0 in front, and in which groups.
+HOME_FORMS = {
+    "IL": ((1, 7), (2, 7), (1, 3, 4), (2, 3, 4)),
+    "ES": ((3, 3, 3), (3, 2, 2, 2), (2, 3, 2, 2)),
+    "PT": ((3, 3, 3), (2, 7)),
+    "CL": ((1, 4, 4), (1, 8)),
+    "PE": ((3, 3, 3),),
+    "LB": ((2, 3, 3), (2, 6)),
+}
 _MIN_ABROAD_LENGTH = 6
 
 
@@ -86,11 +77,6 @@ def personal_numbers(text: str) -> list[Number]:
     return found
 
 
-def holds_card_number(text: str) -> bool:
-    """Return whether the text holds the whole number of a payment card."""
-    return any(number.kind is NumberKind.CARD for number in personal_numbers(text))
-
-
 def _number(text: str, kind: NumberKind, groups: Sequence[_Group]) -> Number:
     """Return the number of these groups, without a closing bracket after it."""
     start, end = groups[0].start - len(groups[0].lead), groups[-1].end
@@ -101,10 +87,9 @@ def _number(text: str, kind: NumberKind, groups: Sequence[_Group]) -> Number:
 
 def _runs(text: str) -> Iterator[list[_Group]]:
     """Yield groups of digits that may belong to one number, by their separators."""
-    others = _other_numbers(text)
     run: list[_Group] = []
     for match in _DIGITS.finditer(text):
-        if match.start() in others or _is_glued(text, match):
+        if _is_glued(text, match):
             if run:
                 yield run
             run = []
@@ -120,14 +105,6 @@ def _runs(text: str) -> Iterator[list[_Group]]:
         run.append(_Group(*match.span(), match.group(), gap if joins else "", lead))
     if run:
         yield run
-
-
-def _other_numbers(text: str) -> set[int]:
-    """Return the places of digits that are part of a date, a time or the like."""
-    starts: set[int] = set()
-    for other in _OTHER_NUMBERS.finditer(text):
-        starts.update(digits.start() for digits in _DIGITS.finditer(text, *other.span()))
-    return starts
 
 
 def _is_glued(text: str, digits: re.Match[str]) -> bool:
@@ -160,8 +137,7 @@ def _kinds(run: Sequence[_Group]) -> list[NumberKind | None]:
 
 
 def _digits(groups: Sequence[_Group]) -> str:
-    """Return the digits of all groups as 0 to 9, from any script."""
-    return "".join(str(int(digit)) for group in groups for digit in group.digits)
+    return "".join(group.digits for group in groups)
 
 
 def _is_card(groups: Sequence[_Group]) -> bool:
@@ -203,28 +179,36 @@ def _is_likely_phone(groups: Sequence[_Group]) -> bool:
 
 
 def _is_local_phone(groups: Sequence[_Group]) -> bool:
-    """Return whether this is three digits, a dash and four, but no range of round numbers."""
-    if [len(group.digits) for group in groups] != [3, 4]:
+    """Return whether this is three or four digits, a dash and four, no years or round numbers."""
+    lengths = [len(group.digits) for group in groups]
+    if lengths not in ([3, 4], [4, 4]) or groups[1].gap != "-":
         return False
-    round_numbers = all(int(group.digits) % 10 == 0 for group in groups)
-    return _DASH_ALONE.fullmatch(groups[1].gap) is not None and not round_numbers
+    is_year = lengths[0] == 4 and groups[0].digits[:2] in ("19", "20")
+    return not is_year and not _are_round(groups)
+
+
+def _are_round(groups: Sequence[_Group]) -> bool:
+    return all(group.digits.endswith("0") for group in groups)
 
 
 def _is_home_phone(groups: Sequence[_Group]) -> bool:
-    """Return whether this is a home number without its 0, in groups: 50-0000000, 3 600 0000."""
-    lengths = [len(group.digits) for group in groups]
-    if lengths[0] > 2 or lengths[1:] not in ([7], [3, 4]) or sum(lengths) not in _HOME_DIGITS:
-        return False
-    return _is_home(_digits(groups))
+    """Return whether this is a home number in groups: 50-0000000, 3 600 0000, 612 34 56 78."""
+    lengths = tuple(len(group.digits) for group in groups)
+    return any(
+        lengths in forms and _is_home(_digits(groups), region)
+        for region, forms in HOME_FORMS.items()
+        # a list of prices
+        if lengths[0] < 3 or not _are_round(groups)
+    )
 
 
 @lru_cache(maxsize=10_000)
-def _is_home(digits: str) -> bool:
-    """Return whether a number of the home region may have these digits."""
+def _is_home(digits: str, region: str) -> bool:
+    """Return whether a number of the region may have these digits."""
     import phonenumbers  # noqa: PLC0415 slow to import
 
     try:
-        return phonenumbers.is_valid_number(phonenumbers.parse(digits, HOME_REGION))
+        return phonenumbers.is_valid_number(phonenumbers.parse(digits, region))
     except phonenumbers.NumberParseException:
         return False
 

@@ -1,0 +1,284 @@
+"""The patterns of personal data that is recognised by its words or by its form.
+
+The words of each language are in ``words/*.json``, as regular expressions. All patterns expect a
+text as ``normalised`` returns it, and each repetition has a limit, so that they take linear time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+_LISTS = [
+    json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(Path(__file__).with_name("words").glob("*.json"))
+]
+_FORMS = json.loads(Path(__file__).with_name("forms.json").read_text(encoding="utf-8"))
+# Digits of other scripts, dashes, spaces, direction marks and quotation marks, one character each.
+_SAME = {
+    **{first + value: str(value) for first in (0x660, 0x6F0, 0x966, 0xFF10) for value in range(10)},
+    **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u05be"), "-"),
+    **dict.fromkeys(map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\ufeff"), " "),
+    **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], " "),
+    **dict.fromkeys(map(ord, "\u05f4\u201c\u201d\u201e"), '"'),
+    **dict.fromkeys(map(ord, "\u05f3\u2019"), "'"),
+    **{ord("\u060c"): ",", ord("\u066c"): ",", ord("\u066b"): ".", ord("\uff20"): "@"},
+}
+
+
+def normalised(text: str) -> str:
+    """Return the text with digits 0 to 9 and simple marks; every character keeps its place."""
+    return text if text.isascii() else text.translate(_SAME)
+
+
+def _words(*kinds: str) -> str:
+    """Return an alternation of the words of these kinds in all languages, the longest first.
+
+    Those with the same first letter stand together, so that few are tried at each place.
+    """
+    by_letter: dict[str, list[str]] = {}
+    words = {word for each in _LISTS for kind in kinds for word in each.get(kind, ())}
+    for word in sorted(words, key=lambda word: (-len(word), word)):
+        has_letter = word[0].isalpha() and word[1:2] not in ("?", "*", "{")
+        by_letter.setdefault(word[0] if has_letter else "", []).append(word)
+    groups = [
+        f"{first}(?:{'|'.join(word[len(first) :] for word in some)})"
+        for first, some in by_letter.items()
+    ]
+    return f"(?:{'|'.join(groups)})"
+
+
+# Before a word: the prefix letters of Hebrew and Arabic, and the article.
+_START = r"(?<!\w)(?:[והבלמשכ]{1,2}|[وفبلك]{0,2}ال|[وفبلك]{1,2})?"
+_END = r"(?<=[\w.'º°/])(?!\w)"
+_LETTERS = r"[^\W\d_]"
+# Up to three words or marks between a word and its number: "number", "of my wife is", ":".
+_GAP = (
+    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º])?){{0,3}}?"
+    r"[^\S\n]{0,2}"
+)
+
+
+def _named(*kinds: str) -> str:
+    return rf"{_START}{_words(*kinds)}{_END}{_GAP}"
+
+
+# A number with letters, as ids have them: one long word, or groups.
+_LONG = rf"{_LETTERS}{{0,4}}\d{{7,24}}{_LETTERS}?(?:[-./]\w{{1,4}}){{0,2}}(?!\w)"
+_SHORT = rf"{_LETTERS}{{0,4}}\d\w{{0,24}}"
+_CODE = (
+    rf"(?P<code>{_LONG}|(?:(?-i:[^\W\d_a-zа-я]{{1,3}})[ -]?|[a-z]-)?{_SHORT}"
+    rf"(?:(?:[./-]{{1,2}}| (?:номер |№ ?)?(?=\w{{2}})|(?<=\d) (?=\d[A-D](?!\w))){_SHORT}){{0,6}}"
+    r"(?:[ -](?-i:[A-Z])(?!\w)|-[a-z](?!\w))?)"
+)
+_PLATE = (
+    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?:[ء-ي] ){{2,3}})?\d[\d-]{{0,8}}"
+    rf"(?:[ -]?{_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?(?!\w)"
+    rf"(?! ?(?:[€$₪]|{_words('quantity')}(?!\w))))"
+)
+# Between the word "account" and its number, the number of the branch may stand.
+_BRANCH = rf"(?:{_words('branch')} \d{{1,4}},? (?:{_words('account', 'number')} )?)?"
+NAMED = {
+    kind: re.compile(pattern, re.IGNORECASE)
+    for kind, pattern in {
+        "passport": _named("passport") + _CODE,
+        "id": _named("id") + _CODE,
+        "account": _named("account") + _BRANCH + _CODE,
+        "branch": _named("branch") + _CODE,
+        "plate": _named("plate") + _PLATE,
+    }.items()
+}
+_LINK = (
+    rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
+    # without a colon, the secret has a digit, unlike "the password is wrong"
+    rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}\d))"
+)
+_SECRET = (
+    rf"{_END}(?:\"|'s?)?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
+    r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})"
+)
+# Passwords and keys, and codes that open a door or confirm something.
+SECRETS = {
+    "secret": re.compile(_START + _words("secret") + _SECRET, re.IGNORECASE),
+    "code": re.compile(_START + _words("code") + _SECRET, re.IGNORECASE),
+}
+
+URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
+_PARAMETERS = (
+    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?d|pwd|signature|sig|credential|session|auth|otp)"
+)
+SECRET_URL = re.compile(
+    # credentials before the host
+    r"//[^/?#\s@]{1,200}@"
+    rf"|[?&#;]{_PARAMETERS}=[^&#\s]{{4}}|[?&]code=[^&#\s]{{16}}"
+    # a token in the path: Green API's, a Telegram bot's, Slack's, or of a link to sign in
+    r"|/waInstance|/bot\d+:|hooks\.slack\.com/services/"
+    r"|/(?:reset|invite|magic|verify|confirm|token|login|signin|auth)[\w-]{0,20}/[\w.-]{16}",
+    re.IGNORECASE,
+)
+# The number of a person may be part of these.
+PERSONAL_URL = re.compile(r"wa\.me|whatsapp|phone|tel|mobile|@|%40|%2B", re.IGNORECASE)
+# Addresses of WhatsApp chats (15550100123@c.us) have this form, too.
+_LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
+EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
+_PART = r"[\w.+-]{1,64}"
+_DOT = rf"(?: ?\. ?| ?{_words('dot')} ?)"
+_DOMAIN_END = rf"(?:{_words('domain_end')}|[a-z]{{2}})(?!\w)"
+_HOST = (
+    rf"[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
+)
+# "at" alone is a common word, so the end of the address must be spelled out, too.
+_AT = rf"(?: ?(?:\(at\)|\[at\]|\{{at\}}|<at>) ?| @ ?|@ | (?!at ){_words('at')} )"
+DISGUISED = re.compile(
+    rf"(?<![\w.+-]){_PART}(?:(?: {_words('joint', 'dot')} ){_PART}){{0,3}}"
+    rf"(?:{_AT}{_HOST}"
+    rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
+    r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
+    r"\.[a-z]{2,3}(?:\.[a-z]{2})?(?!\w))",
+    re.IGNORECASE,
+)
+
+_MONTH = _words("month")
+_YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
+_DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
+_OF = r"[,.]? ?(?:de |do |of |en )?"
+_WRITTEN = (
+    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w){_MONTH} {_DAY}(?:,? {_YEAR})?"
+    rf"|(?<!\w){_MONTH}(?!\w){_OF}(?:19|20)\d{{2}}(?!\d))"
+)
+_NUMERIC = (
+    # a day, also the last of a range of days
+    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?\d{1,2}(?P<to>[-./])\d{1,2}(?P=to)\d{2,4}(?![-./]?\d)"
+    r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
+)
+_COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
+_DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?=\d{{4}}){_YEAR})"
+_BIRTH = _words("birth")
+BIRTH = re.compile(
+    # A date before the word is taken already.
+    rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})",
+    re.IGNORECASE,
+)
+BIRTH_AFTER = re.compile(
+    rf"(?P<code>{_DATE})[ (-]{{0,3}}(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
+    rf"{_BIRTH}(?!\w)(?![^\w\n]{{0,3}}\d)",
+    re.IGNORECASE,
+)
+
+# Parts of an address after its house number: flat, floor, postal code, town.
+_NAME = r"(?-i:[A-ZÀ-ÞА-ЯЁ][\w'.-]{1,30}|[A-Z]{2})"
+_HOUSE = r"\d{1,5}(?:[a-zא-ת](?!\w))?(?:[/-]\d{1,4})?(?!\d)"
+_TOWN = rf"[בל]?{_words('town')}(?!\w)"
+_POSTAL = (
+    r"(?:(?-i:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})|\d{5}-\d{3,4}|\d{4}-\d{3}"
+    r"|(?:(?-i:[A-Z]{2}) )?\d{4,7})(?!\d)"
+)
+_PART_OF = (
+    rf"(?:{_words('unit')}\.? ?#?(?:\d{{1,7}}|(?-i:[A-Z](?!\w)))[a-zא-ת]?(?!\w)|{_POSTAL}"
+    r"|\d{1,2}[ºª°](?: (?:(?-i:[A-Z]\w{0,3})|izq\w{0,6}|d(?:cha|er\w{0,5}))(?!\w))?"
+    rf"|#?\d{{1,4}}(?:-\d{{1,4}})?(?=,)|{_TOWN}"
+    rf"|(?<=, )ال{_LETTERS}{{2,15}}(?!\w)|(?<=, )[ء-ي]{{2,15}}(?: [ء-ي]{{2,15}})?$"
+    rf"|(?:(?:de|do|da|dos|del|la|el|los|upon|on) )?{_NAME})"
+)
+# Follows an address any number of times.
+ADDRESS_PART = re.compile(rf"(?:,? | ?- |,){_PART_OF}", re.IGNORECASE)
+_SOME = r"(?:(?!(?:(?-i:the)|a|an|on|in|of|at|for|to|my|this|from|and|per|is)\b)[\w'.-]{1,30} )"
+_NUMBER_MARK = r"(?:№|nº|n°|no\.|nro\.?|д\.|дом|מס'|מספר|رقم|#)"
+_STREET = rf"{_words('street')}{_END}"
+# The name of a street has up to four words, none with a digit but "Carrera 7 # 45-20".
+_TITLE_WORD = rf"{_LETTERS}{{1,30}}(?:['.\"-]{_LETTERS}{{0,20}})?(?!{_LETTERS})"
+_TITLE = rf" ?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,3}}?"
+_QUARTER = (
+    r"(?:\d{5,6},? )?(?:(?:г\.|город|حي|مدينة|שכונת|שכ') ?"
+    rf"{_LETTERS}{{1,20}}(?: {_LETTERS}{{1,20}})?, ?"
+    rf"|{_NAME}, ?)?"
+)
+ADDRESSES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"(?<!\w)(?:{_words('unit')} \d{{1,5}}\w?,? )?(?<![\w.,])\d{{1,5}}[a-z]?"
+        rf"(?:[-/]\d{{1,4}})? {_SOME}{{1,3}}?{_words('street_after')}(?!\w)\.?",
+        rf"(?<!\w){_QUARTER}(?:شارع|calle|carrera) \d{{1,4}}(?=,)",
+        rf"(?<![\w.,])\d{{1,4}},? (?:شارع|طريق|rue) {_LETTERS}{{2,20}}(?: {_LETTERS}{{2,20}})?",
+        rf"(?<!\w){_QUARTER}(?:[והבלמשכ]{{1,2}}|[وبل]{{1,2}})?{_STREET}"
+        rf"(?: ?\d{{1,3}}[a-z]? ?(?:#|no\.?|n[º°]) ?\d{{1,3}}[a-z]? ?- ?\d{{1,3}}"
+        rf"|{_TITLE},? ?(?:{_NUMBER_MARK} ?|{_words('unit')} )?{_HOUSE})",
+        rf"(?<!\w){_QUARTER}{_NAME} (?:{_NAME} )?{_words('street_mid')}(?!\w)"
+        rf",? ?(?:д\. ?|дом )?{_HOUSE}",
+        # without the word "street", before a town or a postal code
+        rf"(?<!\w){_LETTERS}{{3,20}} \d{{1,3}},? {_TOWN}",
+        rf"(?<!\w){_NAME} (?:{_NAME} )?\d{{1,4}}[a-z]?, (?:(?:[A-Z]{{1,2}}-)?\d{{4,7}} {_NAME}"
+        rf"|{_NAME}(?: {_NAME})?,? \d{{4,7}}(?!\d))",
+        rf"(?<!\w){_words('box')} ?(?:{_NUMBER_MARK} ?)?\d{{1,6}}",
+    )
+)
+# After "my address is", a name with a number is enough.
+NAMED_ADDRESS = re.compile(
+    rf"{_START}(?:{_words('address')}(?: {_LETTERS}{{1,12}}){{0,2}}?(?: ?:| {_words('is')}| -)"
+    rf"|{_words('living')})[^\S\n]{{0,2}}(?P<code>"
+    rf"(?:{_LETTERS}[\w'.\"-]{{0,30}},? ){{1,4}}?{_HOUSE}"
+    rf"|\d{{1,4}},? {_NAME}(?: {_NAME}){{0,2}})",
+    re.IGNORECASE,
+)
+
+
+# What needs no word. stdnum's module of the form's name checks the digits ("br_cpf": br.cpf);
+# "certain" are those that it doesn't know.
+def _forms(kind: str) -> str:
+    named = _FORMS[kind].items()
+    return "|".join(f"(?P<{name}>{'|'.join(forms)})" for name, forms in named)
+
+
+ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.)(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
+ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
+PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
+# Of well-known services, and this server's own tokens.
+KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
+# It has the form of a date.
+SORT_CODE = re.compile(
+    r"sort[ -]code(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
+)
+
+# What stays: it only looks like personal data.
+_AMOUNT = r"(?:\d{1,3}(?:[., ']\d{3}){1,4}|\d{1,7})(?:[.,]\d{1,2})?(?!\d)"
+OTHERS = re.compile(
+    rf"{_NUMERIC}|{_WRITTEN}"
+    # an IP address, or a version
+    r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
+    # the compact form of a time, in names of files
+    r"|(?<!\d)20\d{2}[01]\d[0-3]\d(?:[T_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?)?(?!\d)"
+    # an amount
+    r"|(?<![\w+.-])\d{1,15} ?(?:bytes|rows|ms|messages|tokens|points)(?!\w)"
+    rf"|(?:(?:R|US|A|C|MX)?\$|[€£₪₽]|USD|EUR|GBP|ILS) ?{_AMOUNT}"
+    rf"|(?<![\w+/-])(?<!\d[.,]){_AMOUNT} ?(?:[€£₪₽$%]|{_words('quantity')}(?!\w))"
+    # a code that begins with capitals, or with a year
+    r"|(?<!\w)(?-i:[A-Z]{2,10}|(?<!\d )#)[-_/]?(?<=[-_/#])\d[\w/-]{0,40}"
+    r"|(?<![\w+-])20\d\d[-/]\d{4,6}(?:-\d{1,6})?(?!\w)"
+    # a book or an article in its shop's code
+    r"|(?<![\d-])97[89][- ]?\d{1,5}[- ]?\d{1,7}[- ]?\d{1,7}[- ]?[\dx](?![\d-])",
+    re.IGNORECASE,
+)
+UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
+REFERENCE = re.compile(
+    rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
+    # A number that begins with 0 may be a telephone's.
+    r"[^\S\n]{0,2}(?P<code>[^\W\d_]{0,6}[-_/]?(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
+    r"(?: \d{4}(?= \d)){0,4}(?:(?<=\d{4}) \d{1,4}(?!\d))?)",
+    re.IGNORECASE,
+)
+# What never is personal data: a UUID, a message's id at WhatsApp, the time of day.
+IDENTIFIER = re.compile(
+    r"(?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f])"
+    r"|(?<!\w)wamid\.[\w=+/-]{1,200}|(?<!\d)\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,6})?)?(?!\d)",
+    re.IGNORECASE,
+)
+# A text without any of the following has no personal data that is recognised. They are cheap.
+SUSPECT = re.compile(rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )", re.I)
+AT = re.compile(rf"@|[(\[{{<]at[)\]}}>]| (?:{_words('at')})(?= )", re.IGNORECASE)
+LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
+NAMES = ("birth", "passport", "id", "account", "branch", "plate", "secret", "code")
+PLACES = ("address", "living", "street", "street_after", "street_mid", "box", "town")
+# For a text in small letters.
+_SMALL_WORDS = _words(*NAMES, *PLACES).replace("(?-i:", "(?:").lower()
+KNOWN_WORD = re.compile(rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)")
