@@ -55,9 +55,6 @@ class Exported:
     messages: int = 0
     left_out: list[dict[str, Any]] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 def transcripts_export(
     *,
@@ -65,7 +62,6 @@ def transcripts_export(
     path: Path,
     messages_a_batch: int = MESSAGES_A_BATCH,
     progress: Progress = no_progress,
-    actor: Actor = COMMAND_LINE,
 ) -> Exported:
     """Write the conversation's exchanges into a folder, from batch 001 on.
 
@@ -97,7 +93,8 @@ def transcripts_export(
             raise FaultError(
                 f"The batches can't be written to {path}: {error.strerror}. None of them is there."
             ) from error
-    export_record(conversation, actor, exported.messages, exported.left_out, files=exported.files)
+    count, left_out = exported.messages, exported.left_out
+    export_record(conversation, COMMAND_LINE, count, left_out, files=exported.files)
     return exported
 
 
