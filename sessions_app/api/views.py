@@ -38,7 +38,7 @@ from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, names_of_bound
-from sessions_app.presentation.examples import AUDIT_EVENT, AUDIT_REPORT, CHAT, DOCUMENT_ID, receipt
+from sessions_app.presentation.examples import AUDIT_EVENT, AUDIT_REPORT, DOCUMENT_ID, ME, receipt
 
 # The audit log: its events, and the check of its integrity.
 
@@ -211,14 +211,6 @@ class MemoryDocumentView(DocumentView):
 # The rights and limits of the caller.
 
 INDEX: dict[str, Any] = {"name": "WhatsApp memory", "version": __version__}
-ME: dict[str, Any] = {
-    "kind": "api",
-    "name": "my-integration",
-    "scopes": ["read", "write"],
-    "whatsapp_chats": [CHAT],
-    "expires_at": None,
-    "calls_per_minute": {"read": 6000, "write": 3000, "forget": 1200, "chat": 600, "bulk": 120},
-}
 
 
 class IndexSerializer(serializers.Serializer[Any]):
