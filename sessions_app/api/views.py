@@ -80,10 +80,6 @@ class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
     since = MomentFilter(field_name="at", lookup_expr="gte", help_text="Then or later.")
     until = MomentFilter(field_name="at", lookup_expr="lt", help_text="Before then.")
 
-    class Meta:
-        model = AuditEvent
-        fields: list[str] = []
-
     def of_chat(self, rows: QuerySet[AuditEvent], _: str, value: str) -> QuerySet[AuditEvent]:
         chat = chat_named(value)
         names = [] if chat is None else pseudonyms_of(key=audit_key(), chat_id=chat.pk)
