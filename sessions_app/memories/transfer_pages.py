@@ -85,7 +85,7 @@ class MemoryTransfer(ReadOnlyAdmin):
         # Without the list's order and columns: an export has its own.
         chosen = Memory.objects.filter(pk__in=queryset.order_by().values("pk"))
         lines = memories_export(memories=chosen, actor=staff_actor(request))
-        return lines_answer(lines, name="memories.ndjson")
+        return lines_answer(lines)
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, and after an import the result of each line."""

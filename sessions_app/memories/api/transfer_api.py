@@ -108,12 +108,12 @@ class JsonErrors(Json):
     format = NdJson.format
 
 
-def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
-    """Stream each line as soon as it exists."""
+def lines_answer(lines: Iterable[str]) -> StreamingHttpResponse:
+    """Stream each line of an export of memories as soon as it exists."""
     return StreamingHttpResponse(
         (line.encode() + b"\n" for line in lines),
         content_type=f"{NDJSON}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        headers={"Content-Disposition": 'attachment; filename="memories.ndjson"'},
     )
 
 
@@ -168,7 +168,7 @@ class MemoryExportView(ApiView):
         lines = memories_export(
             memories=memories, actor=self.caller.actor, embeddings=self.query["embeddings"]
         )
-        return lines_answer(lines, name="memories.ndjson")
+        return lines_answer(lines)
 
 
 class MemoryImportView(ApiView):
