@@ -150,10 +150,6 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
     session_id = django_filters.CharFilter(help_text="Those that come from this session.")
     archived = TruthFilter(method="in_archive", help_text="true: those in the archive instead.")
 
-    class Meta:
-        model = MemoryDocument
-        fields: list[str] = []
-
     def fitting(
         self, rows: QuerySet[MemoryDocument], _: str, value: Pattern
     ) -> QuerySet[MemoryDocument]:

@@ -79,11 +79,10 @@ def accept_locked(
 ) -> Memory:
     """Do ``proposal_accept`` in the caller's transaction, with everything locked."""
     kept, *others = memories
-    now = timezone.now()
     replaces = proposal.kind == ProposalKind.REPLACE
     why = RevisionReason.SUPERSEDED if replaces else RevisionReason.MERGED
     for memory in others:
-        memory_supersede(older=memory, newer=kept, reason=why, actor=actor, at=now)
+        memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
     if kept.content != text.content:
         revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
         refuse_duplicate(kept, scope=kept.scope, content=text.content)
@@ -112,13 +111,7 @@ def proposal_reverse(*, proposal_id: int, actor: Actor, reason: str = "", seen: 
         if proposal.kind != ProposalKind.REPLACE:
             raise MemoryStateError(_("These memories don't contradict each other."))
         newer, older = memories
-        memory_supersede(
-            older=newer,
-            newer=older,
-            reason=RevisionReason.SUPERSEDED,
-            actor=actor,
-            at=timezone.now(),
-        )
+        memory_supersede(older=newer, newer=older, actor=actor)
         decide_locked(proposal, ProposalState.DISMISSED, actor, reason)
     return older
 
@@ -235,10 +228,7 @@ def memories_merge(
         kept, other = _active_pair(kept_id, other_id, seen)
         if kept.content != text.content:
             raise _changed()
-        proposal = proposal_reopen(
-            kind=ProposalKind.MERGE, memories=[kept, other], content=kept.content, similarity=1.0
-        )
-        return accept_locked(proposal, [kept, other], text, actor)
+        return accept_locked(proposal_reopen([kept, other]), [kept, other], text, actor)
 
 
 def memories_keep_both(*, one_id: UUID, other_id: UUID, actor: Actor, seen: str = "") -> None:
@@ -247,11 +237,8 @@ def memories_keep_both(*, one_id: UUID, other_id: UUID, actor: Actor, seen: str 
     Raises MemoryNotFoundError, MemoryStateError.
     """
     with transaction.atomic():
-        one, other = _active_pair(one_id, other_id, seen)
-        proposal = proposal_reopen(
-            kind=ProposalKind.MERGE, memories=[one, other], content=one.content, similarity=1.0
-        )
-        decide_locked(proposal, ProposalState.DISMISSED, actor)
+        pair = _active_pair(one_id, other_id, seen)
+        decide_locked(proposal_reopen(pair), ProposalState.DISMISSED, actor)
 
 
 def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: Actor) -> Memory:
@@ -272,13 +259,7 @@ def contradiction_resolve(*, older_id: UUID, newer_id: UUID, keep: str, actor: A
                 _("Somebody decided about these memories meanwhile. Look again.")
             )
         if keep == OLDER:
-            memory_supersede(
-                older=newer,
-                newer=older,
-                reason=RevisionReason.SUPERSEDED,
-                actor=actor,
-                at=timezone.now(),
-            )
+            memory_supersede(older=newer, newer=older, actor=actor)
         older.status = MemoryStatus.ACTIVE
         refuse_duplicate(older, scope=older.scope, content=older.content)
         memory_reinstate(older, actor=actor)

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from pgvector.django import CosineDistance
 
 from memories_app.facts.text_diff import Piece, shape_of, word_diff
 from memories_app.models import (
@@ -216,18 +217,17 @@ def similar_memories_find(memory: Memory) -> list[SimilarMemory]:
     keys: list[UUID] = list(
         others.filter(likeness__overlap=memory.likeness).values_list("pk", flat=True)[:LOOKED_AT]
     )
+    distances: dict[UUID, float] = {}
     if own is not None and model is not None:
-        keys += nearest_keys(scope=others, model=model.model_id, vector=list(own), limit=LOOKED_AT)
-    vectors = dict(rows.filter(memory__in=any_of(keys)).values_list("memory_id", "vector"))
-    return _ranked(memory, others, keys, own, vectors)[:MAX_SIMILAR]
+        vector = list(own)
+        keys += nearest_keys(scope=others, model=model.model_id, vector=vector, limit=LOOKED_AT)
+        near = rows.filter(memory__in=any_of(keys))
+        distances = dict(near.values_list("memory_id", CosineDistance("vector", vector)))
+    return _ranked(memory, others, keys, distances)[:MAX_SIMILAR]
 
 
 def _ranked(
-    memory: Memory,
-    others: QuerySet[Memory],
-    keys: Sequence[UUID],
-    own: Sequence[float] | None,
-    vectors: dict[UUID, Sequence[float]],
+    memory: Memory, others: QuerySet[Memory], keys: Sequence[UUID], distances: dict[UUID, float]
 ) -> list[SimilarMemory]:
     shape = shape_of(memory.content)
     found = list(others.filter(pk__in=any_of(keys)).defer("terms", "likeness"))
@@ -235,7 +235,7 @@ def _ranked(
     near = [
         SimilarMemory(
             other,
-            None if own is None or other.pk not in vectors else _cosine(own, vectors[other.pk]),
+            1 - distances[other.pk] if other.pk in distances else None,
             shape.shared(shape_of(other.content)),
             other.pk in apart,
         )
@@ -247,13 +247,6 @@ def _ranked(
         if (one.similarity or 0) >= SIMILAR_COSINE or one.shared >= SIMILAR_SHARE
     ]
     return sorted(shown, key=lambda one: (-(one.shared + (one.similarity or 0)), one.memory.pk))
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of two vectors. Stored vectors are unit vectors, or normalised here."""
-    product = sum(float(a) * float(b) for a, b in zip(one, other, strict=True))
-    lengths = sum(float(a) ** 2 for a in one) * sum(float(b) ** 2 for b in other)
-    return float(product / lengths**0.5)
 
 
 def _kept_apart(memory: Memory, others: Sequence[Memory]) -> set[UUID]:

@@ -15,7 +15,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories_app.facts.validation import FACT_TIMES
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.review import filters
 from memories_app.review.decisions import MemoryDecisions
@@ -80,16 +79,7 @@ class MemoryPages(MemoryDecisions):
     sortable_by = ("created_at",)
     # Each row has form fields, which take half of the page's time.
     list_per_page = 25
-    editable: ClassVar = (
-        "content",
-        "visibility",
-        "type",
-        "category",
-        "tags",
-        "pinned",
-        "expires_at",
-        *FACT_TIMES,
-    )
+    editable: ClassVar = ChangeForm.Meta.fields
     add_fieldsets: ClassVar[Any] = ((None, {"fields": (*editable, "whatsapp_chat")}),)
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),

@@ -56,9 +56,7 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
             same.told_count += memory.told_count
             same.last_told_at = now
             same.save(update_fields=["told_count", "last_told_at", "updated_at"])
-            memory_supersede(
-                older=memory, newer=same, reason=RevisionReason.MERGED, actor=actor, at=now
-            )
+            memory_supersede(older=memory, newer=same, actor=actor, reason=RevisionReason.MERGED)
             return same
         validity = Validity(memory.valid_from, memory.valid_until)
         speakers = frozenset(speakers_in(memory.likeness))
@@ -72,9 +70,7 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
                     memory_id=older.pk, times={"valid_until": last_before(memory)}, actor=actor
                 )
             else:
-                memory_supersede(
-                    older=older, newer=memory, reason=RevisionReason.SUPERSEDED, actor=actor, at=now
-                )
+                memory_supersede(older=older, newer=memory, actor=actor)
         memory.status = MemoryStatus.ACTIVE
         memory.save(update_fields=["status", "updated_at"])
         memory_audit("memory.approve", memory, actor)

@@ -188,7 +188,7 @@ def memory_set_times(
 
 
 def memory_supersede(
-    *, older: Memory, newer: Memory, reason: str, actor: Actor, at: datetime
+    *, older: Memory, newer: Memory, actor: Actor, reason: str = RevisionReason.SUPERSEDED
 ) -> None:
     """Exclude ``older`` from recall and point it to ``newer``.
 
@@ -197,7 +197,7 @@ def memory_supersede(
     revisions_add([older], reason=reason, actor=actor)
     older.status = MemoryStatus.SUPERSEDED
     older.superseded_by = newer
-    older.superseded_at = at
+    older.superseded_at = timezone.now()
     older.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
     memory_audit("memory.supersede", older, actor, superseded_by=str(newer.pk), reason=str(reason))
 

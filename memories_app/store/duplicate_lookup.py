@@ -238,14 +238,13 @@ def proposal_add(
     return proposal
 
 
-def proposal_reopen(
-    *, kind: str, memories: Sequence[Memory], content: str, similarity: float
-) -> MergeProposal:
-    """Return the proposal about these memories, open and locked, even if it was decided before.
+def proposal_reopen(memories: Sequence[Memory]) -> MergeProposal:
+    """Return the proposal to merge these memories, open and locked, even if it was decided before.
 
     It is used when staff ask for the proposal themselves. Call it in a transaction.
     """
-    proposal = proposal_add(kind=kind, memories=memories, content=content, similarity=similarity)
+    kind, content = ProposalKind.MERGE, memories[0].content
+    proposal = proposal_add(kind=kind, memories=memories, content=content, similarity=1.0)
     if proposal is not None:
         return proposal
     key = alike_key(kind, [memory.pk for memory in memories])

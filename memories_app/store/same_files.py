@@ -244,10 +244,7 @@ def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:
     A document that both chats have is kept once.
     """
     for document in SourceDocument.objects.filter(chat_id=from_chat):
-        same = SourceDocument.objects.filter(
-            chat_id=to_chat, sha256=document.sha256, visibility=document.visibility
-        )
-        if same.exists():
+        if _twin(document, to_chat) is not None:
             passages_forgotten(document.document_id)
             document.delete()
         else:

@@ -38,7 +38,7 @@ from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, names_of_bound
-from sessions_app.presentation.examples import AUDIT_EVENT, AUDIT_REPORT, CHAT, DOCUMENT_ID, receipt
+from sessions_app.presentation.examples import AUDIT_EVENT, AUDIT_REPORT, DOCUMENT_ID, ME, receipt
 
 # The audit log: its events, and the check of its integrity.
 
@@ -79,10 +79,6 @@ class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
     )
     since = MomentFilter(field_name="at", lookup_expr="gte", help_text="Then or later.")
     until = MomentFilter(field_name="at", lookup_expr="lt", help_text="Before then.")
-
-    class Meta:
-        model = AuditEvent
-        fields: list[str] = []
 
     def of_chat(self, rows: QuerySet[AuditEvent], _: str, value: str) -> QuerySet[AuditEvent]:
         chat = chat_named(value)
@@ -211,14 +207,6 @@ class MemoryDocumentView(DocumentView):
 # The rights and limits of the caller.
 
 INDEX: dict[str, Any] = {"name": "WhatsApp memory", "version": __version__}
-ME: dict[str, Any] = {
-    "kind": "api",
-    "name": "my-integration",
-    "scopes": ["read", "write"],
-    "whatsapp_chats": [CHAT],
-    "expires_at": None,
-    "calls_per_minute": {"read": 6000, "write": 3000, "forget": 1200, "chat": 600, "bulk": 120},
-}
 
 
 class IndexSerializer(serializers.Serializer[Any]):

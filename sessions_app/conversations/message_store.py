@@ -385,14 +385,11 @@ class ChatForm:
         return {**metadata, FORM: form} if form else dict(metadata)
 
 
-NO_FORM = ChatForm()
-
-
 def chat_form(metadata: Mapping[str, Any]) -> ChatForm:
     """Return the form that a message's metadata holds."""
     form = metadata.get(FORM)
     if not isinstance(form, dict):
-        return NO_FORM
+        return ChatForm()
     return ChatForm(
         form.get(TOOL_CALLS, ()), form.get(TOOL_CALL_ID, ""), form.get(NAME, ""), form.get(PARTS)
     )

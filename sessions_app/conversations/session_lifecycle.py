@@ -93,7 +93,7 @@ def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | No
     return len(keys)
 
 
-def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
+def card_put_off(*, session_id: UUID) -> None:
     """Postpone a card that failed, so that it doesn't delay the others."""
     with transaction.atomic():
         work = CardWork.objects.select_for_update(no_key=True).filter(pk=session_id).first()
@@ -101,7 +101,7 @@ def card_put_off(*, session_id: UUID, now: datetime | None = None) -> None:
             return
         wait = min(FIRST_WAIT * 2 ** min(work.attempts, 20), MAX_WAIT)
         work.attempts += 1
-        work.due_at = (now or timezone.now()) + wait
+        work.due_at = timezone.now() + wait
         work.save(update_fields=["attempts", "due_at"])
 
 

@@ -126,10 +126,6 @@ class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
     )
     since = MomentFilter(field_name="created_at", lookup_expr="gte", help_text="Then or later.")
 
-    class Meta:
-        model = SourceDocument
-        fields: list[str] = []
-
     def in_chat(
         self, rows: QuerySet[SourceDocument], _: str, value: str
     ) -> QuerySet[SourceDocument]:

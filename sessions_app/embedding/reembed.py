@@ -25,7 +25,7 @@ from memories_app.embedding_models.vectors import (
     model_switch,
 )
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
-from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.embedding.maintenance import indexes_ensure, reembed_lock
 from sessions_app.embedding.message_vectors import messages_lacking, sessions_embed
@@ -75,7 +75,7 @@ class Reembedded:
     index_made: bool = False
 
 
-def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) -> Reembedded:
+def reembed(*, target: Target, progress: Progress) -> Reembedded:
     """Make the missing vectors of the target's model, and switch recall to it.
 
     Can be killed at any point and run again: finished vectors stay, and the switch happens only
@@ -95,7 +95,7 @@ def reembed(*, target: Target, progress: Progress, actor: Actor = COMMAND_LINE) 
             return done
         # Embed the messages that arrived meanwhile; then only the last moment is left.
         work.messages(since=started)
-        before = _switch_when_whole(work, model, actor)
+        before = _switch_when_whole(work, model)
         done.before = before.model_id if before else None
         # A process that read the old model just before the switch may have used it just after.
         work.memories()
@@ -144,7 +144,7 @@ class _Work:
         self._progress(self._seen, self._total)
 
 
-def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
+def _switch_when_whole(work: _Work, model: EmbeddingModel) -> EmbeddingModel | None:
     """Embed new memories until none lacks its vector, then switch; return the model before."""
     for look in range(1, MAX_LOOKS + 1):
         work.memories()
@@ -153,7 +153,7 @@ def _switch_when_whole(work: _Work, model: EmbeddingModel, actor: Actor) -> Embe
                 _hold_writers()
                 left = memories_untried(model_id=model.model_id, uncovered=work.uncovered)
                 if left == 0 or (look == MAX_LOOKS and left <= FEW):
-                    return _switch(model, actor)
+                    return _switch(model)
         except OperationalError as error:
             if not isinstance(error.__cause__, LockNotAvailable):
                 raise
@@ -170,11 +170,11 @@ def _hold_writers() -> None:
         cursor.execute(f"LOCK TABLE {Memory._meta.db_table} IN SHARE MODE")
 
 
-def _switch(model: EmbeddingModel, actor: Actor) -> EmbeddingModel | None:
+def _switch(model: EmbeddingModel) -> EmbeddingModel | None:
     before = model_switch(model=model)
     audit_record(
         action="setting.change",
-        actor=actor,
+        actor=COMMAND_LINE,
         object_type="embedding_model",
         object_id=model.model_id,
         details={"before": before.model_id if before else None},

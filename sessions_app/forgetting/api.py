@@ -103,10 +103,6 @@ class ReceiptFilters(django_filters.FilterSet):  # type: ignore[misc]
     kind = ChoiceFilter(choices=ForgottenKind.choices, help_text="What was forgotten.")
     since = MomentFilter(field_name="forgotten_at", lookup_expr="gte", help_text="Then or later.")
 
-    class Meta:
-        model = ForgetReceipt
-        fields: list[str] = []
-
     def of_chat(self, rows: QuerySet[ForgetReceipt], _: str, value: str) -> QuerySet[ForgetReceipt]:
         found = receipts_of(rows, value)
         if not found.exists():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -191,30 +191,17 @@ class NothingToForgetError(Exception):
     """The object doesn't exist, or not any more."""
 
 
-def memory_plan(memory_id: UUID) -> DeletionPlan:
-    """Plan a memory, the memories it superseded, and messages that state only this fact.
+def one_plan(
+    kind: str, add: Callable[[DeletionPlan, Collection[UUID]], None]
+) -> Callable[[UUID], DeletionPlan]:
+    """Return the plan of one object of this kind; ``add`` is the method that adds it to a plan."""
 
-    The confirmations of those messages go, too.
-    """
-    _existing(str(ForgottenKind.MEMORY), memory_id)
-    plan = DeletionPlan()
-    plan.add_memories([memory_id])
-    return plan
+    def plan(object_id: UUID) -> DeletionPlan:
+        _existing(kind, object_id)
+        made = DeletionPlan()
+        add(made, [object_id])
+        return made
 
-
-def message_plan(message_id: UUID) -> DeletionPlan:
-    """Plan a message, the memories learned only from it, and the documents attached to it."""
-    _existing(str(ForgottenKind.MESSAGE), message_id)
-    plan = DeletionPlan()
-    plan.add_messages([message_id])
-    return plan
-
-
-def document_plan(document_id: UUID) -> DeletionPlan:
-    """Plan a document with its passages."""
-    _existing(str(ForgottenKind.DOCUMENT), document_id)
-    plan = DeletionPlan()
-    plan.add_documents([document_id])
     return plan
 
 

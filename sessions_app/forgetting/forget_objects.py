@@ -32,11 +32,9 @@ from sessions_app.forgetting.deletion_plan import (
     DeletionPlan,
     NothingToForgetError,
     chat_plan,
-    document_plan,
     memory_document_plan,
-    memory_plan,
-    message_plan,
     messages_plan,
+    one_plan,
     session_plan,
 )
 from sessions_app.forgetting.execute import (
@@ -263,11 +261,14 @@ def _chat_after(erasure: Erasure) -> None:
     _remove_backups(erasure, erasure.plan.backups)
 
 
+_MEMORY, _MESSAGE, _DOCUMENT = map(
+    str, (ForgottenKind.MEMORY, ForgottenKind.MESSAGE, ForgottenKind.DOCUMENT)
+)
 _KIND_STEPS = {
-    str(ForgottenKind.MEMORY): KindSteps(memory_plan, is_locked_late=True),
-    str(ForgottenKind.MESSAGE): KindSteps(message_plan, lock=_message_lock),
+    _MEMORY: KindSteps(one_plan(_MEMORY, DeletionPlan.add_memories), is_locked_late=True),
+    _MESSAGE: KindSteps(one_plan(_MESSAGE, DeletionPlan.add_messages), lock=_message_lock),
     str(ForgottenKind.MEMORY_DOCUMENT): KindSteps(memory_document_plan, lock=document_lock),
-    str(ForgottenKind.DOCUMENT): KindSteps(document_plan, lock=_document_lock),
+    _DOCUMENT: KindSteps(one_plan(_DOCUMENT, DeletionPlan.add_documents), lock=_document_lock),
     str(ForgottenKind.SESSION): KindSteps(
         session_plan, lock=_session_lock, before=_session_before, after=_session_after
     ),

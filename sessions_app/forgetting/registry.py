@@ -1,13 +1,16 @@
 """List every column that can hold a text, with the way forgetting treats it.
 
-A test reads the columns from the database and fails on one that is missing here. A new place that
-stores texts must state what becomes of them. Each table names its columns, separated by blanks.
+They stand in ``registry.json``: by treatment (see below), by the reason for it or by what they
+hold, and by table, the names of its columns, separated by blanks. A test reads the columns from
+the database and fails on one that is missing there: a new place that stores texts must state what
+becomes of them.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping
+from pathlib import Path
 
 from django.db import connection
 from psycopg import sql
@@ -22,209 +25,15 @@ SAFE = "safe"
 # its row, history included, when the row itself is removed.
 OWN = "own"
 
-_SWEPT_COLUMNS = {
-    "memories_app_memory": (
-        "content content_hash type category tags source metadata fact_key likeness terms scope"
-    ),
-    "memories_app_memoryembedding": "vector",
-    "memories_app_memoryrevision": "content type category tags",
-    "memories_app_mergeproposal": "content alike_key",
-    "memories_app_sourcedocument": "name copy_names title error warnings sha256",
-    "cards_app_memorycard": (
-        "title summary_bullets decisions todos entities keywords notable_quotes outcome terms "
-        "source_digest"
-    ),
-    "sessions_app_message": "content metadata media history image_path terms sender recipient",
-    "sessions_app_messageembedding": "vector",
-    "sessions_app_turn": "context error unstored_text unstored_reply",
-    "sessions_app_turnreplay": "prompt recalled shown left_out",
-    "sessions_app_answertrial": "system_text text recalled error",
-    "sessions_app_outboundpart": "content",
-    "sessions_app_inbounddelivery": "raw change",
-    "sessions_app_summarizationmetadata": "digest chapter",
-    "sessions_app_extractionwork": "error",
-    "sessions_app_chat": "whatsapp_chat client_name staff_name client_phone",
-    "sessions_app_chataddress": "address",
-    "sessions_app_contactmerge": "gone kept",
-    "sessions_app_note": "text",
-    "django_q_task": "args kwargs result",
-    "django_q_ormq": "payload",
-    "django_admin_log": "object_repr change_message",
-    "django_session": "session_data",
-    "api_idempotentanswer": "body",
-}
-# By what they hold.
-_SAFE_COLUMNS: dict[str, dict[str, str]] = {
-    (
-        "words of ours, such as kinds and states, ids, and names of providers, processes and limits"
-    ): {
-        "memories_app_memory": "visibility status",
-        "memories_app_memorytelling": "source",
-        "cards_app_memorycard": "algorithm_version",
-        "sessions_app_chatpause": "cause",
-        "sessions_app_message": "role kind delivery_status provider number_id provider_message_id",
-        "sessions_app_turn": (
-            "provider number_id provider_message_id user_role state outcome lease_owner"
-        ),
-        "sessions_app_inbounddelivery": "provider delivery_key event subject_id outcome",
-        "sessions_app_extractionwork": "lease_owner outcome",
-        "sessions_app_chat": "provider number_id language fixed_language",
-        "sessions_app_chataccess": "standing reason",
-        "sessions_app_usageday": "reached",
-        "sessions_app_chataddress": "provider",
-        "sessions_app_ownaddress": "provider number_id address",
-        "sessions_app_chatsession": "status",
-        "sessions_app_forgetepoch": "scope",
-        "django_q_task": "id name func hook group cluster",
-        "django_q_ormq": "key",
-        "django_q_schedule": (
-            "name func hook args kwargs schedule_type cron task cluster intended_date_kwarg"
-        ),
-        "django_admin_log": "object_id",
-        "api_callcount": "caller kind",
-        "dashboard_alert": "key text",
-        "shared_cache": "cache_key value",
-    },
-    "words of ours, ids, who of the staff, and what they decided": {
-        "memories_app_memoryrevision": "visibility reason changed_by_kind changed_by_name",
-        "memories_app_mergeproposal": "kind state decided_by reason",
-        "memories_app_sourcedocument": (
-            "media_type visibility state error_code uploaded_by lease_owner"
-        ),
-        "sessions_app_contactmerge": "merged_by rows",
-        "sessions_app_note": "author_name",
-        "sessions_app_answerrating": "reason user_name",
-    },
-    "names of models and skills, times and counts": {
-        "memories_app_memoryembedding": "model",
-        "memories_app_embeddingmodel": "model_id kind name distance state",
-        "sessions_app_messageembedding": "model",
-        "sessions_app_turnreplay": "model timings",
-        "sessions_app_summarizationmetadata": "skill_id model",
-        "dashboard_quarter": (
-            "answer_bins answer_counts model_names prompt_tokens completion_tokens"
-        ),
-        "dashboard_day": "figures",
-    },
-    "words of ours, names of models, ids of memories, who of the staff, and a process": {
-        "sessions_app_answertrial": (
-            "state model memories instructions chosen answered_by user_name lease_owner"
-        )
-    },
-    (
-        "a keyed hash, or that of a file that goes with its row, states, and names of processes "
-        "and folders, whose files are swept"
-    ): {
-        "memories_app_tombstone": "scope key",
-        "sessions_app_mediafile": "state content_type sha256 error_code lease_owner",
-        "sessions_app_transcriptbatch": "digest backup",
-    },
-    "ids, states, and what the provider or the model's service said when it refused": {
-        "sessions_app_outboundpart": (
-            "state provider number_id provider_message_id delivery_status error"
-        ),
-        "sessions_app_summarywork": "lease_owner error",
-    },
-    (
-        "what staff write to anybody, about the business, or as names of kinds and filters, "
-        "without search words; they change it themselves"
-    ): {
-        "sessions_app_label": "name colour",
-        "sessions_app_savedfilter": "name query",
-        "sessions_app_cannedreply": "name shortcut text",
-        "sessions_app_assistantprofile": (
-            "name business_name persona business_facts opening_hours languages privacy_notice_en "
-            "privacy_notice_he"
-        ),
-    },
-    (
-        "keyed hashes, counts, ids, who of the staff, and the number of a request, without "
-        "blanks: no content"
-    ): {
-        "sessions_app_forgetreceipt": (
-            "kind actor_kind actor content_hash swept probe probe_details left person_keys "
-            "call_key requester request_number"
-        ),
-        "sessions_app_forgetrun": "asked_by requester request_number state lease_owner",
-    },
-    "words of ours, and where something was found; never what": {
-        "sessions_app_forgetitem": "kind state error"
-    },
-    "settings of those who operate the server, and who changed them": {
-        "sessions_app_storedsetting": "name value changed_by"
-    },
-    "staff's own accounts, groups and permissions": {
-        "auth_user": "password username first_name last_name email",
-        "auth_group": "name",
-        "auth_permission": "name codename",
-        "dashboard_defaultgrant": "group permission",
-    },
-    "names of tables and migrations": {
-        "django_content_type": "app_label model",
-        "django_migrations": "app name",
-    },
-    "random keys, and keyed hashes, ids and names of the programs that use them": {
-        "django_session": "session_key",
-        "api_apitoken": "name prefix digest scopes created_by",
-        "api_idempotentanswer": "caller key_hash request_hash lease_owner content_type headers",
-    },
-    "an integrator's address as staff gave it, its random secrets, and statuses": {
-        "hooks_webhookendpoint": (
-            "name url event_types secret old_secret disabled_reason created_by last_error "
-            "lease_owner"
-        )
-    },
-    "ids, times and words of ours; whose chat it was is cut loose when that is erased": {
-        "hooks_webhookdelivery": "event_type data state error"
-    },
-    "a model's name and host, and a status without the server's words": {
-        "outside_services_outsideservice": "name target state error learned"
-    },
-    "hashes, pseudonyms and counts: the audit log holds no content": {
-        "audit_auditevent": (
-            "action actor_kind actor chat object_type object_id content_hash details seal"
-        ),
-        "audit_auditperson": "salt",
-        "audit_audithead": "seal mac",
-        "audit_auditcheckpoint": "seal mac",
-        "audit_auditverification": "asked_by state report",
-        "audit_auditsetting": "name fingerprint",
-    },
-    "logins of staff: keyed marks of names, addresses, browsers and pages": {
-        "axes_accessattempt": "user_agent username http_accept path_info get_data post_data",
-        "axes_accesslog": "user_agent username http_accept path_info session_hash",
-        "axes_accessfailurelog": "user_agent username http_accept path_info",
-    },
-    "staff's second factors: our word for it, a random secret, keyed hashes of codes": {
-        "otp_totp_totpdevice": "name key",
-        "otp_static_staticdevice": "name",
-        "otp_static_statictoken": "token",
-    },
-}
-# By the reason why they aren't redacted.
-_OWN_COLUMNS = {
-    (
-        "what programs keep here as files of their own; staff remove it, cleanup does, and with a "
-        "document all its versions go"
-    ): {
-        "memories_app_memorydocument": "name identifier summary session_id status category",
-        "memories_app_memorydocumentversion": "body sha256 saved_by_kind saved_by_name",
-    }
-}
-
 
 def _columns() -> dict[str, dict[str, tuple[str, str]]]:
     """Return of each table its columns, each with its treatment and the reason for it."""
     found: defaultdict[str, dict[str, tuple[str, str]]] = defaultdict(dict)
-    treatments: tuple[tuple[str, Mapping[str, Mapping[str, str]]], ...] = (
-        (SWEPT, {"": _SWEPT_COLUMNS}),
-        (SAFE, _SAFE_COLUMNS),
-        (OWN, _OWN_COLUMNS),
-    )
-    for how, reasons in treatments:
+    table = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+    for how, reasons in table.items():
         for why, tables in reasons.items():
-            for table, columns in tables.items():
-                found[table].update(dict.fromkeys(columns.split(), (how, why)))
+            for name, columns in tables.items():
+                found[name].update(dict.fromkeys(columns.split(), (how, why)))
     return dict(found)
 
 

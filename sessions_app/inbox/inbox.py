@@ -238,8 +238,8 @@ CHOICES = (
 )
 
 
-class SnoozeForm(forms.Form):
-    """A time in the format that browsers send."""
+class UntilForm(forms.Form):
+    """A time of the business's clock, in the format that browsers send."""
 
     until = forms.DateTimeField(
         input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
@@ -276,9 +276,17 @@ def _until(review: ReviewRequest) -> datetime:
         zone = timezone.get_current_timezone()
         day = now.astimezone(zone).date() + timedelta(days=DAYS[lasts])
         return datetime.combine(day, MORNING, zone)
-    form = SnoozeForm(review.request.POST)
+    try:
+        return until_posted(review.request)
+    except forms.ValidationError as error:
+        raise ReviewError(" ".join(error.messages)) from error
+
+
+def until_posted(request: HttpRequest) -> datetime:
+    """Return the time in the field ``until``. Raises ValidationError."""
+    form = UntilForm(request.POST)
     if not form.is_valid():
-        raise ReviewError(" ".join(str(each) for each in form.errors["until"]))
+        raise forms.ValidationError([str(each) for each in form.errors["until"]])
     until: datetime = form.cleaned_data["until"]
     return until
 

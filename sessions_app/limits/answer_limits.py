@@ -294,6 +294,7 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
 
 # Longer than a year, so that one can be compared with the one before.
 KEEP_DAYS = 400
+DROPPED_AT_ONCE = 5_000
 
 
 def usage_merge(*, old: Chat, young: Chat) -> None:
@@ -312,11 +313,11 @@ def usage_merge(*, old: Chat, young: Chat) -> None:
             there.filter(reached="").update(reached=used.reached, reached_at=used.reached_at)
 
 
-def usage_drop(*, today: date, batch: int = 5_000) -> int:
+def usage_drop(*, today: date) -> int:
     """Delete the usage of days that are long past; return how many rows."""
     old = UsageDay.objects.filter(day__lt=today - timedelta(days=KEEP_DAYS))
     dropped = 0
-    while keys := list(old.values_list("pk", flat=True)[:batch]):
+    while keys := list(old.values_list("pk", flat=True)[:DROPPED_AT_ONCE]):
         dropped += UsageDay.objects.filter(pk__in=keys).delete()[0]
     return dropped
 

@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
-OFFICE = "application/vnd.openxmlformats-officedocument."
 # Meta, "Supported media types". The first extension is given to a file that has another one.
-EXTENSIONS: Mapping[str, tuple[str, ...]] = {
-    "image/jpeg": ("jpg", "jpeg"),
-    "image/png": ("png",),
-    "video/mp4": ("mp4",),
-    "video/3gpp": ("3gp",),
-    "audio/aac": ("aac",),
-    "audio/amr": ("amr",),
-    "audio/mpeg": ("mp3",),
-    "audio/mp4": ("m4a",),
-    "audio/ogg": ("ogg",),
-    "application/pdf": ("pdf",),
-    "text/plain": ("txt",),
-    "application/msword": ("doc",),
-    "application/vnd.ms-excel": ("xls",),
-    "application/vnd.ms-powerpoint": ("ppt",),
-    f"{OFFICE}wordprocessingml.document": ("docx",),
-    f"{OFFICE}spreadsheetml.sheet": ("xlsx",),
-    f"{OFFICE}presentationml.presentation": ("pptx",),
-}
+EXTENSIONS: Mapping[str, Sequence[str]] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+)
+_BY_EXTENSION = {each: name for name, extensions in EXTENSIONS.items() for each in extensions}
 # Files of older office programs begin alike: their names tell them apart.
-_OLD_OFFICE = {
-    "doc": "application/msword",
-    "xls": "application/vnd.ms-excel",
-    "ppt": "application/vnd.ms-powerpoint",
-}
+_OLD_OFFICE = ("doc", "xls", "ppt")
 _OLD_START = bytes.fromhex("d0cf11e0a1b11ae1")
 _PARTS = {
-    "word/document.xml": f"{OFFICE}wordprocessingml.document",
-    "xl/workbook.xml": f"{OFFICE}spreadsheetml.sheet",
-    "ppt/presentation.xml": f"{OFFICE}presentationml.presentation",
+    "word/document.xml": _BY_EXTENSION["docx"],
+    "xl/workbook.xml": _BY_EXTENSION["xlsx"],
+    "ppt/presentation.xml": _BY_EXTENSION["pptx"],
 }
 # The first page of an Ogg file with one channel of Opus: the only sound in it that WhatsApp takes.
 _OPUS = re.compile(rb"OggS.{24}OpusHead", re.DOTALL)
@@ -71,7 +53,7 @@ def outgoing_type(file: BinaryIO, name: str) -> OutgoingType | None:
     elif found == "audio/ogg" and not _OPUS.match(head):
         return None
     elif not found and head.startswith(_OLD_START):
-        found = _OLD_OFFICE.get(extension, "")
+        found = _BY_EXTENSION[extension] if extension in _OLD_OFFICE else ""
     elif not found and _is_text(file):
         found = "text/plain"
     if found not in EXTENSIONS:

@@ -23,7 +23,7 @@ from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_read
-from sessions_app.models import Chat, ChatSession, Message
+from sessions_app.models import Chat, ChatSession
 from sessions_app.models.chats import Speaker
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -193,10 +193,6 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
         help_text="Those in which something was said since then, such as 2026-01-31T09:30:00Z.",
     )
 
-    class Meta:
-        model = ChatSession
-        fields: list[str] = []
-
     def in_chat(self, rows: QuerySet[ChatSession], _: str, value: str) -> QuerySet[ChatSession]:
         return rows.filter(chat__in=chats_at(value))
 
@@ -213,20 +209,12 @@ class MessageFilters(django_filters.FilterSet):  # type: ignore[misc]
         choices=Role.choices, help_text="Such as user; several times: with one of them."
     )
 
-    class Meta:
-        model = Message
-        fields: list[str] = []
-
 
 class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
         method="at", help_text="The one that is reached at this address."
     )
     is_group = TruthFilter(help_text="true: groups alone; false: people alone.")
-
-    class Meta:
-        model = Chat
-        fields: list[str] = []
 
     def at(self, rows: QuerySet[Chat], _: str, value: str) -> QuerySet[Chat]:
         return rows.filter(pk__in=chats_at(value))

@@ -34,7 +34,8 @@ DOCUMENT_RECEIVED: dict[str, Any] = _VALUES["document_received"]
 DOCUMENT_READY: dict[str, Any] = _VALUES["document_ready"]
 DOCUMENT_FAILED: dict[str, Any] = _VALUES["document_failed"]
 TRANSCRIPT_LEFT_OUT: dict[str, Any] = _VALUES["transcript_left_out"]
-TRANSCRIPT_PROBLEM: dict[str, Any] = _VALUES["transcript_problem"]
+TRANSCRIPT_NOT_VALID: dict[str, Any] = _VALUES["transcript_not_valid"]
+ME: dict[str, Any] = _VALUES["me"]
 TRANSCRIPT_SAVED: dict[str, Any] = _VALUES["transcript_saved"]
 EVENTS = (
     'event: accepted\ndata: {"turn_id": "…"}\n\n'

@@ -27,6 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.templates import HEADER, App
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
 from sessions_app.embedding.facade import embedder
+from sessions_app.inbox.inbox import until_posted
 from sessions_app.media.outgoing_types import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
@@ -210,29 +211,6 @@ MORNING = time(8)
 MAX_PAUSE = timedelta(days=366)
 
 
-class UntilForm(forms.Form):
-    """A time of the business's clock, in the format that browsers send."""
-
-    until = forms.DateTimeField(
-        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-        error_messages={
-            "required": gettext_lazy("Say until when."),
-            "invalid": gettext_lazy("That is no date with a time, or the clock skips it."),
-        },
-    )
-
-    def clean_until(self) -> datetime:
-        until: datetime = self.cleaned_data["until"]
-        now = timezone.now()
-        if until <= now:
-            raise forms.ValidationError(_("That time is over."))
-        if until > now + MAX_PAUSE:
-            raise forms.ValidationError(
-                _("That is more than a year away: pause until you turn it on instead.")
-            )
-        return until
-
-
 def pause_end(request: HttpRequest) -> datetime | None:
     """Return the end of the pause; None where it has none.
 
@@ -248,10 +226,12 @@ def pause_end(request: HttpRequest) -> datetime | None:
         return next_morning(now)
     if lasts != "at":
         raise forms.ValidationError(_("Say for how long."))
-    form = UntilForm(request.POST)
-    if not form.is_valid():
-        raise forms.ValidationError([str(each) for each in form.errors["until"]])
-    until: datetime = form.cleaned_data["until"]
+    until = until_posted(request)
+    if until <= now:
+        raise forms.ValidationError(_("That time is over."))
+    if until > now + MAX_PAUSE:
+        text = _("That is more than a year away: pause until you turn it on instead.")
+        raise forms.ValidationError(text)
     return until
 
 

@@ -40,7 +40,7 @@ from sessions_app.presentation.access import (
 from sessions_app.presentation.examples import (
     CHAT,
     TRANSCRIPT_LEFT_OUT,
-    TRANSCRIPT_PROBLEM,
+    TRANSCRIPT_NOT_VALID,
     TRANSCRIPT_SAVED,
 )
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -277,16 +277,7 @@ class ValidateTranscriptView(TextView):
                 request_only=True,
                 media_type="application/json",
             ),
-            response_example(
-                "Not valid",
-                {
-                    "valid": False,
-                    "messages": 3,
-                    "problems": [TRANSCRIPT_PROBLEM],
-                    "further": 0,
-                    "notes": [],
-                },
-            ),
+            response_example("Not valid", TRANSCRIPT_NOT_VALID),
         ],
     )
     def post(self, request: Request) -> Response:

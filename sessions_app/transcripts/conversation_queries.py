@@ -118,14 +118,22 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Row(Generic[T]):
-    """A stored message. ``value`` is chosen by the caller: its content or a sign."""
+    """A stored message.
+
+    ``size``: of its text without surrounding white space, in characters. ``value`` is chosen by the
+    caller: its content or a sign.
+    """
 
     message_id: UUID
     session_id: UUID
     order_num: int
     role: str
-    blank: bool
+    size: int
     value: T
+
+    @property
+    def blank(self) -> bool:
+        return self.size == 0
 
 
 @dataclass(frozen=True)
@@ -181,11 +189,7 @@ class StoredSigns:
     def add(self, row: Row[bytes]) -> None:
         role, found = row.role[:1].encode(), bytes(row.value)
         self.signs.add(role + found[:SIGN_BYTES], role + found[SIGN_BYTES:])
-        session_id = row.session_id
-        if self.places and self.places[-1][0] == session_id:
-            # One object for all messages of a session.
-            session_id = self.places[-1][0]
-        self.places.append((session_id, row.order_num))
+        self.places.append((row.session_id, row.order_num))
 
 
 def conversation_signs(*, conversation: Conversation) -> StoredSigns:
@@ -267,13 +271,7 @@ def _rows(messages: QuerySet[Message], value: Callable[[str], Combinable]) -> It
     answers = tuple(f"answer__{name}" for name in columns[:4])
     rows = questions.values_list(*columns, *answers, "answer_size", "answer_value")
     for row in rows.iterator(ROWS_AT_ONCE):
-        yield _row(*row[:6])
+        yield Row(*row[:6])
         answer = row[6:]
         if answer[0] is not None and answer[1] == row[1]:
-            yield _row(*answer)
-
-
-def _row(
-    message_id: UUID, session_id: UUID, order_num: int, role: str, size: int, value: Any
-) -> Row[Any]:
-    return Row(message_id, session_id, order_num, role, size == 0, value)
+            yield Row(*answer)

@@ -57,9 +57,6 @@ class Exported:
     messages: int = 0
     left_out: list[dict[str, Any]] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 def transcripts_export(
     *,
@@ -67,7 +64,6 @@ def transcripts_export(
     path: Path,
     messages_a_batch: int = MESSAGES_A_BATCH,
     progress: Progress = no_progress,
-    actor: Actor = COMMAND_LINE,
     redacted: bool = False,
 ) -> Exported:
     """Write the conversation's exchanges into a folder, from batch 001 on, redacted if asked.
@@ -100,7 +96,7 @@ def transcripts_export(
             raise FaultError(
                 f"The batches can't be written to {path}: {error.strerror}. None of them is there."
             ) from error
-    export_record(conversation, actor, exported, files=exported.files)
+    export_record(conversation, COMMAND_LINE, exported, files=exported.files)
     return exported
 
 

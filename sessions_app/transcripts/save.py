@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -82,9 +81,6 @@ class Saved:
     cleaned: int = 0
     left_alone: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
 
 
 def batches_save(

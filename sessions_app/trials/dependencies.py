@@ -30,11 +30,6 @@ def trial_model(name: str) -> ChatModel | None:
     return configured_chat_model(name) if name in trial_models() else None
 
 
-def sees_pictures() -> bool:
-    """Return whether models are shown the pictures that people send."""
-    return bool(settings.MODEL_SEES_PICTURES)
-
-
 def enqueue_trial(trial_id: UUID) -> None:
     """Enqueue a trial. It never waits in front of an answer: it has the background's workers."""
     enqueue("sessions_app.tasks.run_trial", str(trial_id), task_name=f"try {trial_id}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
@@ -26,7 +27,7 @@ from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
 from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
-from sessions_app.trials.dependencies import enqueue_trial, sees_pictures, trial_models
+from sessions_app.trials.dependencies import enqueue_trial, trial_models
 from sessions_app.trials.given_texts import (
     MAX_CHOSEN,
     RECALLED_SOURCES,
@@ -311,7 +312,7 @@ def _unseen(turn: Turn) -> str:
     prompt = TurnReplay.of(turn).prompt
     if not pictures_named(prompt):
         return ""
-    if not sees_pictures():
+    if not settings.MODEL_SEES_PICTURES:
         return _(
             "Models are shown no pictures now (MODEL_SEES_PICTURES is off), so that a trial "
             "answers without those that the answer saw."

@@ -27,7 +27,7 @@ def in_the_database() -> set[tuple[str, str]]:
 
 def test_every_column_that_can_hold_a_text_is_registered() -> None:
     registered = {(table, column) for table, columns in COLUMNS.items() for column in columns}
-    assert in_the_database() - registered == set(), "say in forget/registry.py what becomes of it"
+    assert in_the_database() - registered == set(), "say in registry.json what becomes of it"
     assert registered - in_the_database() == set(), "registered, but not there"
 
 

@@ -194,9 +194,7 @@ def _supersede(world: World, memory: Memory) -> None:
     """By one that says nothing and is gone again, so that the older one alone is left."""
     with transaction.atomic():
         memory.refresh_from_db()
-        memory_supersede(
-            older=memory, newer=memory, reason="superseded", actor=SYSTEM, at=timezone.now()
-        )
+        memory_supersede(older=memory, newer=memory, actor=SYSTEM)
         Memory.objects.filter(pk=memory.pk).update(superseded_by=None)
 
 

@@ -160,7 +160,7 @@ class Command(ReportingCommand):
             overlap=_overlap(options),
         )
         if options["json"]:
-            self._print(saved.as_dict())
+            self._print(vars(saved))
             return
         self._show_notes(saved.notes, saved.left_alone)
         self.stdout.write(_saved(saved, folder))
@@ -182,7 +182,7 @@ class Command(ReportingCommand):
             redacted=options["redact"],
         )
         if options["json"]:
-            self._print(exported.as_dict())
+            self._print(vars(exported))
         elif exported.messages:
             self.stdout.write(
                 f"{counted(exported.messages, 'message')} in "

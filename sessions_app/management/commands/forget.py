@@ -79,14 +79,11 @@ class Command(ReportingCommand):
                 raise NothingToForgetError(f"There is no chat {what}.")
             if options["export"]:
                 self._export(chat, options["export"])
-            self._ask(f"the chat {what} with everything in it", options)
-            return [
-                object_forget(
-                    kind=kind, object_id=chat.pk, dependencies=dependencies, actor=COMMAND_LINE
-                )
-            ]
-        key = _id(what)
-        self._ask(f"the {kind} {key}", options)
+            key, named = chat.pk, f"the chat {what} with everything in it"
+        else:
+            key = _id(what)
+            named = f"the {kind} {key}"
+        self._ask(named, options)
         return [
             object_forget(kind=kind, object_id=key, dependencies=dependencies, actor=COMMAND_LINE)
         ]

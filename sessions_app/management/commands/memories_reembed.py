@@ -194,7 +194,7 @@ def _check() -> tuple[dict[str, Any], str]:
         f"index: {found.index}{led if found.looked_from else ''}",
         *(f"WRONG: {problem}" for problem in found.problems),
     ]
-    return found.as_dict(), "\n".join(lines)
+    return asdict(found), "\n".join(lines)
 
 
 def _summary_text(done: Reembedded) -> str:
@@ -238,9 +238,6 @@ class Inspection:
     looked_from: int = 0
     astray: int = 0
     problems: list[str] = field(default_factory=list)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> Inspection:

@@ -22,6 +22,7 @@ KNOWN = {
     "merged": ["tags"],
 }
 ONE = {**MEMORY, "revisions": [_VALUES["revision"]]}
+BATCH: list[dict[str, Any]] = _VALUES["batch"]
 RECALLED: dict[str, Any] = _VALUES["recalled"]
 SAID: dict[str, Any] = _VALUES["said"]
 IMPORTED: dict[str, Any] = _VALUES["imported"]

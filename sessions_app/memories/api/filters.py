@@ -102,10 +102,6 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
         method="with_words", help_text="Those that hold each of these words, in any form."
     )
 
-    class Meta:
-        model = Memory
-        fields: list[str] = []
-
     def with_tags(self, rows: QuerySet[Memory], _: str, value: list[str]) -> QuerySet[Memory]:
         return rows.filter(tags__contains=value)
 

@@ -157,24 +157,8 @@ class MemoryBatchView(ApiView):
             request_example(
                 "Two memories", {"memories": [examples.NEW, {"content": "We open at 9"}]}
             ),
-            response_example(
-                "One is new",
-                {
-                    "memories": [
-                        {"memory_id": MEMORY_ID, "status": "created", **examples.DONE},
-                        {
-                            "memory_id": "d2e3f4a5-6b7c-4d8e-9f0a-1b2c3d4e5f25",
-                            "status": "duplicate",
-                            **examples.DONE,
-                        },
-                    ]
-                },
-                status=201,
-            ),
-            response_example(
-                "None is new",
-                {"memories": [{"memory_id": MEMORY_ID, "status": "duplicate", **examples.DONE}]},
-            ),
+            response_example("One is new", {"memories": examples.BATCH}, status=201),
+            response_example("None is new", {"memories": examples.BATCH[1:]}),
         ],
     )
     @idempotent(atomic=False)

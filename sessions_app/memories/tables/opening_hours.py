@@ -5,10 +5,13 @@ Weekdays, dates and times are read as people write them, in English and Hebrew.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, date, datetime, time, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -24,31 +27,16 @@ from sessions_app.memories.tables.columns import (
 )
 from sessions_app.memories.tables.read_table import Row
 
-# Sunday is the first day, as in Hebrew.
-ENGLISH = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
-HEBREW = ("ביום ראשון", "ביום שני", "ביום שלישי", "ביום רביעי", "ביום חמישי", "ביום שישי", "בשבת")
-ENGLISH_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
+# In English and Hebrew: the weekdays, of which Sunday is the first, the months, and what cells say.
+_WORDS: Mapping[str, Any] = json.loads(
+    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
 )
-HEBREW_MONTHS = (
-    *("ינואר", "פברואר", "מרץ", "אפריל", "מאי", "יוני"),
-    *("יולי", "אוגוסט", "ספטמבר", "אוקטובר", "נובמבר", "דצמבר"),
+ENGLISH, HEBREW = _WORDS["days"]["en"], _WORDS["days"]["he"]
+ENGLISH_MONTHS, HEBREW_MONTHS = _WORDS["months"]["en"], _WORDS["months"]["he"]
+_DAYS = {fold(each): day for day, names in enumerate(_WORDS["spellings"]) for each in names.split()}
+_ALWAYS, _CLOSED, _ROUND_THE_CLOCK = (
+    set(map(fold, _WORDS[name])) for name in ("always", "closed", "round_the_clock")
 )
-_SPELLINGS = (
-    "sunday sun su ראשון א",
-    "monday mon mo שני ב",
-    "tuesday tues tue tu שלישי ג",
-    "wednesday wed we רביעי ד",
-    "thursday thurs thur thu th חמישי ה",
-    "friday fri fr שישי ו",
-    "saturday sat sa shabbat שבת ש",
-)
-_DAYS = {fold(each): day for day, names in enumerate(_SPELLINGS) for each in names.split()}
-_ALWAYS = {
-    fold(each)
-    for each in ("every day", "daily", "all days", "all week", "כל יום", "כל הימים", "כל השבוע")
-}
 _MARKS = re.compile("[.'\"׳״’‘]")
 _HEBREW_LEAD = re.compile(r"^(?:ה?ימימ|ביומ|יומ|בימימ)\s+")
 _PLURAL = re.compile(r"days$")
@@ -59,8 +47,6 @@ _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T]0?0:00(?::00)?)?")
 _DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?: 0?0:00(?::00)?)?")
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?(?::\d{2})?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
 MIDNIGHT = 24 * 60
-_CLOSED = {fold(each) for each in ("closed", "close", "סגור", "סגורה", "סגורים")}
-_ROUND_THE_CLOCK = {fold(each) for each in ("24 hours", "24h", "24/7", "24 שעות", "24 שעות ביממה")}
 _EMPTY = {"", "-", "–", "—"}
 
 When = int | date
