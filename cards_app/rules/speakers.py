@@ -24,6 +24,9 @@ class SectionWords:
     todos: str
     questions: str
     details: str
+    settled: str
+    open: str
+    acts: str
     names: str
     left_out: str
     client: str
