@@ -118,13 +118,16 @@ def session_counts(
         return [[texts[number - 1]] for number in numbers if number]
 
     settled = [ours["settled"]] if ours["settled"] else []
-    return {
+    counts = {
         "decisions": compare(card.decisions, quotes(session, "decisions"), overlaps, MAX_ITEMS),
         "tasks": compare(card.todos, quotes(session, "tasks"), overlaps, MAX_ITEMS),
         "names": compare(card.entities, [[n] for n in labels.get("names", [])], same_name, 10),
         "settled": compare(settled, messages([outcome.get("settled")]), overlaps, None),
         "open": compare(ours["open"], messages(outcome.get("open") or []), overlaps, MAX_ITEMS),
     }
+    # A session may have labels of some kinds only.
+    kinds = {"settled": "outcome", "open": "outcome"}
+    return {name: each for name, each in counts.items() if kinds.get(name, name) in labels}
 
 
 def main() -> None:
@@ -145,7 +148,8 @@ def main() -> None:
     print("language  measure    precision recall  right/found  hit/labelled")
     for language in sorted(totals, key=lambda each: (each == "all", each)):
         for name in MEASURES:
-            print(f"{language:9} {name:10} {totals[language][name].shown()}")
+            if name in totals[language]:
+                print(f"{language:9} {name:10} {totals[language][name].shown()}")
 
 
 if __name__ == "__main__":
