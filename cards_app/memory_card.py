@@ -16,7 +16,9 @@ from datetime import datetime, timezone
 from typing import Any
 
 from cards_app.rules.card import ALGORITHM_VERSION, CardFields, check_fields, extract_card
+from cards_app.rules.phrases import is_covered
 from cards_app.rules.session_data import Line, read_session
+from cards_app.rules.statements import Meaning
 
 FIELDS = (
     "title",
@@ -27,6 +29,9 @@ FIELDS = (
     "keywords",
     "notable_quotes",
 )
+
+
+NOT_COVERED = "The rules do not know this language: decisions and tasks may be missing."
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,14 @@ class Card(CardFields):
             "algorithm_version": self.algorithm_version,
             "extracted_at": _iso(self.extracted_at),
             **self.fields(),
+            "outcome": self.outcome,
+            "language_covered": self.language_covered,
         }
+
+    @property
+    def language_covered(self) -> bool:
+        """Return whether the rules have phrases for decisions and tasks in the card's language."""
+        return is_covered("\n".join([self.title, *self.summary_bullets, *self.notable_quotes]))
 
     def to_yaml(self) -> str:
         """Return seed 001's template: three comments, then the fields.
@@ -58,6 +70,7 @@ class Card(CardFields):
             session_id=self.session_id,
             generated=_iso(self.extracted_at),
             algorithm_version=self.algorithm_version,
+            note="" if self.language_covered else NOT_COVERED,
         )
 
     def fields(self) -> dict[str, str | list[str]]:
@@ -68,28 +81,36 @@ class Card(CardFields):
         }
 
 
-def generate_memory_card(session_data: object, *, extracted_at: datetime | None = None) -> Card:
+def generate_memory_card(
+    session_data: object, *, extracted_at: datetime | None = None, meaning: Meaning | None = None
+) -> Card:
     """Return the card of a session.
 
     session_data: ``{"session_id", "messages": [{"role", "content", "timestamp"}]}``. The same
     session and time give the same card. Each message is read once and not kept, so ``messages``
     may be an iterator over a long session. extracted_at: the time that the card shows, with a time
-    zone; the clock is never read. Raises SessionDataError, a ValueError whose ``path`` is the
-    place of the invalid data, and ValueError for a time without a zone.
+    zone; the clock is never read. meaning: returns the vector of a text by the embedder
+    ``MEANING_MODEL`` (``rules/statements.py``); with it, more decisions and tasks are found.
+    Raises SessionDataError, a ValueError whose ``path`` is the place of the invalid data, and
+    ValueError for a time without a zone.
     """
     session_id, lines = read_session(session_data)
-    return card_of_lines(lines, session_id=session_id, extracted_at=extracted_at)
+    return card_of_lines(lines, session_id=session_id, extracted_at=extracted_at, meaning=meaning)
 
 
 def card_of_lines(
-    lines: Iterable[Line], *, session_id: str, extracted_at: datetime | None = None
+    lines: Iterable[Line],
+    *,
+    session_id: str,
+    extracted_at: datetime | None = None,
+    meaning: Meaning | None = None,
 ) -> Card:
     """Return the card of lines that were validated already."""
     if extracted_at is not None:
         if extracted_at.tzinfo is None:
             raise ValueError("extracted_at: must have a time zone.")
         extracted_at = extracted_at.astimezone(timezone.utc)
-    fields = extract_card(lines)
+    fields = extract_card(lines, meaning=meaning)
     return Card(**vars(fields), session_id=session_id, extracted_at=extracted_at)
 
 
@@ -101,7 +122,7 @@ def check_card(card: object, *, session_data: object = None) -> list[str]:
     card: a Card, or an object with its fields, such as from YAML. session_data: the data of the
     session. Only with it can the check detect a cut title without "...".
     """
-    fields = card.fields() if isinstance(card, Card) else card
+    fields = {**card.fields(), "outcome": card.outcome} if isinstance(card, Card) else card
     if session_data is None:
         return check_fields(fields)
     _, lines = read_session(session_data)

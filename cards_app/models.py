@@ -76,6 +76,7 @@ class MemoryCard(models.Model):
             title=self.title,
             **{name: tuple(items) for name, items in fields.items()},
             session_id=str(self.session_id),
+            outcome=self.outcome,
             algorithm_version=self.algorithm_version,
             extracted_at=self.extracted_at,
         )

@@ -46,6 +46,7 @@ def card_store(
         session_id=UUID(card.session_id),
         defaults={
             **card.fields(),
+            "outcome": card.outcome,
             "chat_id": chat_id,
             "session_started_at": session_started_at,
             "algorithm_version": card.algorithm_version,
@@ -68,7 +69,8 @@ def _made(card: MemoryCard) -> HookEvent:
 def searched_text(card: Card) -> str:
     """Return the text whose words find the card."""
     lists = (getattr(card, name) for name in FIELDS if name != "title")
-    return "\n".join([card.title, *(text for items in lists for text in items)])
+    ended = [card.outcome["settled"], *card.outcome["open"]] if card.outcome else []
+    return "\n".join([card.title, *(text for items in lists for text in items), *ended])
 
 
 def cards_before(*, chat_id: UUID, before: datetime, most: int) -> list[MemoryCard]:

@@ -18,7 +18,7 @@ from memories_app.review.consolidate import memories_propose_merges
 from memoryproject.foundation.leases import leases_sweep
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
-from sessions_app.cards.dependencies import enqueue_cards
+from sessions_app.cards.dependencies import card_maker, enqueue_cards
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.redact_derived import chat_redact
 from sessions_app.conversations.session_lifecycle import cards_sweep
@@ -110,7 +110,7 @@ def read_promises(session_id: str) -> int:
 
 def make_cards(session_ids: list[str]) -> int:
     """Make the cards of these sessions."""
-    return cards_make(session_ids=[UUID(key) for key in session_ids])
+    return cards_make(session_ids=[UUID(key) for key in session_ids], make=card_maker())
 
 
 def sweep_cards() -> int:

@@ -6,18 +6,20 @@ The same lines give the same fields, on every platform.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 
-from cards_app.rules.phrases import asks_or_calls, tells_decision, tells_todo
+from cards_app.rules.outcome import ACTORS, MAX_OPEN, OpenMatters, Outcome, who_acts
+from cards_app.rules.phrases import asks_or_calls
 from cards_app.rules.session_data import Line, one_line
+from cards_app.rules.statements import Found, Meaning, Statements, read_line
 from cards_app.rules.vocabulary import MAX_ENTITIES, MAX_KEYWORDS, EntityCounter, KeywordCounter
-from cards_app.rules.words import MAX_WORD_LENGTH, Sentence, is_question, split_sentences
+from cards_app.rules.words import MAX_WORD_LENGTH
 from memoryproject.foundation.redaction.redact import redact
 from memoryproject.foundation.text.characters import cut_at_word
 
-ALGORITHM_VERSION = "1.0"
+ALGORITHM_VERSION = "1.1"
 UNTITLED = "Untitled Session"
 MAX_TITLE_LENGTH = 80
 MAX_ITEM_LENGTH = 100
@@ -40,15 +42,19 @@ class CardFields:
     entities: tuple[str, ...]
     keywords: tuple[str, ...]
     notable_quotes: tuple[str, ...]
+    # None in a card of earlier rules. It follows from the messages as the others do, and is no
+    # part of the hash: it can't be hashed.
+    outcome: Outcome | None = field(default=None, kw_only=True, compare=False)
 
 
-def extract_card(lines: Iterable[Line]) -> CardFields:
+def extract_card(lines: Iterable[Line], *, meaning: Meaning | None = None) -> CardFields:
     """Return the card of a conversation. Lines without text (only a picture) are ignored.
 
     A role is a word of at most 32 letters. Each line is read once and not kept, so that a long
-    conversation can be passed line by line. Only the fields and the word counts are kept.
+    conversation can be passed line by line. Only the fields, the word counts and some statements
+    are kept. ``meaning``: see ``statements``.
     """
-    making = _Making()
+    making = _Making(meaning)
     for line in lines:
         if line.content.strip():
             making.add(line.role, redact(line.content))
@@ -58,12 +64,13 @@ def extract_card(lines: Iterable[Line]) -> CardFields:
 class _Making:
     """A card under construction, from redacted texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, meaning: Meaning | None) -> None:
         self._title: str | None = None
         self._bullets: list[str] = []
-        self._decisions: list[str] = []
-        self._todos: list[str] = []
         self._quotes: list[str] = []
+        self._count = 0
+        self._statements = Statements(meaning)
+        self._matters = OpenMatters()
         self._entities = EntityCounter()
         self._keywords = KeywordCounter()
 
@@ -72,22 +79,37 @@ class _Making:
             self._title = _fitted(text, MAX_TITLE_LENGTH)
         if len(self._bullets) < MAX_ITEMS:
             self._bullets.append(_bullet(role, text))
-        sentences = split_sentences(text)
-        _add_item(self._decisions, text, sentences, tells_decision)
-        _add_item(self._todos, text, sentences, _is_todo)
-        _add_item(self._quotes, text, sentences, asks_or_calls)
+        message = read_line(self._count, Line(role, text))
+        self._count += 1
+        self._statements.add(message)
+        self._matters.add(message)
+        sentences = [each.sentence for each in message.sentences]
+        asking = (each.start for each in sentences if asks_or_calls(each.text))
+        if len(self._quotes) < MAX_ITEMS and (start := next(asking, None)) is not None:
+            self._quotes.append(_item(text[start:]))
         self._entities.add(sentences)
         self._keywords.add(text)
 
     def fields(self) -> CardFields:
+        decisions, todos = self._statements.found()
+        matters = self._matters.found()
+        outcome = Outcome(
+            settled=_item(_settling(decisions[-1])) if decisions else "",
+            open=[
+                _item(message.text[spoken.sentence.start :])
+                for message, spoken in matters[-MAX_OPEN:]
+            ],
+            acts=who_acts(matters, todos, self._matters.last),
+        )
         return CardFields(
             title=UNTITLED if self._title is None else self._title,
             summary_bullets=tuple(self._bullets),
-            decisions=tuple(self._decisions),
-            todos=tuple(self._todos),
+            decisions=chosen(decisions),
+            todos=chosen(todos),
             entities=tuple(islice(_without_data(self._entities.found(None)), MAX_ENTITIES)),
             keywords=tuple(self._keywords.found()),
             notable_quotes=tuple(self._quotes),
+            outcome=outcome,
         )
 
 
@@ -105,20 +127,21 @@ def _bullet(role: str, text: str) -> str:
     return head + _fitted(text, MAX_ITEM_LENGTH - len(head))
 
 
-def _is_todo(sentence: str) -> bool:
-    """Return whether the sentence is a task. A question isn't one."""
-    return tells_todo(sentence) and not is_question(sentence)
+def chosen(found: list[Found]) -> tuple[str, ...]:
+    """Return the surest ones in their order; of equally sure ones the first."""
+    surest = sorted(found, key=lambda each: -each.probability)[:MAX_ITEMS]
+    surest.sort(key=lambda each: each.message.number)
+    return tuple(_item(each.text) for each in surest)
 
 
-def _add_item(
-    found: list[str], text: str, sentences: Sequence[Sentence], matches: Callable[[str], bool]
-) -> None:
-    """Add the message from its first matching sentence on, unless there are enough items."""
-    if len(found) == MAX_ITEMS:
-        return
-    start = next((each.start for each in sentences if matches(each.text)), None)
-    if start is not None:
-        found.append(_fitted(text[start:], MAX_ITEM_LENGTH))
+def _settling(decision: Found) -> str:
+    """Return the confirmation of a decision, which says it in full, or else its own text."""
+    confirmed = decision.confirmation
+    return decision.text if confirmed is None else confirmed.text
+
+
+def _item(text: str) -> str:
+    return _fitted(text, MAX_ITEM_LENGTH)
 
 
 def _fitted(text: str, longest: int) -> str:
@@ -157,6 +180,7 @@ def check_fields(fields: object, *, lines: Iterable[Line] | None = None) -> list
     failures = list(_title(fields.get("title")))
     for name, most in MAX_COUNT.items():
         failures += _list(name, fields.get(name), most)
+    failures += _outcome(fields.get("outcome"))
     if lines is not None and isinstance(fields.get("title"), str):
         failures += _title_of(fields["title"], lines)
     return failures
@@ -184,6 +208,23 @@ def _list(name: str, items: object, most: int) -> Iterator[str]:
         yield from _text(path, item, longest)
         if name == "summary_bullets" and not _ROLE_PREFIX.match(item):
             yield f"{path}: must begin with the role in brackets, such as [user]."
+
+
+def _outcome(outcome: object) -> Iterator[str]:
+    """Check how it ended. The seed's YAML and cards of earlier rules say nothing of it."""
+    if outcome is None:
+        return
+    if not isinstance(outcome, Mapping):
+        yield f"outcome: must be an object, not of type {type(outcome).__name__}."
+        return
+    settled = outcome.get("settled")
+    if not isinstance(settled, str):
+        yield "outcome.settled: must be a text."
+    else:
+        yield from _text("outcome.settled", settled, MAX_ITEM_LENGTH)
+    yield from _list("outcome.open", outcome.get("open"), MAX_OPEN)
+    if outcome.get("acts") not in ACTORS:
+        yield 'outcome.acts: must be "user", "assistant" or "".'
 
 
 def _text(path: str, text: str, longest: int) -> Iterator[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
 from cards_app.rules.card import CardFields
-from cards_app.rules.speakers import section_words
+from cards_app.rules.outcome import Outcome
+from cards_app.rules.speakers import SectionWords, section_words
 from memoryproject.foundation.text.characters import cut_at_word
 
 HEADER = (
@@ -48,8 +49,9 @@ def card_yaml(
     session_id: str,
     generated: str | None,
     algorithm_version: str,
+    note: str = "",
 ) -> str:
-    """Return the fields under a header of three comments.
+    """Return the fields under a header of three comments, and of ``note`` if there is one.
 
     Every text is preserved: characters that YAML can't hold (control characters, surrogates) or
     that are invisible are escaped.
@@ -57,6 +59,8 @@ def card_yaml(
     header = HEADER.format(
         session_id=session_id, generated=generated or NOT_GIVEN, algorithm_version=algorithm_version
     )
+    if note:
+        header = header.removesuffix("\n") + f"# {note}\n\n"
     blocks = (_block(name, value) for name, value in fields.items())
     return _UNSEEN.sub(_escaped, header + "\n".join(blocks))
 
@@ -78,17 +82,19 @@ MIN_LENGTH = 80
 
 
 def render_card(card: CardFields, *, longest: int) -> str:
-    """Return the title, then decisions, tasks, questions, names and keywords.
+    """Return the title, how it ended, then decisions, tasks, questions, names and keywords.
 
     Return as many lines as fit into ``longest`` characters (80 or more), in the language of the
     title.
     """
     words = section_words([card.title])
+    settled, is_open = (card.outcome["settled"], card.outcome["open"]) if card.outcome else ("", [])
     lines = [
         f"{words.about}: {card.title}",
-        *(f"{words.decisions}: {text}" for text in card.decisions),
+        *_ended(card.outcome, words),
+        *(f"{words.decisions}: {text}" for text in card.decisions if text != settled),
         *(f"{words.todos}: {text}" for text in card.todos),
-        *(f"{words.questions}: {text}" for text in card.notable_quotes),
+        *(f"{words.questions}: {text}" for text in card.notable_quotes if text not in is_open),
         *_listed(words.names, card.entities),
         *_listed(words.details, card.keywords),
     ]
@@ -97,6 +103,16 @@ def render_card(card: CardFields, *, longest: int) -> str:
         if len(text) + len(line) < longest:
             text += f"\n{line}"
     return text
+
+
+def _ended(outcome: Outcome | None, words: SectionWords) -> Iterator[str]:
+    if outcome is None:
+        return
+    if outcome["settled"]:
+        yield f"{words.settled}: {outcome['settled']}"
+    yield from (f"{words.open}: {text}" for text in outcome["open"])
+    if outcome["acts"]:
+        yield f"{words.acts}: {words.speaker(outcome['acts']).removesuffix(': ')}"
 
 
 def _listed(name: str, words: tuple[str, ...]) -> list[str]:

@@ -23,6 +23,9 @@ class SectionWords:
     todos: str
     questions: str
     details: str
+    settled: str
+    open: str
+    acts: str
     names: str
     client: str
     godfather: str

@@ -24,6 +24,7 @@ from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.cards.dependencies import card_maker
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.session_lifecycle import cards_request
@@ -66,7 +67,7 @@ class MakeCards(ConversationAdmin):
                 "%(count)d card is being made.", "%(count)d cards are being made.", count
             )
         else:
-            count = cards_make(session_ids=session_ids)
+            count = cards_make(session_ids=session_ids, make=card_maker())
             message = ngettext(
                 "%(count)d card is as the messages are now.",
                 "%(count)d cards are as the messages are now.",
@@ -93,7 +94,7 @@ def _cards_found(queryset: QuerySet[MemoryCard], search_term: str) -> QuerySet[M
 class MemoryCardAdmin(MakeCards):
     read_as = "card"
     list_is_read = True
-    list_display = ("short_title", "chat", "counted", "session_started_at", "extracted_at")
+    list_display = ("short_title", "chat", "ended", "counted", "session_started_at", "extracted_at")
     list_filter = (HOLDS_FILTER, "session_started_at")
     sortable_by = ("session_started_at",)
     find_rows = staticmethod(_cards_found)
@@ -104,6 +105,10 @@ class MemoryCardAdmin(MakeCards):
     actions = ("make_again",)
     fieldsets = (
         (None, {"fields": ("shown_title", "chat_link", "session_link", "shown_due")}),
+        (
+            gettext_lazy("How it ended"),
+            {"fields": ("shown_last_decision", "shown_open", "shown_acts")},
+        ),
         (gettext_lazy("What was said"), {"fields": ("bullets", "shown_quotes")}),
         (gettext_lazy("What follows from it"), {"fields": ("shown_decisions", "shown_todos")}),
         (gettext_lazy("What it was about"), {"fields": ("shown_entities", "shown_keywords")}),
@@ -133,6 +138,29 @@ class MemoryCardAdmin(MakeCards):
         if not card.decisions and not card.todos:
             return "–"
         return f"{len(card.decisions)}, {len(card.todos)}"
+
+    @admin.display(description=gettext_lazy("how it ended"))
+    def ended(self, card: MemoryCard) -> str:
+        """Render what is open, else what was settled last."""
+        ended = card.outcome or {}
+        if ended.get("open"):
+            return format_html("{}: {}", _("open"), shown_short(ended["open"][-1]))
+        return shown_short(ended["settled"]) if ended.get("settled") else "–"
+
+    @admin.display(description=gettext_lazy("settled last"))
+    def shown_last_decision(self, card: MemoryCard) -> str:
+        if not card.card.language_covered:
+            return _("The rules do not know this language: decisions and tasks may be missing.")
+        return shown_text((card.outcome or {}).get("settled", ""))
+
+    @admin.display(description=gettext_lazy("open"))
+    def shown_open(self, card: MemoryCard) -> str:
+        return _shown_list((card.outcome or {}).get("open", []))
+
+    @admin.display(description=gettext_lazy("has to act"))
+    def shown_acts(self, card: MemoryCard) -> str:
+        acts = (card.outcome or {}).get("acts", "")
+        return _role_name(acts) if acts else "–"
 
     shown_title = column(gettext_lazy("title"), lambda card: shown_text(card.title))
 

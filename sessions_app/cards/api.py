@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from cards_app.memory_card import Card
 from cards_app.models import MemoryCard
+from cards_app.rules.outcome import ACTORS
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.bodies import Json
@@ -19,14 +20,15 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
+from sessions_app.cards.dependencies import card_maker
+from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError
 from sessions_app.models import ChatSession
 from sessions_app.presentation.access import session_within
 from sessions_app.presentation.examples import CARD
 
 BUSY = conflicting("The session changes all the time.", "The session is being written.")
-OF_THE_FILE = ("session_id", "algorithm_version", "extracted_at")
-CARD_YAML = {name: value for name, value in CARD.items() if name not in OF_THE_FILE}
+NOT_IN_YAML = ("session_id", "algorithm_version", "extracted_at", "outcome", "language_covered")
+CARD_YAML = {name: value for name, value in CARD.items() if name not in NOT_IN_YAML}
 
 
 class CardYamlSerializer(serializers.Serializer[Any]):
@@ -45,12 +47,28 @@ class CardYamlSerializer(serializers.Serializer[Any]):
     notable_quotes = fields.texts("Questions and exclamations: at most 3, of 100 characters each.")
 
 
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """How the session ended."""
+
+    settled = fields.text('The text that settled something last; "" for none.')
+    open = fields.texts("Texts that nobody has answered: at most 3, of 100 characters each.")
+    acts = serializers.ChoiceField(
+        ACTORS, help_text='Who has to act next: user, assistant, or "" for nobody.'
+    )
+
+
 class CardSerializer(CardYamlSerializer):
     """The content of a session, made by rules alone; known forms of personal data are redacted."""
 
     session_id = fields.uuid("The session that it describes.")
     algorithm_version = fields.text("The version of the rules that it was made by.")
     extracted_at = fields.moment("When it was made.")
+    outcome = OutcomeSerializer(
+        allow_null=True, help_text="How it ended; null in a card of rules before 1.1."
+    )
+    language_covered = fields.truth(
+        "Whether the rules know its language. If not, they find no decisions, tasks and outcome."
+    )
 
 
 def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:
@@ -105,7 +123,7 @@ class CardView(ApiView):
         """
         session = session_within(self.caller, session_id)
         stored = MemoryCard.objects.defer("terms").filter(pk=session.pk).first()
-        return self._answer(session, (stored or card_make(session_id=session.pk)).card)
+        return self._answer(session, (stored or card_maker()(session_id=session.pk)).card)
 
     @described(
         operation_id="sessions_card_make",
@@ -130,7 +148,7 @@ class CardView(ApiView):
         session = session_within(self.caller, session_id)
         require_reading(self.caller)
         is_there = MemoryCard.objects.filter(pk=session.pk).exists()
-        stored = card_make(session_id=session.pk)
+        stored = card_maker()(session_id=session.pk)
         return self._answer(session, stored.card, status=200 if is_there else 201)
 
     def _answer(self, session: ChatSession, card: Card, *, status: int = 200) -> Response:

@@ -14,6 +14,7 @@ from cards_app.memory_card import Card, card_of_lines
 from cards_app.models import MemoryCard
 from cards_app.rules.card import ALGORITHM_VERSION
 from cards_app.rules.session_data import Line
+from cards_app.rules.statements import MEANING_MODEL, Meaning
 from cards_app.services import card_store
 from sessions_app.conversations.session_lifecycle import card_put_off
 from sessions_app.models import CardWork, ChatSession, Message, SummarizationMetadata
@@ -36,22 +37,24 @@ class SessionBusyError(Exception):
     """The session changed each time its card was made. It stays due."""
 
 
-def card_make(*, session_id: UUID) -> MemoryCard:
+def card_make(*, session_id: UUID, meaning: Meaning | None = None) -> MemoryCard:
     """Make and store the card of a session; return the stored one if it is still current.
 
     No row is locked while the messages are read: if the session changes meanwhile, it is read
-    again. Raises SessionNotFoundError and SessionBusyError.
+    again. meaning: see ``generate_memory_card``. Raises SessionNotFoundError and SessionBusyError.
     """
     for _ in range(TRIES):
         token = _begin(session_id)
         session = ChatSession.objects.filter(pk=session_id).first()
         if session is None:
             raise SessionNotFoundError(f"There is no session {session_id}.")
-        digest = hashlib.sha256(ALGORITHM_VERSION.encode())
+        version = ALGORITHM_VERSION if meaning is None else f"{ALGORITHM_VERSION} {MEANING_MODEL}"
+        digest = hashlib.sha256(version.encode())
         card = card_of_lines(
             _digested(spoken_lines(session_id), digest),
             session_id=str(session_id),
             extracted_at=timezone.now(),
+            meaning=meaning,
         )
         stored = _store(card, digest.hexdigest(), session.message_counter, token)
         if stored is not None:

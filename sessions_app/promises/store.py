@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryOperationError, MemoryStateError
 from memories_app.facts.validation import KEPT, OPEN, PROMISE, NewMemory, promise_completed
-from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
+from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.store.change import memory_locked, memory_supersede, texts_set
 from memories_app.store.remember import memory_remember
 from memories_app.store.retract import EXTRACTION, is_forgotten
@@ -210,13 +210,7 @@ def _replace(older: Memory, newer: Memory, actor: Actor) -> None:
     with transaction.atomic():
         locked = memory_locked(older.pk)
         if locked.status == MemoryStatus.ACTIVE and not locked.pinned:
-            memory_supersede(
-                older=locked,
-                newer=newer,
-                reason=RevisionReason.SUPERSEDED,
-                actor=actor,
-                at=timezone.now(),
-            )
+            memory_supersede(older=locked, newer=newer, actor=actor)
 
 
 def _content(promise: Promise, message: Message) -> str:

@@ -39,6 +39,12 @@ def test_a_card_is_made_once_and_again_when_the_session_went_on(api: Api) -> Non
     assert card["extracted_at"].endswith("Z")
     assert any("PostgreSQL" in decision for decision in card["decisions"])
     assert "15550100123" not in str(card)
+    assert card["outcome"] == {
+        "settled": "We decided to use PostgreSQL. Call me at [phone].",
+        "open": [],
+        "acts": "assistant",
+    }
+    assert card["language_covered"] is True
     again = api.post(path)
     assert (again.status_code, again.json()) == (200, card)
     assert api.get(path).json() == card

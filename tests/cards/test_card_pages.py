@@ -46,6 +46,15 @@ def test_the_list_shows_titles_and_chats(admin_client: Client, sessions: Any) ->
     assert "0, 0" not in page
 
 
+def test_a_card_of_earlier_rules_has_its_pages(admin_client: Client, sessions: Any) -> None:
+    MemoryCard.objects.update(outcome=None, algorithm_version="1.0", source_digest="of 1.0")
+    assert "two rooms" in shown(admin_client, LIST)
+    assert "How it ended" in shown(admin_client, f"{LIST}{sessions[0].pk}/change/")
+    card = card_make(session_id=sessions[0].pk)
+    assert card.algorithm_version == "1.1"
+    assert (card.outcome or {})["settled"], "it was made again"
+
+
 @pytest.mark.parametrize(
     ("asked", "found"),
     [("room", [0]), ("בריכה", [1]), ("nothing", []), (CLIENT, [0]), ("room Haifa", [0])],
@@ -67,13 +76,15 @@ def test_search_by_the_id_of_a_session_or_a_chat(admin_client: Client, sessions:
 def test_filters(admin_client: Client, sessions: Any) -> None:
     assert "בריכה" not in shown(admin_client, LIST, holds="decisions")
     assert "Haifa" not in shown(admin_client, LIST, holds="todos")
-    assert "Haifa" in shown(admin_client, LIST, algorithm_version="1.0")
+    assert "Haifa" in shown(admin_client, LIST, algorithm_version="1.1")
 
 
 def test_the_page_of_a_card(admin_client: Client, sessions: Any) -> None:
     page = shown(admin_client, f"{LIST}{sessions[0].pk}/change/")
     assert page.count("We decided to take two rooms &lt;b&gt;in Haifa&lt;/b&gt;") >= 3
     assert f"# Memory Card for Session: {sessions[0].pk}" in page
+    ended = page[page.index("How it ended") : page.index("What was said")]
+    assert "We decided to take two rooms" in ended
     assert f"{SESSIONS}{sessions[0].pk}/change/" in page
     event = AuditEvent.objects.latest("id")
     assert (event.action, event.object_type) == ("conversation.read", "card")

@@ -58,6 +58,7 @@ MADE_WHEN_CALLED = {
         ],
     ),
     "pattern": ("kept in a table, where it is found", []),
+    "f'{before}(?:{folded})(?![^\\\\W_])'": ("texts have at most 400 characters", []),
     "f'{words}|{ours}'": ("kept under a name, where it is found", []),
     "translate(composed)": (
         "at most 255 bytes, on names of at most 255",

@@ -11,7 +11,8 @@ from django.core.management.base import CommandError
 
 from cards_app.memory_card import Card
 from memoryproject.foundation.commands import ReportingCommand, UsageError
-from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError, card_make
+from sessions_app.cards.dependencies import card_maker
+from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError
 
 NO_SUCH_SESSION = (
     "There is no session {}. Its id stands in the admin, under Conversations, Sessions."
@@ -36,7 +37,7 @@ class Command(ReportingCommand):
     def run(self, options: dict[str, Any]) -> None:
         session_id = _id(options["session_id"])
         try:
-            stored = card_make(session_id=session_id)
+            stored = card_maker()(session_id=session_id)
         except SessionNotFoundError as error:
             raise CommandError(NO_SUCH_SESSION.format(session_id)) from error
         self.stdout.write(_written(stored.card, options["format"]))

@@ -44,6 +44,15 @@ def test_a_card_that_was_generated_passes() -> None:
             {"notable_quotes": ["Call 050-1234567!"]},
             ["notable_quotes[0]: holds personal data, which is to be redacted."],
         ),
+        ({"outcome": "x"}, ["outcome: must be an object, not of type str."]),
+        (
+            {"outcome": {"settled": None, "open": ["a"] * 4, "acts": "me"}},
+            [
+                "outcome.settled: must be a text.",
+                "outcome.open: has 4 items, at most 3 are allowed.",
+                'outcome.acts: must be "user", "assistant" or "".',
+            ],
+        ),
         (
             {"title": "dana@shop.example", "keywords": []},
             ["title: holds personal data, which is to be redacted."],

@@ -1,0 +1,323 @@
+"""Find the decisions and tasks in a conversation, by what is said before and after each sentence.
+
+People agree in a few words on what was proposed before, and what they settle or promise is often
+repeated in the next message. So each sentence has features: the kinds of phrases in it and in the
+messages beside it, and what they share. An embedder adds what the sentence means. The weights in
+``weights.json`` are fitted to labelled conversations by ``benchmarks/fit_card_rules.py``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cards_app.rules.phrases import (
+    NO_DECISION,
+    NO_TASK,
+    languages_of,
+    marks_of,
+    quoted_places,
+    words_said,
+)
+from cards_app.rules.session_data import Line
+from cards_app.rules.words import Sentence, is_question, split_sentences, split_words
+from memoryproject.foundation.text.characters import fold
+
+KINDS = ("decisions", "todos")
+# A sentence is a decision or a task from this probability on.
+MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.4}
+# The words of seed 001 and other plain ones are always one.
+OF_PLAIN_WORDS = 0.5
+# Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
+MIN_EMBEDDED = 0.03
+# … and not for more sentences of a session, so that a card is made within seconds.
+MAX_EMBEDDED = 300
+PLAIN_WORDS = {"decisions": {"decides", "firm"}, "todos": {"todo", "reminds"}}
+# So many letters of a word are compared: its forms differ at the end.
+STEM, MIN_STEM = 6, 4
+# Beside other things these are seen in the messages before and after.
+SEEN_AROUND = frozenset(
+    [
+        "offers",
+        "agrees",
+        "settles",
+        "promises",
+        "requests",
+        "defers",
+        "reverses",
+        "decides",
+        "todo",
+        "duties",
+        "fulfils",
+    ]
+)
+# A decision that replaces another one is seldom further away from it.
+MAX_KEPT = 40
+SHORT, MEDIUM = 3, 15
+# "Perfect!" says nothing, "Perfect, a red kettle for you" what was agreed.
+IN_FULL = 2
+
+_NUMBER = re.compile(r"\d+")
+_STORED = json.loads(Path(__file__).with_name("weights.json").read_text(encoding="utf-8"))
+# The embedder whose vectors the weights are for.
+MEANING_MODEL: str = _STORED["model"]
+
+# Returns the vector of a passage by that embedder, or None if there is none now.
+Meaning = Callable[[str], Sequence[float] | None]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each feature adds to the logarithm of the odds; "" is for every sentence.
+
+    ``vector``: what each dimension of the meaning adds; empty for weights without it.
+    """
+
+    features: dict[str, float]
+    vector: tuple[float, ...] = ()
+
+    def chance(self, features: frozenset[str], vector: Sequence[float] = ()) -> float:
+        total = self.features.get("", 0.0) + math.fsum(
+            self.features.get(name, 0.0) for name in features
+        )
+        total += math.fsum(a * b for a, b in zip(self.vector, vector, strict=True))
+        return 1 / (1 + math.exp(-total))
+
+
+def _weights(stored: dict[str, Any]) -> Weights:
+    packed = base64.b64decode(stored.get("vector", ""))
+    return Weights(stored["features"], struct.unpack(f"<{len(packed) // 2}e", packed))
+
+
+BY_PHRASES = {kind: _weights(_STORED["by phrases"][kind]) for kind in KINDS}
+BY_MEANING = {kind: _weights(_STORED["by meaning"][kind]) for kind in KINDS}
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A sentence with the kinds of phrases in it and the stems of its longer words and numbers."""
+
+    sentence: Sentence
+    marks: frozenset[str]
+    content: frozenset[str]
+    asks: bool
+    # False for code, a quotation, or an address alone.
+    says: bool = True
+
+
+@dataclass(frozen=True)
+class ReadMessage:
+    """A message that was read. ``number``: its place among those with text, from 0."""
+
+    number: int
+    role: str
+    text: str
+    sentences: tuple[Spoken, ...]
+
+    @property
+    def side(self) -> str:
+        return "assistant" if self.role == "assistant" else "user"
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset[str]().union(*(each.marks for each in self.sentences))
+
+    @property
+    def content(self) -> frozenset[str]:
+        return frozenset[str]().union(*(each.content for each in self.sentences))
+
+    @property
+    def agrees(self) -> bool:
+        return bool(self.sentences) and "agrees" in self.sentences[0].marks
+
+
+@dataclass(frozen=True)
+class Found:
+    """A decision or a task: its message, from the place of its sentence on."""
+
+    message: ReadMessage
+    spoken: Spoken
+    probability: float
+    # The assistant's message behind it that repeats it, or says it in full.
+    confirmation: ReadMessage | None = None
+
+    @property
+    def text(self) -> str:
+        return self.message.text[self.spoken.sentence.start :]
+
+
+def read_line(number: int, line: Line) -> ReadMessage:
+    languages = languages_of(fold(line.content[:2_000]))
+    quoted = quoted_places(line.content)
+    sentences: list[Spoken] = []
+    for sentence in split_sentences(line.content):
+        end = sentence.start + len(sentence.text)
+        inside = any(start <= sentence.start and end <= last for start, last in quoted)
+        says = not inside and bool(words_said(sentence.text))
+        marks = marks_of(sentence.text, languages) if says else frozenset[str]()
+        content, asks = _content(sentence.text), is_question(sentence.text)
+        sentences.append(Spoken(sentence, marks, content, asks, says))
+    return ReadMessage(number, line.role, line.content, tuple(sentences))
+
+
+def _content(text: str) -> frozenset[str]:
+    stems = (fold(word)[:STEM] for word in split_words(text))
+    return frozenset(_NUMBER.findall(text)) | {stem for stem in stems if len(stem) >= MIN_STEM}
+
+
+class Statements:
+    """The decisions and tasks of a conversation, which is told message by message."""
+
+    def __init__(self, meaning: Meaning | None = None) -> None:
+        self._meaning = meaning
+        self._embedded = 0
+        self._before: ReadMessage | None = None
+        self._own: ReadMessage | None = None
+        self._found: dict[str, list[Found]] = {kind: [] for kind in KINDS}
+
+    def add(self, message: ReadMessage) -> None:
+        """Judge the message before this one, which is what is said after it."""
+        self._judge(message)
+        self._before, self._own = self._own, message
+
+    def found(self) -> tuple[list[Found], list[Found]]:
+        """Return the decisions and the tasks that hold at the end, in their order."""
+        self._judge(None)
+        self._own = None
+        return self._found["decisions"], self._found["todos"]
+
+    def _judge(self, after: ReadMessage | None) -> None:
+        if self._own is None:
+            return
+        for kind, found in self._found.items():
+            new = self._best_sentence(kind, self._own, after)
+            if new is None:
+                continue
+            if kind == "decisions" and "reverses" in self._own.marks:
+                _withdraw(found, new)
+            found.append(new)
+            if len(found) > MAX_KEPT:
+                found.remove(min(found[:-1], key=lambda each: each.probability))
+
+    def _best_sentence(
+        self, kind: str, own: ReadMessage, after: ReadMessage | None
+    ) -> Found | None:
+        """Return the message's surest sentence of this kind, if any; the first of equal ones."""
+        best: Found | None = None
+        for place, spoken in enumerate(own.sentences):
+            if excluded(kind, spoken):
+                continue
+            chance = self._chance(kind, spoken, features(place, own, self._before, after))
+            if chance >= MIN_PROBABILITY[kind] and (best is None or chance > best.probability):
+                best = Found(own, spoken, chance, _confirmation(spoken, own, after))
+        return best
+
+    def _chance(self, kind: str, spoken: Spoken, found: frozenset[str]) -> float:
+        """Return the probability; rounded, so that equally sure sentences stay in their order."""
+        chance = BY_PHRASES[kind].chance(found)
+        if self._meaning is not None and chance >= MIN_EMBEDDED and self._embedded < MAX_EMBEDDED:
+            self._embedded += 1
+            vector = self._meaning(spoken.sentence.text)
+            if vector is not None:
+                chance = BY_MEANING[kind].chance(found, vector)
+        if spoken.marks & PLAIN_WORDS[kind]:
+            chance = max(chance, OF_PLAIN_WORDS)
+        return round(chance, 1)
+
+
+def _withdraw(found: list[Found], new: Found) -> None:
+    """Remove the decision that the new one replaces, with its confirmations.
+
+    It is the one with most words in common, or else the last one.
+    """
+    earlier = [each for each in found if each.message.number < new.message.number]
+    if not earlier:
+        return
+    topic = new.message.content
+    old = max(earlier, key=lambda each: (len(each.spoken.content & topic), each.message.number))
+    for each in earlier:
+        if 0 <= each.message.number - old.message.number <= 1 or each is old:
+            found.remove(each)
+
+
+def _confirmation(
+    spoken: Spoken, own: ReadMessage, after: ReadMessage | None
+) -> ReadMessage | None:
+    if after is None or own.side == "assistant" or after.side == own.side:
+        return None
+    in_full = after.agrees and len(after.content) >= IN_FULL
+    return after if in_full or spoken.content & after.content else None
+
+
+def excluded(kind: str, spoken: Spoken) -> bool:
+    """Return whether a sentence is none of this kind, whatever else speaks for it."""
+    if not spoken.says:
+        return True
+    if kind == "decisions":
+        return spoken.asks or bool(spoken.marks & NO_DECISION)
+    asks_for_it = "requests" in spoken.marks
+    # "I'll call if it breaks" is a promise, "If it breaks, we'll call" only a possibility.
+    only_if = "hypothetical" in spoken.marks
+    only_if |= "conditions" in spoken.marks and "promises" not in spoken.marks
+    return bool(spoken.marks & NO_TASK) or ((spoken.asks or only_if) and not asks_for_it)
+
+
+def features(
+    place: int, own: ReadMessage, before: ReadMessage | None, after: ReadMessage | None
+) -> frozenset[str]:
+    """Return the features of a sentence; those behind "user:" are of one side of the talk."""
+    spoken = own.sentences[place]
+    found = {*spoken.marks, *_form(place, own)}
+    for name, other in (("before", before), ("after", after)):
+        found |= {f"{name}:{each}" for each in _around(spoken, own, other)}
+    if "agrees" in spoken.marks and "before:offers" in found:
+        found.add("accepts")
+    sided = {f"{own.side}:{each}" for each in found}
+    return frozenset(found | sided | {own.side})
+
+
+def _form(place: int, own: ReadMessage) -> Iterator[str]:
+    spoken = own.sentences[place]
+    length = len(spoken.sentence.text.split())
+    yield "short" if length <= SHORT else "medium" if length <= MEDIUM else "long"
+    if length == 1:
+        yield "one word"
+    if not spoken.content.isdisjoint(_NUMBER.findall(spoken.sentence.text)):
+        yield "figure"
+    if place == 0:
+        yield "first"
+    elif own.agrees:
+        yield "behind agreement"
+    if spoken.asks:
+        yield "asks"
+    if any(each.asks for each in own.sentences):
+        yield "message asks"
+
+
+def _around(spoken: Spoken, own: ReadMessage, other: ReadMessage | None) -> Iterator[str]:
+    """Yield the features of the message before or after."""
+    if other is None or other.side == own.side:
+        yield "none" if other is None else "same side"
+        return
+    yield from other.marks & SEEN_AROUND
+    if any(each.asks for each in other.sentences):
+        yield "asks"
+    if other.sentences and other.sentences[-1].asks:
+        yield "ends asking"
+    common = spoken.content & other.content
+    if not common:
+        return
+    yield "common"
+    if other.agrees:
+        yield "agrees, common"
+    if 2 * len(common) >= len(spoken.content):
+        yield "repeats"
+    if any(each.isdigit() for each in common):
+        yield "figure"

@@ -1,0 +1,218 @@
+"""Decisions and tasks in everyday words of six languages, and how a conversation ended."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+
+from cards_app.memory_card import check_card, generate_memory_card
+from cards_app.rules.card import CardFields, extract_card
+from cards_app.rules.phrases import tells_decision, tells_todo
+from cards_app.rules.session_data import Line
+from cards_app.rules.statements import BY_MEANING
+from tests.unit.cards.texts import said
+
+
+def talk(*texts: str) -> list[Line]:
+    """What two say in turn; "a: " stands before what the assistant says."""
+    return [
+        Line("assistant" if text.startswith("a: ") else "user", text.removeprefix("a: "))
+        for text in texts
+    ]
+
+
+def card_of(*texts: str) -> CardFields:
+    return extract_card(talk(*texts))
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("We have it in red and in grey, 45 dollars each.", "Deal. Red one."),
+        ("Here is the comparison.", "We'll go with AWS ECS over EKS for this project"),
+        ("You're right, 18 dollars go back to your card.", "Agreed, 18 dollars go back."),
+        ("The basic one is 30, the pro one 55.", "We'll stick with the basic one for now."),
+        ("יש תור ביום רביעי בעשר או ביום חמישי בשתיים.", "רביעי בעשר מתאים לי"),
+        ("להזמין את האולם הקטן או את הגדול?", "הולכים על הקטן, אנחנו רק שלושים"),
+        ("¿Le viene bien el jueves a las cinco?", "Sí, el jueves a las cinco me viene bien"),
+        ("El curso cuesta 200 euros al mes.", "trato hecho, apúntame"),
+        ("Tenho horário amanhã às 9 ou às 15.", "às 15 fica ótimo pra mim"),
+        ("O bolo de 2 quilos sai por 140.", "fechado, pode fazer"),
+        (
+            "لدينا موعد الاثنين الساعة عشرة أو الأربعاء الساعة أربعة.",
+            "الأربعاء الساعة أربعة يناسبني",
+        ),
+        ("Есть окно во вторник в 10 и в четверг в 16.", "четверг в 16 мне подходит"),
+        ("Красная или синяя?", "Мы решили взять синюю"),
+    ],
+)
+def test_what_was_settled_in_everyday_words(before: str, text: str) -> None:
+    assert card_of("a: " + before, text).decisions == (text,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remind me friday to call the plumber",
+        "Can you send me the contract by tomorrow?",
+        "Please bring the old receipt on Monday.",
+        "I'll send the transfer on Thursday.",
+        "נא להגיע חמש דקות לפני התור ביום ראשון.",
+        "תבדקו בבקשה למה חויבתי פעמיים",
+        "Recuérdame el lunes que llame al banco",
+        "Por favor, traiga el informe del médico el martes.",
+        "me lembra na sexta de pagar o aluguel",
+        "podem me enviar o comprovante por email amanhã?",
+        "ذكرني يوم الجمعة أدفع الإيجار",
+        "سنتصل بك غدا لتحديد وقت التوصيل.",
+        "напомни мне в пятницу заплатить за интернет",
+        "Пожалуйста, возьмите с собой паспорт в четверг.",
+    ],
+)
+def test_what_is_to_be_done_in_everyday_words(text: str) -> None:
+    assert card_of("a: Good morning!", text).todos == (text,)
+    assert tells_todo(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You should be ashamed of yourselves",
+        "My neighbour decided to sell the house",
+        "The red one was not selected",
+        "We haven't decided anything yet.",
+        "If we need to leave, that would be sad",
+        "If the weather is bad we will move inside",
+        "Should we take the red one?",
+        'She said "we decided to go with somebody else and you must pay"',
+        "def choose(): return selected  # TODO: must be sorted",
+        "// TODO: we should fix this",
+        "```\nselected = decide()  # we need to\n```",
+        "https://shop.example/we-decided/must",
+        "Each player must draw two cards",
+        "השכן שלי החליט למכור את הדירה",
+        "עוד לא החלטנו כלום",
+        "צריך להתבייש, תתביישו",
+        "Mi vecino decidió vender el coche",
+        "Debería darles vergüenza",
+        "todo bien por aquí, y vosotros?",
+        "meu vizinho resolveu reformar a cozinha",
+        "o que eu preciso levar?",
+        "جاري قرر يبيع بيته",
+        "сосед решил продать дачу",
+        "Вам должно быть стыдно",
+        "мы пока ничего не решили",
+    ],
+)
+def test_what_settles_nothing_and_is_nobodys_task(text: str) -> None:
+    card = card_of("a: Good morning!", text, "a: I see.")
+    assert card.decisions == card.todos == ()
+    assert not tells_decision(text)
+    assert card.outcome is not None
+    assert card.outcome["settled"] == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("We decided to take the red sofa.", "Actually we decided to take the grey sofa instead."),
+        ("החלטנו לקחת את הספה האדומה", "בעצם החלטנו לקחת את הספה האפורה במקום"),
+    ],
+)
+def test_a_decision_that_was_reversed_gives_way_to_the_last_one(first: str, second: str) -> None:
+    assert card_of(first, "a: Noted.", second).decisions == (second,)
+
+
+def test_the_surest_decisions_stay_in_their_order() -> None:
+    weak = ["a: Shall I book Tuesday at 9?", "Yes, Tuesday at 9 works for me."]
+    sure = [f"We decided to take room {number} on June {number}." for number in range(3)]
+    assert len(card_of(*weak, *sure).decisions) == 3
+
+
+# How it ended.
+
+
+@pytest.mark.parametrize(
+    ("texts", "settled", "is_open", "acts"),
+    [
+        (["Hi", "a: Hello! How can I help?"], "", [], ""),
+        (["When do you open?"], "", ["When do you open?"], "assistant"),
+        (
+            ["We decided to take two rooms.", "a: Great, two rooms. For how many nights?"],
+            "Great, two rooms. For how many nights?",
+            ["For how many nights?"],
+            "user",
+        ),
+        (
+            ["Is there parking?", "a: I'll ask and let you know.", "Thanks"],
+            "",
+            ["Is there parking?"],
+            "assistant",
+        ),
+        (["a: Hi!", "Please send me the invoice by Friday."], "", [], "assistant"),
+        (["I'll send the transfer on Thursday.", "a: Thank you!"], "", [], "user"),
+        (["Is there parking?", "a: Yes, behind the house.", "Thanks!"], "", [], ""),
+    ],
+)
+def test_how_it_ended(texts: list[str], settled: str, is_open: list[str], acts: str) -> None:
+    assert card_of(*texts).outcome == {"settled": settled, "open": is_open, "acts": acts}
+
+
+def test_the_outcome_is_redacted_cut_and_checked() -> None:
+    long = "We decided that you call 050-1234567 " + "and wait " * 20
+    contents = [long, *["Who is dana@shop.example?"] * 5]
+    data = {
+        "session_id": "s",
+        "messages": [{"role": "user", "content": content} for content in contents],
+    }
+    card = generate_memory_card(data)
+    assert card.outcome is not None
+    assert card.outcome["settled"].startswith("We decided that you call [phone] and wait")
+    assert len(card.outcome["settled"]) <= 100
+    assert card.outcome["open"] == ["Who is [email]?"] * 3
+    assert check_card(card, session_data=data) == []
+    assert json.loads(json.dumps(card.to_dict()))["outcome"] == card.outcome
+
+
+# Other languages, and the meaning of sentences.
+
+
+@pytest.mark.parametrize(
+    ("text", "covered"),
+    [
+        ("Can I book a table for two on Friday night please", True),
+        ("Hola, quiero una mesa para el viernes por la noche", True),
+        ("Deal. Red one.", True),
+        ("Bonjour, je voudrais réserver une table pour vendredi soir, merci", False),
+        ("Hallo, ich möchte bitte einen Termin am Freitag um zehn Uhr machen", False),
+        ("我想预订星期五的桌子", False),
+        ("Вітаю, хочу замовити столик на п'ятницю ввечері", False),
+    ],
+)
+def test_a_language_that_is_not_covered_is_told(text: str, covered: bool) -> None:
+    data = {"session_id": "s", "messages": [{"role": "user", "content": text}]}
+    card = generate_memory_card(data)
+    assert card.to_dict()["language_covered"] is covered
+    assert ("do not know this language" in card.to_yaml()) is not covered
+
+
+def test_meaning_decides_where_it_is_known() -> None:
+    asked: list[str] = []
+    weights: Any = BY_MEANING["todos"].vector
+    assert len(weights) == 384
+    assert struct.calcsize("<384e") == 768
+
+    def meaning(text: str) -> list[float] | None:
+        asked.append(text)
+        return [3.0 if weight > 0 else -3.0 for weight in weights]
+
+    plain = said("Good morning!", "the frame goes to the painter on Thursday", "Fine.")
+    assert extract_card(plain).todos == ()
+    assert extract_card(plain, meaning=lambda _: None) == extract_card(plain)
+    assert "the frame goes to the painter on Thursday" in extract_card(plain, meaning=meaning).todos
+    many = said(*[f"I'll call number {number} on Monday." for number in range(400)])
+    extract_card(many, meaning=meaning)
+    assert len(asked) < 310
