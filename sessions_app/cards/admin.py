@@ -141,11 +141,12 @@ class MemoryCardAdmin(MakeCards):
 
     @admin.display(description=gettext_lazy("how it ended"))
     def ended(self, card: MemoryCard) -> str:
-        """Render what is open, else what was settled last."""
+        """Render what was settled last, and what is open since."""
         ended = card.outcome or {}
-        if ended.get("open"):
-            return format_html("{}: {}", _("open"), shown_short(ended["open"][-1]))
-        return shown_short(ended["settled"]) if ended.get("settled") else "–"
+        lines = [("", ended["settled"])] if ended.get("settled") else []
+        lines += [(f"{_('open')}: ", text) for text in ended.get("open", [])[-1:]]
+        shown = ((label, shown_short(text)) for label, text in lines)
+        return format_html_join("", "<div>{}{}</div>", shown) or "–"
 
     @admin.display(description=gettext_lazy("settled last"))
     def shown_last_decision(self, card: MemoryCard) -> str:
