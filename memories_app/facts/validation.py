@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -180,8 +181,11 @@ def promise_completed(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_iso(text: Any) -> bool:
+    # "20260308" and "2026-W11-4" are ISO, too, but due days are compared as texts.
+    if not (isinstance(text, str) and re.match(r"\d{4}-\d\d-\d\d", text)):
+        return False
     try:
-        return bool(isinstance(text, str) and datetime.fromisoformat(text.replace("Z", "+00:00")))
+        return bool(datetime.fromisoformat(text.replace("Z", "+00:00")))
     except ValueError:
         return False
 

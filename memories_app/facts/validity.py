@@ -46,6 +46,8 @@ _LAST, _ON, _AGAIN = (frozenset(" ".join(_WORDS[name]).split()) for name in ("la
 _DUE_LANGUAGES = ("en", "he", "es", "pt", "ar", "ru")
 _PREFIX = {"he": re.compile("[בלהמו]-?"), "ar": re.compile("[بلو]")}
 _NUMERIC = re.compile(r"\d{1,4}([-./])\d{1,2}(?:\1\d{2,4})?|(?:19|20)\d\d")
+# "3/20" and "3/20/2026" have no month 20.
+_MONTH_FIRST = re.compile(r"(?:0?\d|1[0-2])([-./])(?:1[3-9]|2\d|3[01])(?:\1\d{2,4})?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|er|º|°|\.)?")
 _MONTHS = [
@@ -374,7 +376,7 @@ def _parsed(period: Period, today: datetime, day: str) -> datetime | None:
         languages=[period.language],
         settings={
             "RELATIVE_BASE": today,
-            "DATE_ORDER": "DMY",
+            "DATE_ORDER": "MDY" if _MONTH_FIRST.fullmatch(period.phrase) else "DMY",
             "PREFER_DATES_FROM": "past" if period.kind == SINCE else "future",
             "PREFER_DAY_OF_MONTH": day,
             "PREFER_MONTH_OF_YEAR": day,

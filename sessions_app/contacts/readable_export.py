@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -94,6 +94,10 @@ def readable_export(*, chat: Chat, actor: Actor, redacted: bool = False) -> Iter
 def _redacted(part: Part) -> Part:
     """Redact the texts of the part's records, which nobody stores."""
     name, values = part
+    for section in values.get("sections", ()):
+        section["lines"] = [
+            (replace(line, text=redact(line.text)), topic) for line, topic in section["lines"]
+        ]
     rows = list(values.get("rows", ()))
     for row in rows:
         for record in (row, getattr(row, "message", None), getattr(row, "card", None)):

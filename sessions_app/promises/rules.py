@@ -16,7 +16,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -86,11 +86,6 @@ class Promise:
 
     text: str
     due: date | None
-
-    @cached_property
-    def forms(self) -> frozenset[str]:
-        """The compared forms of the words that say what is promised."""
-        return forms_of(self.text)
 
 
 def promises_in(text: str, said_at: datetime) -> list[Promise]:
@@ -229,9 +224,19 @@ def forms_of(text: str) -> frozenset[str]:
     )
 
 
-def is_same(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Return whether two promises are about the same: they share most words of the shorter one."""
-    return bool(one and other) and len(one & other) * 3 >= min(len(one), len(other)) * 2
+def is_same(one: str, other: str) -> bool:
+    """Return whether two promises are about the same: they share most words of the shorter one.
+
+    Of two that send something it doesn't matter in which words: "send" or "will be sent".
+    """
+    forms, others = forms_of(one), forms_of(other)
+    pairs = [(forms, others)]
+    if sends(one) and sends(other):
+        pairs.append((forms - _doing(), others - _doing()))
+    return any(
+        bool(left and right) and len(left & right) * 3 >= min(len(left), len(right)) * 2
+        for left, right in pairs
+    )
 
 
 def sends(text: str) -> bool:

@@ -160,9 +160,7 @@ def _remembers(chat: Chat, reader: PromiseReader) -> bool:
 
 def _promise_store(promise: Promise, message: Message, reader: PromiseReader, actor: Actor) -> None:
     """Store a promise. One that is said again counts as told again; another day replaces it."""
-    alike = (
-        each for each in _open_before(message) if is_same(promise.forms, forms_of(_sentence(each)))
-    )
+    alike = (each for each in _open_before(message) if is_same(promise.text, _sentence(each)))
     earlier = next(alike, None)
     is_moved = bool(earlier and promise.due and promise_of(earlier)["due"] != str(promise.due))
     content = _content(promise, message)

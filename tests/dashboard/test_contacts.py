@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from cards_app.models import MemoryCard
+from memories_app.facts.facts import fact_key
 from memories_app.models import Memory, MemoryRevision, SourceDocument
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.events import Party
@@ -307,6 +308,9 @@ def test_the_export_is_redacted_on_request(admin_client: Client, dana: Chat) -> 
     Message.objects.filter(pk=message.pk).update(content=said)
     Memory.objects.filter(chat_id=dana.pk).update(content=f"{said} and 2 nights")
     Note.objects.filter(chat=dana).update(text=said)
+    # At the page's beginning, what is known in short.
+    wife = "My wife has +44 7700 900123"
+    Memory.objects.create(content=wife, fact_key=fact_key(wife), visibility="chat", chat_id=dana.pk)
     assert 'name="redact"' in page(admin_client, address(dana))
     shown = page(admin_client, address(dana, "export/"), redact="true")
     for text in ("Personal data is left out", "Call [phone]</p>", "Call [phone] and 2 nights"):

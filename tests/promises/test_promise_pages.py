@@ -169,7 +169,8 @@ class TestApi:
         assert state(five[2]) == "kept"
 
     @pytest.mark.parametrize(
-        "promise", [{"state": "burnt"}, {"due": "soon"}, {"due": 5}, "kept", ["kept"]]
+        "promise",
+        [{"state": "burnt"}, {"due": "soon"}, {"due": 5}, {"due": "20260308"}, "kept", ["kept"]],
     )
     def test_a_wrong_state_is_refused(self, five: list[Memory], promise: Any) -> None:
         body = {"metadata": {"promise": promise}}

@@ -168,6 +168,19 @@ class TestSaidAgain:
         due = (today() + timedelta(days=3)).isoformat()
         assert second.metadata["promise"]["due"] == due
 
+    @pytest.mark.parametrize(
+        ("first", "again"),
+        [
+            (QUOTE, "Yes, the quote will be sent tomorrow."),
+            ("Te mandaré la factura mañana.", "Sí, te envío la factura mañana."),
+            ("Vou te mandar a fatura amanhã.", "Sim, amanhã envio a fatura."),
+        ],
+    )
+    def test_in_other_words_of_sending(self, answers: Any, first: str, again: str) -> None:
+        answers(first)
+        (promise,) = answers(again)
+        assert promise.told_count == 2
+
     def test_other_promises_stay_beside_it(self, answers: Any) -> None:
         answers(QUOTE)
         assert len(answers("Dana will call you about the delivery today.")) == 2
@@ -175,10 +188,22 @@ class TestSaidAgain:
 
 class TestKept:
     @pytest.mark.parametrize(
-        "text", ["Here is the quote: https://example.com/q", "I've sent the quote.", "Sent!"]
+        ("promised", "text"),
+        [
+            (QUOTE, "Here is the quote: https://example.com/q"),
+            (QUOTE, "I've sent the quote."),
+            (QUOTE, "Quote sent!"),
+            (QUOTE, "Sent!"),
+            ("אשלח לך את החשבונית מחר", "החשבונית נשלחה"),
+            ("Te mandaré la factura mañana.", "Ya te mandé la factura"),
+            ("Vou te mandar a fatura amanhã.", "Fatura enviada"),
+            ("Пришлю счёт завтра.", "Счёт отправлен"),
+        ],
     )
-    def test_the_business_says_so(self, world: World, answers: Any, text: str) -> None:
-        answers(QUOTE)
+    def test_the_business_says_so(
+        self, world: World, answers: Any, promised: str, text: str
+    ) -> None:
+        answers(promised)
         (promise,) = by_business(world, text)
         assert state(promise) == "kept"
         assert promise.metadata["promise"]["evidence"] == str(last().pk)
