@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -177,5 +178,5 @@ def test_it_fits_and_is_verbatim(lines: list[Line], longest: int) -> None:
     assert entries_load(json.dumps(json.loads(entries_dump(chosen)))) == chosen
     texts = {place: one_line(line.content) for place, line in enumerate(lines)}
     for entry in chosen:
-        for part in entry.text.removeprefix("(").split("?) "):
+        for part in re.split(r"\?\W*\) ", entry.text.removeprefix("(")):
             assert any(part.strip("…? ") in texts[place] for place in entry.places)
