@@ -38,7 +38,7 @@ _REFUSAL = re.compile(
 _FENCE = re.compile(r"</?said-")
 # Who speaks is named in the prompt, in any language; headings and markup are no statements.
 _LABEL = re.compile(r"\A(?:\*\*|__)?[^\W\d_]+(?:\*\*|__)?:(?:\*\*|__)?\s+")
-_MARKUP = re.compile(r"\*\*|__|`|\A#+\s+")
+_MARKUP = re.compile(r"\*\*|__|`|\A#+\s+|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
 _ITEM = re.compile(r"\A(?:[\s–•*·-]|\d{1,2}[.)]\s)+")
 _ROLES = word_set(
     "client customer user assistant owner business godfather לקוח לקוחה הלקוח העוזר cliente"
