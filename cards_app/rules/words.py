@@ -140,6 +140,10 @@ _SELDOM_LAST = word_set("etc inc ltd co corp jr dept est incl excl min max")
 _BEFORE_NUMBERS = word_set(
     "no nos nr p pp sec vol ch art fig tel ext jan feb mar apr jun jul aug sep sept oct nov dec"
 )
+# The day of a month, which many languages write with a full stop: "den 3. oktober kl. 9",
+# "am 3.10. um 9". German months have a capital.
+_DAY = re.compile(r"\d{1,2}(?:\.\d{1,2})?")
+_GERMAN_MONTH = re.compile(r"(?:jan|feb|mär|apr|mai|jun|jul|aug|sep|okt|nov|dez)", re.IGNORECASE)
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 _HEBREW_DOTTED = re.compile(r"(?:[א-ת]\.)+[א-ת]")
 
@@ -200,6 +204,8 @@ def _is_last(piece: str, following: str | None, *, leads: bool) -> bool:
     if "…" in ending or ".." in ending:
         return not next_letter.islower()
     word = piece[: len(piece) - len(ending)].lstrip("([{\"'“‘*_~-")
+    if _DAY.fullmatch(word) and (next_letter.islower() or _GERMAN_MONTH.match(following)):
+        return False
     return not _is_abbreviation(word, next_letter, leads=leads)
 
 

@@ -169,7 +169,7 @@ def _is_others_health(content: str, noted: list[str], clause: Clause) -> bool:
 
 # Check that the numbers, times and dates of a fact stand in its clause.
 
-_LANGUAGES = ("en", "he", "es", "pt", "ar", "ru")
+_LANGUAGES = ("en", "he", "es", "pt", "ar", "ru", "fr", "de", "it", "pl", "tr", "uk")
 _ISO = re.compile(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)")
 _DAY = re.compile(r"(?<![\d./-])(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?!\d)")
 _CLOCK = re.compile(
@@ -231,7 +231,8 @@ def numbers_stand(fact: str, *, clause: str, written_on: date) -> bool:
 
 def _read(text: str, *, is_fact: bool) -> _Numbers:
     text = without_marks(text)
-    words = words_of(text)
+    # Most people write its quotation mark as this one, which else divides words.
+    words = words_of(text.replace('ש"ח', "שח"))
     dates = [(int(y), int(m), int(d)) for y, m, d in _ISO.findall(text)]
     dates += [(_whole_year(y), int(m), int(d)) for d, _sign, m, y in _DAY.findall(text)]
     rest = _DAY.sub(" ; ", _ISO.sub(" ; ", text))
@@ -344,7 +345,10 @@ def calendar_numbers(word: str, what: str) -> tuple[int, ...]:
     return tuple(
         number
         for name, number in _names(what)
-        if any(each.startswith(name) and len(each) - len(name) <= 2 for each in bare)
+        # A short name has no endings: "mai" is a month, and "main" a street.
+        if any(
+            each.startswith(name) and len(each) - len(name) <= 2 * (len(name) > 3) for each in bare
+        )
     )
 
 

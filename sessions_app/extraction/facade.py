@@ -10,3 +10,4 @@ from sessions_app.extraction.extraction_claims import (
 from sessions_app.extraction.fact_store import NOTHING_LEARNED
 from sessions_app.extraction.passage import forms_of, without_marks, words_of
 from sessions_app.extraction.source_text import turn_with_merged
+from sessions_app.extraction.statement_words import NUMBER_WORDS

@@ -119,18 +119,20 @@ class FactTimes:
         return self.valid_until is not None and self.valid_until < at
 
 
-def current_first(hits: Iterator[Hit], at: datetime) -> Iterator[Hit]:
-    """Yield the memories that hold, or will; those that have ended only if there is no other."""
+def current_first(hits: Iterator[Hit], at: datetime, *, sure: float) -> Iterator[Hit]:
+    """Yield the memories that hold, or will; those that have ended only if there is no other.
+
+    One with a score below ``sure`` is perhaps about something else: it hides none above it.
+    """
     ended = []
-    known = False
+    best: bool | None = None
     for hit in hits:
         if FactTimes.of(hit.metadata).has_ended(at):
             ended.append(hit)
         else:
-            known = True
+            best = best or hit.score >= sure
             yield hit
-    if not known:
-        yield from ended
+    yield from (hit for hit in ended if best is None or (hit.score >= sure) > best)
 
 
 def newest_first(hits: Sequence[Hit], read: Callable[[Sequence[UUID]], Iterable[Hit]]) -> list[Hit]:

@@ -182,7 +182,8 @@ class Search:
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
         hits = self._memory_hits(scored, near)
         if not self.repeats:
-            hits = current_first(hits, self.as_of or timezone.now())
+            at = self.as_of or timezone.now()
+            hits = current_first(hits, at, sure=self.min_similarity)
         found = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)
         ordered = newest_first(
             found.memories, lambda keys: self._read(dict.fromkeys(keys, 0.0), near)

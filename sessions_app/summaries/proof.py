@@ -14,6 +14,7 @@ from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
 from sessions_app.extraction.facade import (
+    NUMBER_WORDS,
     calendar_numbers,
     forms_of,
     numbers_stand,
@@ -37,7 +38,8 @@ _REFUSAL = re.compile(
 _FENCE = re.compile(r"</?said-")
 # Who speaks is named in the prompt, in any language; headings and markup are no statements.
 _LABEL = re.compile(r"\A(?:\*\*|__)?[^\W\d_]+(?:\*\*|__)?:(?:\*\*|__)?\s+")
-_MARKUP = re.compile(r"\*\*|__|`|\A#+\s+")
+_MARKUP = re.compile(r"\*\*|__|`|\A#+\s+|(?<!\w)\*(?=\w)|(?<=\w)\*(?!\w)")
+_ITEM = re.compile(r"\A(?:[\s–•*·-]|\d{1,2}[.)]\s)+")
 _ROLES = word_set(
     "client customer user assistant owner business godfather לקוח לקוחה הלקוח העוזר cliente"
     " asistente assistente usuario usuário العميل الزبون المساعد клиент клиентка ассистент"
@@ -104,7 +106,7 @@ def _is_echo(written: str, prompt: str) -> bool:
 def _statements(written: str) -> Iterator[str]:
     """Yield the sentences of each line, without markup, and with the speaker of the line."""
     for line in written.splitlines():
-        bare = _MARKUP.sub("", line).strip().lstrip("-–•*· ")
+        bare = _ITEM.sub("", _MARKUP.sub("", line))
         for sentence in split_sentences(bare):
             if not sentence.text.rstrip().endswith(":"):
                 yield sentence.text
@@ -156,7 +158,8 @@ def _stands(sentence: str, names: Sequence[str], sources: Sequence[_Source]) -> 
 def _names(sentence: str) -> Iterator[str]:
     """Yield the names in a sentence, folded: words with a capital, and Hebrew names.
 
-    The first word of a sentence counts unless it is a word of daily life.
+    The first word of a sentence counts if it is a known name, and in English unless it is a word of
+    daily life.
     """
     tokens = {token.text: kind_of(token) for token in tokenize(sentence)}
     ordinary = (Kind.FUNCTION, Kind.VAGUE, Kind.COMMON)
@@ -164,11 +167,18 @@ def _names(sentence: str) -> Iterator[str]:
     is_english = any(tokens.get(fold(word)) in ordinary and word.isascii() for word in words[1:])
     for place, word in enumerate(words):
         name = fold(word)
-        is_known = name in _ROLES or is_unit(word) or _is_day(name)
         may_be_name = place or (is_english and tokens.get(name) not in ordinary)
-        if word[0].isupper() and len(word) > 1 and may_be_name and not is_known:
+        if word[0].isupper() and len(word) > 1 and may_be_name and not _is_ordinary(word):
             yield name
-    yield from (fold(name) for name in find_entities([Line("", sentence)]) if not name.isascii())
+    for entity in find_entities([Line("", sentence)]):
+        # One of several words isn't always told whole.
+        yield from (fold(word) for word in split_words(entity) if not _is_ordinary(word))
+
+
+def _is_ordinary(word: str) -> bool:
+    """Return whether the word is none of a name, whatever its first letter: "Twelve", "Friday"."""
+    name = fold(word)
+    return name in _ROLES or name in NUMBER_WORDS or is_unit(word) or _is_day(name)
 
 
 def _is_named(name: str, words: set[str]) -> bool:

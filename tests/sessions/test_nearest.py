@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from memories_app.models import Memory
 from sessions_app.models import Turn
 from sessions_app.turns.answer_review import is_unknown
 from tests.world import CLIENT, OTHER_CLIENT, World, asked
@@ -46,6 +49,13 @@ def _recalled(world: World, question: str, *, bar: float) -> list[dict[str, Any]
     return [entry for entry in recalled if entry["source"] == "memory"]
 
 
+def test_a_wide_mark_asks(world: World) -> None:
+    world.with_answer_rules(min_similarity=1.1, nearest=1)
+    world.remember(CLIENT, "快递员的柜子是17号")
+    (entry,) = asked(world, "快递员的柜子是几号？谢谢").replay.recalled
+    assert entry["nearest"]
+
+
 @pytest.mark.parametrize("text", ["thank you so much", "see you in the locker room"])
 def test_who_asks_nothing_takes_none_along(world: World, text: str) -> None:
     world.with_answer_rules(min_similarity=1.1, nearest=3)
@@ -60,3 +70,17 @@ def test_what_was_said_last_stands_first_whichever_is_more_like_the_question(wor
     asked(world, "is Marina married, or does she live alone?")
     prompt = world.prompt()[0].content
     assert 0 < prompt.index("a wedding in June") < prompt.index("lives alone")
+
+
+@pytest.mark.parametrize("nearest", [0, 3])
+def test_what_is_only_near_hides_nothing_that_has_ended(world: World, nearest: int) -> None:
+    for fact in ("The wifi code of the office is 1234", "The wifi router stands in the cellar"):
+        world.remember(CLIENT, fact)
+    ended = Memory.objects.filter(content__contains="1234")
+    ended.update(valid_until=timezone.now() - timedelta(days=3))
+    world.with_answer_rules(min_similarity=0.5, nearest=nearest)
+    turn = asked(world, "what is the wifi code of the office?")
+    wanted = [("1234", False), ("cellar", True)][: 1 + bool(nearest)]
+    told = [(each["content"], each.get("nearest", False)) for each in turn.replay.recalled]
+    assert [(text.split()[-1], near) for text, near in told] == wanted
+    assert "ended) The wifi code of the office is 1234" in world.prompt()[0].content

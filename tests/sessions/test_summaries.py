@@ -310,6 +310,31 @@ class TestWhatAModelWrites:
             (sentence,) = entries_load(made.chapter) or []
             assert sorted({1 + (place - 1) // 2 * 2 for place in sentence.places}) == messages
 
+    @pytest.mark.parametrize(
+        ("said", "proved", "invented"),
+        [
+            ("Inês Costa tem sete anos", "A filha Inês Costa tem 7 anos.", "Inês tem 8 anos."),
+            ("Мою дочь зовут Аня Петрова", "Дочь: Аня Петрова.", "Иван зовут дочь."),
+            ("Ayşe Yılmaz cuma geliyor", "Ayşe Yılmaz cuma geliyor.", "Ayşe salı geliyor."),
+            ("Inés paga el alquiler", "Inés paga el alquiler.", "Carlos paga el alquiler."),
+            ("On se voit mardi 5 mai", "On se voit mardi 05/05.", "On se voit le 5 juin."),
+            ("Wir kommen am 3. Oktober", "Wir kommen am 3. Oktober.", "Wir kommen am 4. Oktober."),
+            ("Wir kommen am 3. Oktober", "Wir kommen am 3.10. zu euch.", "Wir kommen am 3. Mai."),
+            ('שכר הדירה 12,500 ש"ח', "שכר הדירה 12500 שקלים", "שכר הדירה 12500 $"),
+            ("Dana pays $4", "*Dana* pays $4", "*Tom* pays $4"),
+            ("We need 12 chairs", "1. Twelve chairs are needed", "2. Thirteen chairs are needed"),
+        ],
+    )
+    def test_any_language(self, world: World, said: str, proved: str, invented: str) -> None:
+        model = ScriptedChatModel(lambda _: f"{invented}\n{proved}")
+        world.summarizing(2, summarizer=Summarizer(chat_model=model))
+        world.say(CLIENT, said)
+        Message.objects.filter(role="assistant").update(content="ok")
+        world.sum_up(CLIENT)
+        (entry,) = entries_load(summaries()[0].chapter) or []
+        assert entry.text == proved.removeprefix("1. ").replace("*", "")
+        assert not summaries()[0].is_extractive
+
     def test_the_rest_of_a_text_stays(self, world: World) -> None:
         text = "Dana Levi pays 4,500. Tom gets 12.\nThey are 40 people."
         model = ScriptedChatModel(lambda _: text)
