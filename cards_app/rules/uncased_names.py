@@ -150,6 +150,7 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
         if key in keys("titles"):
             return SURE, None
     likely = before.key in keys("before_people") and words.ends(place)
+    likely = likely or before.key in keys("relatives")
     return LIKELY if likely else "", None
 
 
