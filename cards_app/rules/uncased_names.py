@@ -25,7 +25,7 @@ SURE, LIKELY = "sure", "likely"
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
 _BEFORE_ACRONYMS = "ובלה"
 # Prefixes before people of three letters: others make other words there (משרה, ברות).
-_BEFORE_SHORT = ("", "ו", "ל", "ול")
+_BEFORE_SHORT = ("", "ו", "ל", "ול", "و")
 _AT = ("ב", "ל", "מ")
 
 
