@@ -29,13 +29,15 @@ _CASE = re.compile("(?<=...)(?:[аеёиоыя][мх]|[ео]г)$")
 class Gazetteer:
     """Names by their keys, in their spelling.
 
-    ``also_words``: the keys of words that are names only beside other evidence. ``spellings``: all
-    names as they are spelled.
+    ``places`` has well-known firms and products, too, whose keys are ``brands``. ``also_words``:
+    the keys of words that are names only beside other evidence. ``spellings``: all names as they
+    are spelled.
     """
 
     given: Mapping[str, str]
     family: Mapping[str, str]
     places: Mapping[str, str]
+    brands: frozenset[str]
     also_words: frozenset[str]
     spellings: frozenset[str]
 
@@ -86,7 +88,8 @@ def gazetteer() -> Gazetteer:
     """Read when the first card is made: three programs of four never make one."""
     lists = {name: of.split("|") for name, of in _read("gazetteer.json").items()}
     given = [*" ".join(LISTS["people"]).split(), *lists["given"]]
-    places = [*LISTS["places"], *lists["places"]]
+    brands = [brand for of in LISTS["brands"] for brand in of.split(", ")]
+    places = [*brands, *LISTS["places"], *lists["places"]]
     # Stems of Russian words are too short to tell them from names: "вас" and "Вася".
     words = (word for of in (*ENGLISH, *HEBREW, OTHERS) for word in of)
     common = {key_of(word) for word in words if not _CYRILLIC.match(word)}
@@ -94,6 +97,7 @@ def gazetteer() -> Gazetteer:
         given=_by_key(given),
         family=_by_key(lists["family"]),
         places=_by_key(places),
+        brands=frozenset(map(key_of, brands)),
         also_words=keys("also_words") | common,
         spellings=frozenset([*given, *lists["family"], *places]),
     )

@@ -45,8 +45,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[А-яЁё]")
 # Endings that a Russian name has in other cases than the first.
 _OBLIQUE = re.compile("(?:[аяуюыие]|[оеёи]й|[оеё]м)$")
-_HIS_PATRONYMIC = re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$")
-_HER_PATRONYMIC = re.compile("(?<=..)([оеё]вн|ичн)(?:е|у|ой|ы)$")
+# Patronymics and family names in other cases, and what the first case has instead of the ending.
+_CASES = [
+    (re.compile("(?<=..)([оеё]?вич|[иы]ч)(?:а|у|ем|е)$"), r"\1"),
+    (re.compile("(?<=..)([оеё]вн|ичн)(?:е|у|ой|ы)$"), r"\1а"),
+    (re.compile("(?<=..)([оеё]в|ин)ой$"), r"\1а"),
+    (re.compile("(?<=..)(?:(?<=[оеё]в)ым|(?<=ин)ым|(?<=[^\\Wаеёиоуыэюя])у)$"), ""),
+]
+_RUSSIAN_VERB = re.compile("[а-яё](?:[аияе]те|[аеиы]л[аи]?|[аеиы]ть)$")
 MIN_STEM = 4
 # "улицу Ленина" is "улица Ленина".
 _KINDS = {key_of(word): word for word in reversed(LISTS["russian_kinds"])}
@@ -87,11 +93,17 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
         given.append(answer)
     for match in [*_WELCOMES.finditer(words.text), *given]:
         keys_of_parts = [key_of(part) for part in match[1].split()]
-        name = is_uncased(match[1]) or (match in given and match[1][0].isupper())
+        # An answer of names only may be written small: "gallagher".
+        whole = match.end() >= len(words.text.rstrip(" .!")) and not any(
+            map(is_common, keys_of_parts)
+        )
+        capital = match[1][0].isupper()
+        name = is_uncased(match[1]) or (match in given and (capital or whole))
         # After a known person something else follows.
         known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
         if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
-            yield words.place(match.start(1)), Mention(match[1], key_of(match[1]))
+            text = match[1] if capital else _with_capitals(match[1])
+            yield words.place(match.start(1)), Mention(text, key_of(text))
 
 
 class _Cased:
@@ -181,9 +193,10 @@ class _Cased:
         key, following = self.words[place].key, self.words[place + 1].key
         if self.words[place].function or key in keys("languages"):
             return True
-        return not self._sure(place) and (
-            following in self.names.given or following in keys("articles")
-        )
+        if self._sure(place):
+            return False
+        verb = key in keys("before_people") or _RUSSIAN_VERB.search(self.words[place].text)
+        return bool(verb) or following in self.names.given or following in keys("articles")
 
     def _run(self, place: int) -> int:
         """Return the place after the name that starts here: capitals, with links between them.
@@ -223,8 +236,13 @@ class _Cased:
         key = key_of(text)
         person, town = self.names.person(key), self.names.places.get(key)
         known = person or town
-        if text in self.names.spellings or known is None:
-            return _HER_PATRONYMIC.sub(r"\1а", _HIS_PATRONYMIC.sub(r"\1", text))
+        if text in self.names.spellings:
+            return text
+        if known is None:
+            cases = ((of, to) for of, to in _CASES if of.search(text))
+            return next((of.sub(to, text) for of, to in cases), text)
+        if text.endswith(("е", "ы")) and known + "а" in self.names.spellings:
+            return known + "а"  # Ульяне, though the gazetteer has Ульян, too
         if text.endswith(("ой", "ую", "ою")) and known[-1] in "вн":
             return known + "а"  # Петровой
         # The feminine nominative and the masculine genitive look the same: Александра.
@@ -239,20 +257,36 @@ class _Cased:
             end = place + length
             key = words.key(place, end)
             given, town = key in names.given, names.places.get(key)
-            if not (given or town) or key in names.also_words:
-                continue
-            if letter_count(words.between(place, end)) <= MIN_NAME_LENGTH:
+            if key in names.brands and (
+                key not in names.also_words or before in keys("before_brands")
+            ):
+                return length, Mention(names.places[key], key)
+            spelled = words.between(place, end)
+            titled = before in keys("titles") and names.person(key) and not is_common(key)
+            relative = given and before in keys("relatives") and key not in names.also_words
+            if titled or relative:
+                return self._person_in_lower_case(place, end)
+            if key in names.also_words or letter_count(spelled) <= MIN_NAME_LENGTH:
                 continue
             after = self._after(end - 1)
             cue = before in keys("before_people") or after in keys("after_people") | keys("says")
-            if given and (cue or self.only_people):
-                end = words.with_family(end)
-                spelled = words.between(place, end)
-                text = _WORD.sub(lambda word: word[0].capitalize(), spelled)
-                return end - place, Mention(self._nominative(text), key_of(text))
+            # Without a cue, Russian words are too alike in other cases than the first.
+            first_case = not _CYRILLIC.match(key) or spelled.capitalize() in names.spellings
+            alone = first_case and key not in keys("words_in_lower_case")
+            if given and (cue or alone or self.only_people):
+                return self._person_in_lower_case(place, end)
             if town and letter_count(key) > MIN_NAME_LENGTH and before in keys("before_places"):
                 return length, Mention(town, key)
         return 1, None
+
+    def _person_in_lower_case(self, place: int, end: int) -> tuple[int, Mention]:
+        end = self.words.with_family(end)
+        text = _with_capitals(self.words.between(place, end))
+        return end - place, Mention(self._nominative(text), key_of(text))
+
+
+def _with_capitals(text: str) -> str:
+    return _WORD.sub(lambda word: word[0].capitalize(), text)
 
 
 def _without_small_letters(words: SentenceWords) -> bool:

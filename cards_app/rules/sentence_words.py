@@ -24,7 +24,7 @@ _MARKS = re.compile("[\"״”'׳’]")
 _CODE = re.compile("`[^`]*`")
 _GERESH = ("'", "׳", "’")
 _HEBREW_PREFIXES = [a + b for a in ("", "ו", "ש", "כש", "וש") for b in ("", "ב", "ל", "מ")][1:]
-_ARABIC_PREFIXES = [a + b for a in ("", "و", "ف") for b in ("", "ب", "ل", "ك", "لل")][1:]
+_ARABIC_PREFIXES = [a + b for a in ("", "و", "ف") for b in ("", "ب", "ل", "لل")][1:]
 
 
 @dataclass(frozen=True)

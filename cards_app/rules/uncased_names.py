@@ -25,7 +25,7 @@ SURE, LIKELY = "sure", "likely"
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
 _BEFORE_ACRONYMS = "ובלה"
 # Prefixes before people of three letters: others make other words there (משרה, ברות).
-_BEFORE_SHORT = ("", "ו", "ל", "ול")
+_BEFORE_SHORT = ("", "ו", "ל", "ול", "و")
 _AT = ("ב", "ל", "מ")
 
 
@@ -150,6 +150,7 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
         if key in keys("titles"):
             return SURE, None
     likely = before.key in keys("before_people") and words.ends(place)
+    likely = likely or before.key in keys("relatives")
     return LIKELY if likely else "", None
 
 

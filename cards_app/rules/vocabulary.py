@@ -63,7 +63,9 @@ class EntityCounter:
                 if len(mention.text) <= MAX_WORD_LENGTH:
                     self._seen[mention.key] += 1
                     if mention.sure:
-                        self._spelled.setdefault(mention.key, mention.text)
+                        # Of a Russian name's cases, the first has no ending, or "а".
+                        known = self._spelled.get(mention.key, mention.text)
+                        self._spelled[mention.key] = min(known, mention.text, key=_case)
             self._without_capital.update(word.key for word in words if not word.capital)
             requested = requested or asks_for_name(sentence.text)
         self._name_requested = requested
@@ -87,6 +89,10 @@ class EntityCounter:
         everywhere = self._without_capital[key]
         everywhere += sum(self._without_capital[prefix + key] for prefix in prefixes(key))
         return max(self._seen[key], everywhere)
+
+
+def _case(name: str) -> tuple[int, bool]:
+    return len(name), not name.endswith(("а", "я"))
 
 
 def _longer_names(names: Iterable[str]) -> dict[str, str]:
