@@ -39,6 +39,7 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     # JSON within a text.
     "memories_list": {"metadata"},
     "memories_recall": {"whatsapp_chat"},
+    "memories_export": {"embeddings"},
     "memories_remember": {"visibility", "expires_at", "valid_until"},
     "memories_remember_batch": {"visibility", "expires_at", "valid_until"},
     "memories_change": {"visibility", "expires_at", "valid_until"},
