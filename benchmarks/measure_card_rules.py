@@ -7,7 +7,8 @@ recall in each language and in all. A card's item is right if it shares half of 
 shorter text with a labelled quote, or with one of the messages of its ``also``. Recall counts at
 most three labels a session, as many as a card has room for. A name is right if it is equal to a
 labelled one, or if one of both has all words of the other. ``settled`` and ``open`` are right if
-they are taken from a labelled message. ``--misses`` prints what was missed and what is wrong,
+they are taken from a labelled message; ``settled`` also
+from one that says the same decision. ``--misses`` prints what was missed and what is wrong,
 ``--phrases`` measures cards that are made without the embedder.
 """
 
@@ -99,6 +100,18 @@ def quotes(session: dict[str, Any], name: str) -> list[list[str]]:
     ]
 
 
+def settling(session: dict[str, Any], number: int | None) -> list[list[str]]:
+    """Return the texts that say what was settled last: the message, and its decision's others."""
+    if not number:
+        return []
+    texts = [message["content"] for message in session["messages"]]
+    said = {number}
+    for label in session["labels"].get("decisions", []):
+        where = {label["message"], *label.get("also", [])}
+        said |= where if number in where else set()
+    return [[texts[each - 1] for each in sorted(said)]]
+
+
 def read_sessions(folders: Sequence[Path]) -> list[dict[str, Any]]:
     """Return the sessions of the files in these folders; a file holds one, or a list of them."""
     paths = sorted(path for folder in folders for path in folder.glob("*.json"))
@@ -123,7 +136,7 @@ def session_counts(
         "decisions": compare(card.decisions, quotes(session, "decisions"), overlaps, MAX_ITEMS),
         "tasks": compare(card.todos, quotes(session, "tasks"), overlaps, MAX_ITEMS),
         "names": compare(card.entities, [[n] for n in labels.get("names", [])], same_name, 10),
-        "settled": compare(settled, messages([outcome.get("settled")]), overlaps, None),
+        "settled": compare(settled, settling(session, outcome.get("settled")), overlaps, None),
         "open": compare(ours["open"], messages(outcome.get("open") or []), overlaps, MAX_ITEMS),
     }
     # A session may have labels of some kinds only.

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cards_app.rules.phrases import (
+    MAX_LENGTH,
     NO_DECISION,
     NO_TASK,
     languages_of,
@@ -32,7 +33,7 @@ from memoryproject.foundation.text.characters import fold
 
 KINDS = ("decisions", "todos")
 # A sentence is a decision or a task from this probability on.
-MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.4}
+MIN_PROBABILITY = {"decisions": 0.3, "todos": 0.4}
 # The words of seed 001 and other plain ones are always one.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
@@ -56,11 +57,14 @@ SEEN_AROUND = frozenset(
         "todo",
         "duties",
         "fulfils",
+        "days",
     ]
 )
 # A decision that replaces another one is seldom further away from it.
 MAX_KEPT = 40
-SHORT, MEDIUM = 3, 15
+# Messages that one side writes in a row are judged with the same ones before and after.
+MAX_TURN = 8
+SHORT, MEDIUM, MANY = 3, 15, 3
 # "Perfect!" says nothing, "Perfect, a red kettle for you" what was agreed.
 IN_FULL = 2
 
@@ -179,32 +183,36 @@ class Statements:
         self._meaning = meaning
         self._embedded = 0
         self._before: ReadMessage | None = None
-        self._own: ReadMessage | None = None
+        self._turn: list[ReadMessage] = []
         self._found: dict[str, list[Found]] = {kind: [] for kind in KINDS}
 
     def add(self, message: ReadMessage) -> None:
-        """Judge the message before this one, which is what is said after it."""
-        self._judge(message)
-        self._before, self._own = self._own, message
+        """Judge the turn before this message, when the other side answers it."""
+        if self._turn and (self._turn[-1].side != message.side or len(self._turn) == MAX_TURN):
+            self._judge(message)
+        self._turn.append(message)
 
     def found(self) -> tuple[list[Found], list[Found]]:
         """Return the decisions and the tasks that hold at the end, in their order."""
         self._judge(None)
-        self._own = None
         return self._found["decisions"], self._found["todos"]
 
     def _judge(self, after: ReadMessage | None) -> None:
-        if self._own is None:
+        for own in self._turn:
+            for kind, found in self._found.items():
+                self._note(kind, found, self._best_sentence(kind, own, after))
+        if self._turn:
+            self._before = self._turn[-1]
+        self._turn = []
+
+    def _note(self, kind: str, found: list[Found], new: Found | None) -> None:
+        if new is None:
             return
-        for kind, found in self._found.items():
-            new = self._best_sentence(kind, self._own, after)
-            if new is None:
-                continue
-            if kind == "decisions" and "reverses" in self._own.marks:
-                _withdraw(found, new)
-            found.append(new)
-            if len(found) > MAX_KEPT:
-                found.remove(min(found[:-1], key=lambda each: each.probability))
+        if kind == "decisions" and "reverses" in new.message.marks:
+            _withdraw(found, new)
+        found.append(new)
+        if len(found) > MAX_KEPT:
+            found.remove(min(found[:-1], key=lambda each: each.probability))
 
     def _best_sentence(
         self, kind: str, own: ReadMessage, after: ReadMessage | None
@@ -285,9 +293,11 @@ def features(
 
 def _form(place: int, own: ReadMessage) -> Iterator[str]:
     spoken = own.sentences[place]
-    length = len(spoken.sentence.text.split())
-    yield "short" if length <= SHORT else "medium" if length <= MEDIUM else "long"
-    if length == 1:
+    yield _length(spoken.sentence.text)
+    yield f"{min(len(own.sentences), MANY)} sentences"
+    if place == len(own.sentences) - 1:
+        yield "last"
+    if len(spoken.sentence.text.split()) == 1:
         yield "one word"
     if not spoken.content.isdisjoint(_NUMBER.findall(spoken.sentence.text)):
         yield "figure"
@@ -301,12 +311,22 @@ def _form(place: int, own: ReadMessage) -> Iterator[str]:
         yield "message asks"
 
 
+def _length(text: str) -> str:
+    length = len(text[:MAX_LENGTH].split())
+    return "short" if length <= SHORT else "medium" if length <= MEDIUM else "long"
+
+
 def _around(spoken: Spoken, own: ReadMessage, other: ReadMessage | None) -> Iterator[str]:
     """Yield the features of the message before or after."""
     if other is None or other.side == own.side:
         yield "none" if other is None else "same side"
         return
     yield from other.marks & SEEN_AROUND
+    # Options that can be chosen from, and what confirms in full, have figures.
+    yield f"{min(len(_NUMBER.findall(other.text[:MAX_LENGTH])), 2)} figures"
+    yield _length(other.text)
+    if other.agrees:
+        yield "begins to agree"
     if any(each.asks for each in other.sentences):
         yield "asks"
     if other.sentences and other.sentences[-1].asks:
