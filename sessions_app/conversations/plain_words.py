@@ -141,9 +141,8 @@ class _Message(NamedTuple):
         closed = self.end < len(self.words)
         text = self.text[: self.words[self.end].start] if closed else self.text
         # A mark inside an address of the web asks nothing. No space follows a wide one.
-        return "？" in text or any(
-            sign in "?؟" and not after.isalnum() for sign, after in pairwise(text + " ")
-        )
+        ends = pairwise(text + " ")
+        return "？" in text or any(sign in "?؟" and not after.isalnum() for sign, after in ends)
 
     def broken_at(self, place: int, signs: str) -> int:
         """Return where the words from ``place`` on are divided by a sign with a space after it.

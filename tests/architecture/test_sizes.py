@@ -22,10 +22,15 @@ TABLES = frozenset(
 )
 # A recall is searched and read here. In two modules the path of a recall would be longer than
 # test_reading_paths allows.
-LONGER = {"sessions_app/recall/recall_steps.py": 355}
-# The product as a whole, without migrations. Release 1.0 took 1,300 lines; from here
-# it only goes down: 70,000 lines in 750 files is the aim.
-MAX_PRODUCT = {"lines": 77_390, "files": 660}
+LONGER = {
+    "sessions_app/recall/recall_steps.py": 355,
+    # Days and periods in texts of ten languages have one reader.
+    "memories_app/facts/validity.py": 324,
+}
+# The product as a whole, without migrations. Release 1.0 took 1,300 lines, promises, the person's
+# card, redaction by class, names and statements of 1.1 another 2,050; from here it only goes
+# down: 70,000 lines in 750 files is the aim.
+MAX_PRODUCT = {"lines": 79_460, "files": 680}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}
