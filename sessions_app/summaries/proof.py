@@ -62,8 +62,8 @@ MAX_SENTENCES = 100
 MIN_ECHO = 20
 
 
-def proven_entries(text: str, messages: Sequence[Said], *, prompt: str) -> list[Entry]:
-    """Return the sentences of a model's text that the messages prove, each with its messages.
+def proven_entries(text: str, messages: Sequence[Said], *, prompt: str) -> tuple[list[Entry], bool]:
+    """Return the sentences of a model's text that the messages prove, and whether these are all.
 
     Its figures, dates and names must stand in messages, in whatever spelling, and a sentence
     without any must share a word with one. Nothing is returned for a text that is no summary:
@@ -71,14 +71,12 @@ def proven_entries(text: str, messages: Sequence[Said], *, prompt: str) -> list[
     """
     written = without_thoughts(text).strip()
     if not written or _REFUSAL.match(written) or _is_echo(written, prompt):
-        return []
+        return [], False
     sources = [_Source(each) for each in messages]
-    found = []
-    for sentence in islice(_statements(written), MAX_SENTENCES):
-        places = _proof(sentence, sources)
-        if places:
-            found.append(written_entry(sentence, places))
-    return found
+    sentences = list(islice(_statements(written), MAX_SENTENCES))
+    proofs = [(sentence, _proof(sentence, sources)) for sentence in sentences]
+    found = [written_entry(sentence, places) for sentence, places in proofs if places]
+    return found, len(found) == len(sentences)
 
 
 class _Source:

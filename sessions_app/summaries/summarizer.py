@@ -120,16 +120,22 @@ class Summarizer:
     ) -> Made:
         """Return what one run of messages says, about ``longest`` tokens.
 
-        What a model writes is compared with the messages, and what they don't prove is dropped. If
-        nothing is left, the result is extractive; it is empty if the messages say nothing.
+        What a model writes is compared with the messages, and what they don't prove is dropped.
+        Then the messages that no sentence is left of speak for themselves. If nothing is left,
+        the result is extractive; it is empty if the messages say nothing.
         ``renew`` is called before every try. Raises ChatModelError.
         """
         if not lines or self.chat_model is None:
             return extract(lines)
         texts = [f"{each.line.role}: {each.line.content}" for each in lines]
         text, model = self._ask(self.chat_model, self.skill.task, texts, longest, renew)
-        entries = proven_entries(text, lines, prompt=f"{self.skill.task} {DATA}")
-        return Made(entries, model) if entries else extract(lines)
+        entries, are_all = proven_entries(text, lines, prompt=f"{self.skill.task} {DATA}")
+        if not entries:
+            return extract(lines)
+        if not are_all:
+            told = {place for each in entries for place in each.places}
+            entries += [each for each in find_entries(lines) if told.isdisjoint(each.places)]
+        return Made(entries, model)
 
     def _ask(
         self,

@@ -268,6 +268,18 @@ class TestWhatAModelWrites:
         "הזמנה ٤٤٧١٢ של רות ברגמן, ב-18:30",
     )
 
+    def test_what_is_dropped_is_told_in_the_messages_own_words(self, world: World) -> None:
+        text = "Dana Levi pays a deposit of 4500. They are 41 people on 1 March."
+        world.summarizing(6, summarizer=Summarizer(chat_model=ScriptedChatModel(lambda _: text)))
+        for each in self.SAID:
+            world.say(CLIENT, each)
+        world.sum_up(CLIENT)
+        (made,) = summaries()
+        told = made.summary_message.content
+        assert "pays a deposit of 4500" in told
+        assert "40 people on 1 March" in told
+        assert "41" not in told
+
     @pytest.mark.parametrize(
         ("text", "messages"),
         [
@@ -343,7 +355,8 @@ class TestWhatAModelWrites:
             world.say(CLIENT, each)
         world.sum_up(CLIENT)
         content = summaries()[0].summary_message.content
-        assert sorted(content.splitlines()) == ["- Dana Levi pays 4,500.", "- They are 40 people."]
+        assert {"- Dana Levi pays 4,500.", "- They are 40 people."} <= set(content.splitlines())
+        assert "Tom" not in content
 
 
 class TestLongInput:
