@@ -33,7 +33,7 @@ from memoryproject.foundation.text.characters import fold
 
 KINDS = ("decisions", "todos")
 # A sentence is a decision or a task from this probability on.
-MIN_PROBABILITY = {"decisions": 0.5, "todos": 0.5}
+MIN_PROBABILITY = {"decisions": 0.5, "todos": 0.4}
 # The words of seed 001 and other plain ones are always one.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.

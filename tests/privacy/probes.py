@@ -17,8 +17,10 @@ from tests.privacy.models import learn, sum_up, turns_put_on_record
 from tests.privacy.oracle import Viewer
 from tests.privacy.town import VIEWERS, Town, undone
 
-# They change from one turn to the next, whoever asks. A long answer may begin within a time.
+# They change from one turn to the next, whoever asks. A long answer may begin within a time; the
+# worth of a fence's mark in a summary comes from its digits.
 CHANGING = re.compile(
+    r'(?<="<)/?\w+-[0-9a-f]{12}>", [0-9.]+|'
     r"\w+-[0-9a-f]{12}\b|(It is|Written on) \w+, [-0-9]+ [0-9:]+|[-0-9: ]*[0-9](?= \(UTC\))"
 )
 

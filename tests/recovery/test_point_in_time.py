@@ -100,6 +100,8 @@ def test_a_moment_between_two_messages_is_recovered(elsewhere: Path) -> None:
         before = {phone: live.database.messages(f"{phone}@c.us") for phone in (early, kept)}
         moment = sql(server, "SELECT clock_timestamp()")
         say(live, late, "after the moment")
+        # It seals what waits, so that the log file has it.
+        live.installation.manage("audit_verify")
         segment = sql(server, "SELECT pg_walfile_name(pg_switch_wal())")
         wait_until((archive / segment).exists, "the write-ahead log is on the other disk")
 

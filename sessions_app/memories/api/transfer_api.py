@@ -117,7 +117,7 @@ def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
     return StreamingHttpResponse(
         (line.encode() + b"\n" for line in lines),
         content_type=f"{NDJSON}; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="memories.ndjson"'},
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
     )
 
 
