@@ -22,6 +22,7 @@ def main(session_id: UUID, times: int, names: list[str]) -> int:
     """The number of messages added."""
     from sessions_app.conversations.message_store import NewMessage  # noqa: PLC0415
     from sessions_app.history.dependencies import build_chat_memory  # noqa: PLC0415 imports models
+    from sessions_app.models import Message  # noqa: PLC0415
 
     service = build_chat_memory()
 
@@ -46,7 +47,11 @@ def main(session_id: UUID, times: int, names: list[str]) -> int:
             newest = service.get_messages(conversation_id=session_id, limit=20)
             numbers = [each.order_num for each in newest]
             oldest = present(numbers[0])
-            assert numbers == list(range(oldest, oldest + len(numbers))), numbers
+            # A summary of which all stands in the others is left out.
+            left_out = set(range(oldest, present(numbers[-1]))) - set(numbers)
+            of_session = Message.objects.filter(session=session_id, order_num__in=left_out)
+            assert of_session.filter(role="summary").count() == len(left_out), numbers
+            assert numbers == sorted(set(numbers)), numbers
         return added
 
     print("ready", flush=True)  # noqa: T201
