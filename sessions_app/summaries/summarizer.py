@@ -133,8 +133,8 @@ class Summarizer:
         if not entries:
             return extract(lines)
         if not are_all:
-            told = {place for each in entries for place in each.places}
-            entries += [each for each in find_entries(lines) if told.isdisjoint(each.places)]
+            covered = {place for each in entries for place in each.places}
+            entries += [each for each in find_entries(lines) if covered.isdisjoint(each.places)]
         return Made(entries, model)
 
     def _ask(
