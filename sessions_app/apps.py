@@ -23,6 +23,7 @@ class SessionsAppConfig(AppConfig):
 
     def ready(self) -> None:
         from memories_app.embedding_models.vectors import vectors_due  # noqa: PLC0415 imports models
+        from memoryproject.foundation.audit import people  # noqa: PLC0415 imports models
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
         from sessions_app.turns import checks as accounts  # noqa: F401, PLC0415 registers one
 
@@ -30,6 +31,8 @@ class SessionsAppConfig(AppConfig):
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
         business_wrote.connect(_let_promises_be_read, dispatch_uid="let_promises_be_read")
         vectors_due.connect(_let_vectors_be_made, dispatch_uid="let_vectors_be_made")
+        people.chats_shown.connect(_show_chats, dispatch_uid="show_chats")
+        people.chats_meant.connect(_find_chats, dispatch_uid="find_chats")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 
 
@@ -37,6 +40,18 @@ def _merge_chats(**arguments: Any) -> Any:
     from sessions_app.merging.merge_chats import chats_merge  # noqa: PLC0415 slow to import
 
     return chats_merge(**arguments)
+
+
+def _show_chats(*, chat_ids: set[UUID], **_: Any) -> dict[UUID, Any]:
+    from sessions_app.presentation.links import people_of  # noqa: PLC0415 imports models
+
+    return people_of(chat_ids)
+
+
+def _find_chats(*, text: str, **_: Any) -> list[UUID]:
+    from sessions_app.conversations.chat_queries import chats_meant  # noqa: PLC0415 imports models
+
+    return [chat.pk for chat in chats_meant(text)]
 
 
 def _let_cards_be_made(*, session_ids: list[UUID], **_: Any) -> None:

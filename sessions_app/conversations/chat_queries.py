@@ -34,6 +34,8 @@ WHOLE_NUMBER = 7
 ALIKE = 6
 MAX_WITH_ENDING = 100
 MAX_NAMED = 2
+# Of those that only have a part of a name in common, the first ones.
+MAX_MEANT = 20
 _PERSON = f"@{PERSON_DOMAIN}"
 # The indexes hold the runs of one to so many characters: see the first migration.
 MAX_PART = 3
@@ -62,6 +64,13 @@ def contacts_named(text: str) -> list[Chat]:
     in_use = ChatAddress.objects.filter(left_at__isnull=True, chat__in=_of_whole_number(text))
     reached = [link.chat_id for link in in_use if _ends_with(link.address, number)]
     return list(Chat.objects.filter(named | Q(pk__in=reached)).order_by("pk")[:MAX_NAMED])
+
+
+def chats_meant(text: str) -> list[Chat]:
+    """Return the chats of a whole name, number or id, and without one those of a part of a name."""
+    if "\0" in text:
+        return []
+    return contacts_named(text) or list(Chat.objects.filter(with_name(text))[:MAX_MEANT])
 
 
 def stored_names(whatsapp_chat: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TypeAlias
 from urllib.parse import urlencode
@@ -19,6 +20,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
+from memoryproject.foundation.audit.people import Person
 from sessions_app.conversations.chat_queries import contacts_named
 from sessions_app.models import Chat, ChatSession, Message
 
@@ -47,6 +49,12 @@ def message_address(message: Message | None) -> str:
 def contact_address(chat_id: UUID) -> str:
     """Return the address of the page of a person or a group."""
     return reverse("admin:contact", args=[chat_id])
+
+
+def people_of(chat_ids: Iterable[UUID]) -> dict[UUID, Person]:
+    """Return the name and the page of each chat that is stored."""
+    chats = Chat.objects.filter(pk__in=chat_ids)
+    return {chat.pk: Person(chat.shown_name, contact_address(chat.pk)) for chat in chats}
 
 
 def messages_address(session: ChatSession) -> str:

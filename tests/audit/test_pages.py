@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -25,11 +25,15 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record,
     audit_record_many,
     log_path,
+    person_detach,
 )
 from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
 from memoryproject.foundation.audit.tasks import verify
 from memoryproject.foundation.audit.verification import verification_ask, verification_run
+from sessions_app.models import Chat
 from tests.audit.log import AuditLog, tamper
+from tests.shown import words_of
+from tests.world import CLIENT, new_world
 
 LIST = "/admin/audit/auditevent/"
 VERIFY = f"{LIST}verify/"
@@ -238,3 +242,52 @@ class TestExport:
         assert in_group("Auditor").post(EXPORT, {"format": "csv"}).status_code == 200
         assert admin_client.get(EXPORT).headers["Location"] == LIST
         assert admin_client.post(EXPORT, {"format": "exe"}).status_code == 400
+
+
+@pytest.mark.django_db
+class TestNames:
+    """Events say whom they are about to those who may see chats, and to nobody else."""
+
+    @pytest.fixture
+    def dana(self) -> Chat:
+        new_world().say(CLIENT, "/remember The gate code is 4321")
+        Chat.objects.update(client_name="Dana Levi")
+        details = {"labels": ["vip", "new"], "all": True}
+        audit_record_many(events=[Event("chat.label", SYSTEM, details=details)])
+        return Chat.objects.get()
+
+    @pytest.fixture
+    def auditor(self) -> Client:
+        user = User.objects.create_user("auditor", is_staff=True)
+        user.user_permissions.set(Permission.objects.filter(codename="view_auditevent"))
+        client = Client()
+        client.force_login(user)
+        return client
+
+    @pytest.mark.parametrize("term", ["Dana Levi", "dana levi", "Levi", "+1 555-010-0123"])
+    def test_a_name_finds_the_events_of_a_person(
+        self, admin_client: Client, auditor: Client, dana: Chat, term: str
+    ) -> None:
+        assert "memory.remember" in {each.action for each in shown(admin_client, q=term)}
+        assert shown(auditor, q=term) == []
+
+    def test_the_person_is_named(self, admin_client: Client, auditor: Client, dana: Chat) -> None:
+        event = AuditEvent.objects.get(action="memory.remember")
+        for address in (LIST, f"{LIST}{event.pk}/change/"):
+            assert (
+                f'<a href="/admin/contacts/{dana.pk}/"'
+                in admin_client.get(address).content.decode()
+            )
+            assert "Dana Levi" not in auditor.get(address).content.decode()
+        assert event.chat in auditor.get(LIST).content.decode()
+
+    def test_nobody_is_named_after_the_link_was_cut(self, admin_client: Client, dana: Chat) -> None:
+        person_detach(chat_id=dana.pk)
+        assert "Dana Levi" not in admin_client.get(LIST).content.decode()
+        assert shown(admin_client, q="Dana Levi") == []
+
+    def test_details_are_lines_of_words(self, admin_client: Client, dana: Chat) -> None:
+        event = AuditEvent.objects.get(action="chat.label")
+        text = words_of(admin_client.get(f"{LIST}{event.pk}/change/").content.decode())
+        assert "labels: vip, new" in text
+        assert "all: yes" in text

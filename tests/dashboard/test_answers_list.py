@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.db.models import F
 from django.test import Client
@@ -221,3 +222,44 @@ def _place(client: Client, name: str) -> int:
     shown = html.unescape(client.get(ANSWERS, query).content.decode())
     found = re.findall(rf'<a href="\?[^"]*\bo=-?(\d+)[^"]*"[^>]*>\s*{name}', shown, re.I)
     return int(found[0])
+
+
+class TestWhatTheListShows:
+    """A row says what was asked, what was answered and what was recalled."""
+
+    def rows(self, client: Client) -> list[str]:
+        shown = client.get(ANSWERS).content.decode()
+        return [words_of(row) for row in re.findall(r'<tr class="data-row">.*?</tr>', shown, re.S)]
+
+    def test_question_answer_and_recalled(self, admin_client: Client) -> None:
+        world = new_world()
+        world.say(CLIENT, "/remember The gate code is 4321")
+        world.say(CLIENT, "What is the gate code?")
+        row = self.rows(admin_client)[0]
+        reply = Turn.objects.order_by("id").last().reply
+        assert "What is the gate code?" in row
+        assert reply is not None
+        assert reply.content[:100] in row
+        assert "recalled: The gate code is 4321" in row
+
+    def test_a_note_is_no_text_for_those_who_may_not_read(
+        self, admin_client: Client, client: Client
+    ) -> None:
+        new_world().say(CLIENT, "A private question")
+        reader = User.objects.create_user("reader", is_staff=True)
+        reader.user_permissions.set(Permission.objects.filter(codename="view_turn"))
+        client.force_login(reader)
+        assert "A private question" in self.rows(admin_client)[0]
+        assert "A private question" not in self.rows(client)[0]
+
+    def test_a_long_list_costs_no_more_statements(self, admin_client: Client) -> None:
+        world = new_world()
+        counts = []
+        for number in range(6):
+            world.say(CLIENT, f"Question {number}?")
+            if number in (0, 5):
+                self.rows(admin_client)
+                with CaptureQueriesContext(connection) as run:
+                    self.rows(admin_client)
+                counts.append(len(run))
+        assert counts[0] == counts[1]

@@ -47,7 +47,7 @@ def rate(client: Client, turn: Turn, verdict: str, reason: str = "") -> Any:
 
 
 def listed(client: Client, address: str = QUEUE) -> list[int]:
-    cell = r"<th [^>]*field-created_at.*?/turn/(\d+)/"
+    cell = r"<th [^>]*field-exchange.*?/turn/(\d+)/"
     return [int(key) for key in re.findall(cell, page(client, address), re.S)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 from typing import Any, ClassVar, Literal
 
@@ -16,6 +16,8 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -29,6 +31,7 @@ from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line
 from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.people import Person, people_shown, pseudonyms_meant
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection
@@ -131,6 +134,8 @@ def values_there(column: Literal["action", "object_type"]) -> list[str]:
 
 
 EXPORT = "audit.export_auditevent"
+# Of an id in the list, in characters.
+MAX_KEY_LENGTH = 12
 
 
 # Exports: as the lines of the log file, or as a table for a spreadsheet.
@@ -164,21 +169,31 @@ def line_shown(event: AuditEvent) -> dict[str, Any]:
     return line
 
 
-def _events_found(queryset: QuerySet[AuditEvent], search_term: str) -> QuerySet[AuditEvent]:
-    """Search for whole values only: each is found by an index."""
+def _events_found(
+    queryset: QuerySet[AuditEvent], search_term: str, *, by_name: bool
+) -> QuerySet[AuditEvent]:
+    """Search for whole values only: each is found by an index.
+
+    ``by_name``: also for the person that a name, a number or an address means.
+    """
     term = search_term.strip()
     if not term:
         return queryset
     fits = Q(object_id=term) | Q(actor=term) | Q(chat=term)
+    names = pseudonyms_meant(term) if by_name else []
     if chat_id := uuid_or_none(term):
-        names = pseudonyms_of(key=audit_key(), chat_id=chat_id)
+        names += pseudonyms_of(key=audit_key(), chat_id=chat_id)
+    if names:
         fits |= Q(chat__in=names) | Q(actor__in=names)
     return queryset.filter(fits)
 
 
 @admin.register(AuditEvent)
 class AuditEventAdmin(ReadOnlyAdmin):
-    """The list of events. It links a pseudonym to a chat only in a search for that chat's id."""
+    """The list of events, and an event in words.
+
+    Who may see chats reads names and finds people by them; others see pseudonyms.
+    """
 
     list_title = gettext_lazy("Audit log")
     # It has exports of its own, which hold the seals.
@@ -187,20 +202,29 @@ class AuditEventAdmin(ReadOnlyAdmin):
     list_filter = (PeriodFilter, ACTION_FILTER, ACTOR_KIND_FILTER, ActorFilter, OBJECT_FILTER)
     search_fields = ("object_id",)
     search_help_text = gettext_lazy(
-        "The whole id of a memory, message or session, a user name, a pseudonym, or a chat's id, "
-        "which finds all of its person."
+        "A person's name or number, a user name, or the whole id of a memory, message, session or "
+        "chat."
     )
     fieldsets = (
-        (None, {"fields": ("at", "shown_action", "shown_code", "shown_actor", "shown_chat")}),
+        (None, {"fields": ("at", "shown_actor", "shown_chat", "whole_object", "shown_details")}),
         (
-            gettext_lazy("Object"),
-            {"fields": ("shown_object_type", "object_id", "content_hash", "shown_details")},
+            gettext_lazy("Integrity"),
+            {
+                "classes": ["collapse"],
+                "fields": (
+                    "shown_code",
+                    "pseudonym",
+                    "content_hash",
+                    "shown_seq",
+                    "seal",
+                    "id",
+                    "shown_line",
+                ),
+            },
         ),
-        (gettext_lazy("Integrity"), {"fields": ("shown_seq", "seal", "id", "shown_line")}),
     )
     change_list_template = "admin/audit/auditevent/change_list.html"
 
-    find_rows = staticmethod(_events_found)
     own_pages: ClassVar[Any] = {
         "verify": OwnPage("verify/", "verify_view"),
         "export": OwnPage("export/", "export_view", "POST"),
@@ -215,14 +239,29 @@ class AuditEventAdmin(ReadOnlyAdmin):
             "export_address": f"{export}?{request.GET.urlencode()}",
         }
 
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        return _events_found(queryset, search_term, by_name=_sees_names(request)), False
+
+    def complete_rows(self, request: HttpRequest, rows: Iterable[AuditEvent]) -> None:
+        """Give each event the people that this reader may know by name."""
+        events = list(rows)
+        people = {}
+        if _sees_names(request):
+            people = people_shown(name for each in events for name in (each.chat, each.actor))
+        for each in events:
+            each.people = people  # type: ignore[attr-defined]
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """Call the event by what was done, as the list does."""
         event = kwargs.get("obj")
         if event is not None:
+            self.complete_rows(request, [event])
             words = self.shown_action(event)
-            context.update({"crumb": words, "subtitle": words})
+            context.update({"crumb": words, "title": words, "subtitle": None})
         return super().render_change_form(request, context, *args, **kwargs)
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
@@ -268,19 +307,27 @@ class AuditEventAdmin(ReadOnlyAdmin):
 
     shown_code = column(gettext_lazy("action's code"), lambda event: event.action)
 
-    @admin.display(description=gettext_lazy("object"))
-    def shown_object_type(self, event: AuditEvent) -> str:
-        return object_shown(event.object_type) or "–"
+    pseudonym = column(gettext_lazy("pseudonym"), lambda event: event.chat or "–")
 
     @admin.display(description=gettext_lazy("by"), ordering="actor")
-    def shown_actor(self, event: AuditEvent) -> str:
-        return f"{ACTOR_KINDS.get(event.actor_kind, event.actor_kind)} {event.actor}".strip()
+    def shown_actor(self, event: AuditEvent) -> SafeString:
+        kind = ACTOR_KINDS.get(event.actor_kind, event.actor_kind)
+        return format_html("{} {}", kind, _shown_person(event, event.actor) if event.actor else "")
 
     @admin.display(description=gettext_lazy("object"))
     def shown_object(self, event: AuditEvent) -> str:
-        return f"{object_shown(event.object_type)} {event.object_id}".strip() or "–"
+        """Say what it was about; of a long id the beginning, for the list."""
+        key = event.object_id
+        short = key if len(key) <= MAX_KEY_LENGTH else f"{key[:MAX_KEY_LENGTH]}…"
+        return f"{object_shown(event.object_type)} {short}".strip() or "–"
 
-    shown_chat = column(gettext_lazy("person"), lambda event: event.chat or "–", ordering="chat")
+    whole_object = column(
+        gettext_lazy("object"),
+        lambda event: f"{object_shown(event.object_type)} {event.object_id}".strip() or "–",
+    )
+    shown_chat = column(
+        gettext_lazy("person"), lambda event: _shown_person(event, event.chat), ordering="chat"
+    )
 
     @admin.display(description=gettext_lazy("sealed"), ordering="seq")
     def shown_seq(self, event: AuditEvent) -> str:
@@ -288,9 +335,39 @@ class AuditEventAdmin(ReadOnlyAdmin):
             return shown_mark(_("waits"))
         return shown_mark(_("no. %(number)d") % {"number": event.seq}, "good")
 
-    shown_details = column(gettext_lazy("details"), lambda event: shown_json(event.details))
+    shown_details = column(gettext_lazy("details"), lambda event: _shown_details(event.details))
     # Return the event as its line in the log file.
     shown_line = column(gettext_lazy("raw record"), lambda event: shown_json(line_shown(event)))
+
+
+def _sees_names(request: HttpRequest) -> bool:
+    return request.user.has_perm("sessions_app.view_chat")
+
+
+def _shown_person(event: AuditEvent, pseudonym: str) -> SafeString:
+    """Return the person's name with a link to their page, or what the log has."""
+    people: dict[str, Person] = getattr(event, "people", {})
+    if pseudonym in people:
+        return format_html('<a href="{1}"><bdi>{0}</bdi></a>', *people[pseudonym])
+    return format_html("{}", pseudonym or "–")
+
+
+def _shown_details(details: dict[str, Any]) -> SafeString:
+    """Return the details as lines, one for each."""
+    if not details:
+        return SafeString("–")
+    lines = [(name.replace("_", " "), _words(value)) for name, value in details.items()]
+    return format_html_join("", '<div><span class="quiet">{}:</span> <bdi>{}</bdi></div>', lines)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_words, value)) or "–"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {_words(each)}" for name, each in value.items()) or "–"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    return "–" if value in (None, "") else str(value)
 
 
 def _state() -> dict[str, Any]:

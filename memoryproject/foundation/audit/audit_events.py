@@ -35,7 +35,8 @@ def log_path() -> Path:
     return Path(settings.LOG_DIR) / LOG_NAME
 
 
-def _pseudonym(key: str, salt: str) -> str:
+def pseudonym(key: str, salt: str) -> str:
+    """Return what the log calls the person with this salt."""
     return "p-" + sign(key, "person", salt)[:LENGTH]
 
 
@@ -56,7 +57,7 @@ def pseudonyms_for(*, key: str, chat_ids: Iterable[UUID]) -> dict[UUID, str]:
             ignore_conflicts=True,
         )
         salts = _salts(wanted)
-    return {chat_id: _pseudonym(key, salts[chat_id]) for chat_id in wanted}
+    return {chat_id: pseudonym(key, salts[chat_id]) for chat_id in wanted}
 
 
 def _salts(chat_ids: list[UUID]) -> dict[UUID, str]:
@@ -70,7 +71,7 @@ def pseudonyms_of(*, key: str, chat_id: UUID) -> list[str]:
     Empty for a chat that has none or was made unlinkable.
     """
     salts = AuditPerson.objects.filter(chat_id=chat_id).order_by("merged", "id")
-    return [_pseudonym(key, salt) for salt in salts.values_list("salt", flat=True)]
+    return [pseudonym(key, salt) for salt in salts.values_list("salt", flat=True)]
 
 
 def person_detach(*, chat_id: UUID) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -11,8 +10,9 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -26,6 +26,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
 )
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
@@ -37,7 +38,7 @@ from sessions_app.turns.admin.rating_pages import (
     review_of,
 )
 from sessions_app.turns.admin.recalled import near_misses, recall_now
-from sessions_app.turns.admin.replay import question_of, replay_of
+from sessions_app.turns.admin.replay import answer_of, question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import STATES, duration, tone_of, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
@@ -54,9 +55,9 @@ from sessions_app.turns.admin.turn_filters import (
 )
 from sessions_app.turns.admin.unknown_pages import UnknownPages
 
-HEAVY = ("context", "unstored_text", "unstored_reply")
-HEAVY_REPLAY = ("prompt", "recalled", "shown", "left_out", "timings")
+HEAVY_REPLAY = ("prompt", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
+READS = ("sessions_app.view_chat", "sessions_app.view_message")
 # The answer to a command has this instead of a model's name.
 COMMAND = "command"
 # The person still waits for an answer, which a person may write.
@@ -68,18 +69,8 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 
     read_as = "turn"
     list_is_read = True
-    list_display = (
-        "created_at",
-        "shown_state",
-        "chat_link",
-        "took",
-        "shown_model",
-        "tokens",
-        "cost",
-        "trouble",
-        "shown_rating",
-    )
-    row_title = "chat_link"
+    list_display = ("exchange", "chat_link", "created_at", "shown_state", "took", "cost")
+    list_display_links = ("exchange", "created_at")
     list_filter = (
         "state",
         "outcome",
@@ -110,16 +101,18 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         return (
             super()
             .get_queryset(request)
-            .defer(*HEAVY, *(f"replay__{name}" for name in HEAVY_REPLAY))
-            .prefetch_related("ratings")
+            .defer(*(f"replay__{name}" for name in HEAVY_REPLAY))
+            .prefetch_related("ratings", "message", "reply")
         )
 
     def get_sortable_by(self, request: HttpRequest) -> tuple[str, ...]:
         return sorting_of(request)
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        shown = self.list_display
-        return shown if settings.MODEL_PRICES else tuple(n for n in shown if n != "cost")
+        hidden = set() if settings.MODEL_PRICES else {"cost"}
+        if not request.user.has_perms(READS):
+            hidden.add("exchange")
+        return tuple(name for name in self.list_display if name not in hidden)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {"quick_links": quick_links(request)}
@@ -153,9 +146,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
             "unanswered": turn.state in UNANSWERED,
-            "may_read": request.user.has_perms(
-                ["sessions_app.view_chat", "sessions_app.view_message"]
-            ),
+            "may_read": request.user.has_perms(READS),
             "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
@@ -217,11 +208,25 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     def has_rerun_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("sessions_app.rerun_turn")
 
-    shown_state = column(
-        gettext_lazy("state"),
-        lambda turn: shown_mark(STATES.get(turn.state, turn.state), tone_of(turn)),
-        ordering="state",
-    )
+    @admin.display(description=gettext_lazy("question and answer"))
+    def exchange(self, turn: Turn) -> str:
+        """Show what was asked, what was answered, and the first text that was recalled."""
+        texts = [str(each.get("content", "")) for each in TurnReplay.of(turn).recalled]
+        context = {
+            "asked": None if turn.by_hand else question_of(turn),
+            "answered": answer_of(turn),
+            "recalled": [text for text in texts if text not in ("", MARK)],
+        }
+        return render_to_string("admin/sessions_app/turn/exchange.html", context)
+
+    @admin.display(description=gettext_lazy("state"), ordering="state")
+    def shown_state(self, turn: Turn) -> str:
+        """Show the state, and below it what went wrong and how staff rated the answer."""
+        mark = shown_mark(STATES.get(turn.state, turn.state), tone_of(turn))
+        error = translate_error(turn.error) if turn.error else ""
+        trouble = shown_short(error, MAX_TROUBLE_LENGTH) if error else ""
+        below = [each for each in (self.shown_rating(turn), trouble) if each]
+        return format_html("{} {}", mark, format_html_join(" ", "{}", ((each,) for each in below)))
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
@@ -231,31 +236,20 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
 
     @admin.display(description=gettext_lazy("took"), ordering=time_taken())
     def took(self, turn: Turn) -> str:
-        end: datetime | None = turn.finished_at
-        if turn.state != TurnState.SENT or end is None:
-            return "–"
-        return _kept_whole(duration(max((end - turn.created_at).total_seconds(), 0) * 1000))
-
-    @admin.display(description=gettext_lazy("model"))
-    def shown_model(self, turn: Turn) -> str:
-        model = TurnReplay.of(turn).model
-        return _("command") if model == COMMAND else model
-
-    @admin.display(description=gettext_lazy("tokens"))
-    def tokens(self, turn: Turn) -> str:
-        replay = TurnReplay.of(turn)
-        if replay.prompt_tokens is None:
-            return "–"
-        return _kept_whole(f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}")
+        """Show how long the answer took, and below it by which model and with how many tokens."""
+        replay, end = TurnReplay.of(turn), turn.finished_at
+        parts = [_("command") if replay.model == COMMAND else replay.model]
+        if turn.state == TurnState.SENT and end is not None:
+            parts.insert(0, duration(max((end - turn.created_at).total_seconds(), 0) * 1000))
+        if replay.prompt_tokens is not None:
+            tokens = f"{replay.prompt_tokens:,} + {replay.completion_tokens or 0:,}"
+            parts.append(_("%(tokens)s tokens") % {"tokens": tokens})
+        return format_html_join(" ", '<span class="nowrap">{}</span>', ((p,) for p in parts if p))
 
     @admin.display(description=gettext_lazy("cost"), ordering=CurrentCost())
     def cost(self, turn: Turn) -> str:
         cost = cost_shown_of(TurnReplay.of(turn))
-        return _kept_whole(cost) if cost else "–"
-
-    @admin.display(description=gettext_lazy("problem"))
-    def trouble(self, turn: Turn) -> str:
-        return shown_short(translate_error(turn.error), MAX_TROUBLE_LENGTH) if turn.error else ""
+        return format_html('<span class="nowrap">{}</span>', cost) if cost else "–"
 
     @admin.action(
         description=gettext_lazy("Retry (failed, unconfirmed and held answers)"),
@@ -265,11 +259,6 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         keys = list(queryset.order_by("id").values_list("pk", flat=True))
         again = sum(run_again(request, key) for key in keys)
         say_run_again(request, again=again, left=len(keys) - again)
-
-
-def _kept_whole(text: str) -> str:
-    """Return the whole text on one line."""
-    return format_html('<span class="nowrap">{}</span>', text)
 
 
 # The list of the parts in which answers are sent.
