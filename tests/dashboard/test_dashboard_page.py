@@ -137,6 +137,25 @@ def test_today_is_compared_with_what_is_usual_by_now(busy: World, admin_client: 
     assert "by this time" not in home(admin_client, "7")
 
 
+def test_days_are_compared_with_those_before(busy: World, admin_client: Client) -> None:
+    assert "days before" not in home(admin_client, "7")
+    Turn.objects.filter(state="sent").update(created_at=timezone.now() - timedelta(days=9))
+    found = figures(home(admin_client, "7"))
+    assert found["answers"] == "Answers 0 the 7 days before: 6"
+    assert found["unknown"].endswith("the 7 days before: 0")
+    assert "days before" not in home(admin_client, "30")
+
+
+def test_conversations_that_wait_for_a_person_come_first(busy: World, admin_client: Client) -> None:
+    assert figures(home(admin_client))["attention"].startswith("Needs attention 1 ")
+    shown = home(admin_client)
+    # Only what stops everything comes before: no workers run here.
+    assert list(tiles(shown))[:3] == ["workers", "schedules", "attention"]
+    link = LINK.search(tiles(shown)["attention"])
+    assert link
+    assert led_to(admin_client, link[1]) == 1
+
+
 def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> None:
     busy.receive(message_from(CLIENT, "waiting"))
     remember("Perhaps Rex likes bones", proposed=True)

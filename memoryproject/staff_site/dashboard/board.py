@@ -43,10 +43,12 @@ from memoryproject.staff_site.dashboard.figures import (
     answer_tiles,
     count_shown,
     figures_of,
+    rarer_tiles,
     review_tiles,
     seconds_shown,
     since_shown,
     slot_shown,
+    usual_for,
 )
 from memoryproject.staff_site.server_state import (
     BrokerGoneError,
@@ -99,14 +101,17 @@ def board_for(user: Any, *, period: str, now: datetime) -> dict[str, Any]:
     """
     to = Places(user)
     found = figures_of(period_named(period, now=now))
+    usual = usual_for(found.period, now=now)
+    current = list(_now(to, now))
+    urgent = [tile for tile in current if tile.tone == "bad"]
     return {
         "period": period,
         "is_empty": found.is_empty,
-        "to_review": list(review_tiles(to)),
-        "answered": list(answer_tiles(found.whole, to, period=period, now=now)),
-        "happened": list(_happened(found.whole, period, to)),
+        "needed": [*urgent, *review_tiles(to)],
+        "answered": list(answer_tiles(found.whole, to, usual)),
+        "happened": [*_happened(found.whole, period, to), *rarer_tiles(found.whole, to, usual)],
         "charts": [] if found.is_empty else list(_charts(found, to)),
-        "now": list(_now(to, now)),
+        "now": [tile for tile in current if tile not in urgent],
     }
 
 

@@ -22,6 +22,7 @@ from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, TODAY, P
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
+from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
 from sessions_app.models.turns import WAITING_STATES
 from sessions_app.promises.pages import promises_due
 from sessions_app.turns.facade import to_review_ids
@@ -179,6 +180,7 @@ UNPROCESSED = {"processed": "no"}
 HELD = {"state__exact": "held"}
 RATED_BAD, RATED_GOOD = {"review": "bad"}, {"review": "good"}
 TO_REVIEW = {"review": "todo"}
+NEEDS_ATTENTION = {"attention": "1"}
 LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
@@ -253,33 +255,47 @@ class Tile:
 # How well the assistant did: outcomes of questions, beside the usual ones.
 
 
-def answer_tiles(figures: Figures, to: Places, *, period: str, now: datetime) -> Iterator[Tile]:
-    """Yield what became of the questions of a period; today's beside what is usual by now."""
+def answer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
+    """Yield what became of the questions of a period, beside what is usual."""
     if not to.may("sessions_app.view_turn"):
         return
-    usual = usual_until(now) if period == TODAY else Usual()
-
-    def turns(filters: dict[str, str]) -> str:
-        return to.list_of(TURNS, period, **filters)
-
-    def tile(name: str, title: str, address: str, note: str = "", tone: str = "") -> Tile:
-        count = int(getattr(figures, name))
-        notes = [Note(text) for text in (note, _compared(usual, name)) if text]
-        return Tile(name, title, count, address, notes, tone if count else "")
-
-    sent = turns({"state__exact": "sent"})
-    yield tile("answers", _("Answers"), sent)
-    yield tile("held", _("Handed over"), turns(HELD), _("left to a person"))
-    yield tile("failed", _("Failed"), turns({"state__exact": "failed"}), tone="bad")
-    late = _("past WhatsApp's 24 hours")
-    yield tile("missed", _("Too late to answer"), turns({"state__exact": "missed"}), late, "warn")
-    questions = to.unknown_questions(period)
-    unknown = _("nothing was recalled")
-    yield tile("unknown", _("Unknown questions"), questions, unknown, "warn")
-    yield _ratings(figures, usual, turns(RATED_BAD), turns(RATED_GOOD))
+    sent = to.list_of(TURNS, usual.period, state__exact="sent")
+    yield _outcome(figures, usual, "answers", _("Answers"), sent)
+    questions = to.unknown_questions(usual.period)
+    note = _("nothing was recalled")
+    yield _outcome(figures, usual, "unknown", _("Unknown questions"), questions, note, "warn")
+    held = to.list_of(TURNS, usual.period, **HELD)
+    yield _outcome(figures, usual, "held", _("Handed over"), held, _("left to a person"))
+    failed = to.list_of(TURNS, usual.period, state__exact="failed")
+    yield _outcome(figures, usual, "failed", _("Failed"), failed, tone="bad")
     slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
     notes = [Note(slow)] if figures.answers else []
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
+
+
+def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
+    """Yield the outcomes that matter less."""
+    if not to.may("sessions_app.view_turn"):
+        return
+    missed = to.list_of(TURNS, usual.period, state__exact="missed")
+    late = _("past WhatsApp's 24 hours")
+    yield _outcome(figures, usual, "missed", _("Too late to answer"), missed, late, "warn")
+    bad, good = (to.list_of(TURNS, usual.period, **each) for each in (RATED_BAD, RATED_GOOD))
+    yield _ratings(figures, usual, bad, good)
+
+
+def _outcome(
+    figures: Figures,
+    usual: Usual,
+    name: str,
+    title: str,
+    address: str,
+    note: str = "",
+    tone: str = "",
+) -> Tile:
+    count = int(getattr(figures, name))
+    notes = [Note(text) for text in (note, _compared(usual, name)) if text]
+    return Tile(name, title, count, address, notes, tone if count else "")
 
 
 def _ratings(figures: Figures, usual: Usual, bad: str, good: str) -> Tile:
@@ -296,12 +312,15 @@ def _compared(usual: Usual, name: str) -> str:
     if not usual.days:
         return ""
     number = {"number": mean_shown(usual.means[name])}
+    if usual.period != TODAY:
+        return _("the %(days)s days before: %(number)s") % {**number, "days": usual.days}
     if usual.is_yesterday:
         return _("yesterday by this time: %(number)s") % number
     return _("usual by this time: %(number)s") % number
 
 
-# The usual figures of a weekday until this time, to compare today with.
+# What a period is compared with: today with the usual figures of its weekday until this time, and
+# some days with as many days before them.
 
 NAMES = ("answers", "held", "failed", "missed", "unknown", "rated_good", "rated_bad")
 WEEKS = 4
@@ -309,14 +328,26 @@ WEEKS = 4
 
 @dataclass(frozen=True)
 class Usual:
-    """The mean of each figure. ``days``: how many days it is of; 0 if nothing can be compared.
+    """The figures that those of a period are compared with, by their names.
 
-    ``is_yesterday``: the figures are those of yesterday, as no such weekday is known yet.
+    ``days``: how many days they are of; 0 if nothing can be compared. ``is_yesterday``: they are
+    those of yesterday, as no such weekday is known yet.
     """
 
+    period: str = TODAY
     days: int = 0
     is_yesterday: bool = False
     means: Mapping[str, float] = field(default_factory=dict)
+
+
+def usual_for(period: Period, *, now: datetime) -> Usual:
+    """Return what the figures of a period are compared with."""
+    if period.key == TODAY:
+        return usual_until(now)
+    before = (period.start - (period.end - period.start), period.start)
+    found = figures_of(Period(period.key, before))
+    days = 0 if found.is_empty else DAYS[period.key]
+    return Usual(period.key, days, means={name: getattr(found.whole, name) for name in NAMES})
 
 
 def usual_until(now: datetime) -> Usual:
@@ -340,10 +371,12 @@ def usual_until(now: datetime) -> Usual:
     first = timezone.localtime(found["first"]).date()
     known = sum(day >= first for day in weekdays)
     if known:
-        return Usual(known, means={name: (found[f"week_{name}"] or 0) / known for name in NAMES})
+        return Usual(
+            days=known, means={name: (found[f"week_{name}"] or 0) / known for name in NAMES}
+        )
     if yesterday >= first:
         means = {name: float(found[f"day_{name}"] or 0) for name in NAMES}
-        return Usual(1, is_yesterday=True, means=means)
+        return Usual(days=1, is_yesterday=True, means=means)
     return Usual()
 
 
@@ -364,7 +397,14 @@ def _until(days: Sequence[date], local: datetime) -> Q:
 
 
 def review_tiles(to: Places) -> Iterator[Tile]:
-    """Yield the memories and the answers to review; an empty list is a figure, too."""
+    """Yield what waits for somebody of the staff; an empty list is a figure, too."""
+    if to.may("sessions_app.view_message") and to.may("sessions_app.view_chat"):
+        count = attention_count()
+        address = to.list_of(CHATS, **NEEDS_ATTENTION)
+        notes = [Note(_("conversations that wait for a person"))]
+        title, tone = _("Needs attention"), "bad" if count else ""
+        value = f"{count}+" if count == MAX_ATTENTION else count
+        yield Tile("attention", title, value, address, notes, tone)
     if to.may("memories_app.view_memory"):
         count = proposed_count()
         value = f"{count_shown(count)}+" if count == MAX_COUNTED else count

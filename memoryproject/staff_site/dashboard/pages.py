@@ -69,8 +69,12 @@ def _tag(board: dict[str, Any]) -> str:
     Sizes on the disk change by themselves at any moment: they alone are no reason to show all
     figures anew.
     """
-    now = [replace(tile, value="", notes=()) if tile.is_restless else tile for tile in board["now"]]
-    return quote_etag(hashlib.sha256(repr({**board, "now": now}).encode()).hexdigest())
+    calm = {
+        part: [replace(each, value="", notes=()) if each.is_restless else each for each in tiles]
+        for part, tiles in board.items()
+        if part in ("needed", "now")
+    }
+    return quote_etag(hashlib.sha256(repr({**board, **calm}).encode()).hexdigest())
 
 
 # The cost of the chat models by day, by model and by chat, as a page and as CSV.
