@@ -25,7 +25,7 @@ from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import BY_PHONE, Role
-from sessions_app.models.turns import HANDOVER
+from sessions_app.models.turns import HANDOVER, TurnState
 
 # Fewer digits would find too many numbers.
 MIN_DIGITS = 4
@@ -302,12 +302,16 @@ def window_closes(chat: Chat, max_age: timedelta) -> datetime | None:
 
 def handovers_open() -> QuerySet[Turn]:
     """Return the turns that handed a conversation over, and nobody has written there since."""
-    of_chat = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), by_hand=True)
+    return without_reply(Turn.objects.filter(context__has_key=HANDOVER))
+
+
+def without_reply(turns: QuerySet[Turn]) -> QuerySet[Turn]:
+    """Leave out the turns after which somebody of the business wrote to the person."""
+    of_staff = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), by_hand=True)
     by_phone = Message.objects.filter(
         chat=OuterRef("chat"),
         received_at__gt=OuterRef("created_at"),
         role=Role.ASSISTANT,
         metadata__has_key=BY_PHONE,
     )
-    handed_over = Turn.objects.filter(context__has_key=HANDOVER)
-    return handed_over.filter(~Exists(of_chat), ~Exists(by_phone))
+    return turns.filter(~Exists(of_staff.exclude(state=TurnState.FAILED)), ~Exists(by_phone))

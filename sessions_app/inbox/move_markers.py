@@ -10,13 +10,13 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
-from sessions_app.conversations.chat_queries import handovers_open
+from sessions_app.conversations.chat_queries import handovers_open, without_reply
 from sessions_app.conversations.timeline import Place
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
@@ -37,6 +37,7 @@ from sessions_app.models import (
     Snooze,
     Turn,
 )
+from sessions_app.models.messages import Role
 from sessions_app.models.turns import WRONG_STATES
 
 
@@ -237,13 +238,14 @@ MAX_ATTENTION = 100
 def turns_gone_wrong() -> QuerySet[Turn]:
     """Return the failed and unconfirmed turns since the last review of their chat.
 
-    The time of a review is the time when its page was made.
+    Those after which somebody of the business wrote are dealt with. The time of a review is the
+    time when its page was made.
     """
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
     # Not by way of the chats: all of them would be read to find the few.
     since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef("over_at"))
-    return over.filter(~Exists(since))
+    return without_reply(over.filter(~Exists(since)))
 
 
 def pauses_in_force() -> QuerySet[ChatPause]:
@@ -268,7 +270,7 @@ def needs_attention() -> Q:
 
     These are chats with failed or unconfirmed answers since the last review, those that were handed
     over since then and in which nobody has answered, chats with a paused assistant in which the
-    person has written since, and chats that came back after a snooze. Chats
+    person has written since and has the last word, and chats that came back after a snooze. Chats
     that are put off aren't among them.
     """
     return Q(pk__in=_waiting()) & ~Q(pk__in=snoozes_in_force().values("chat"))
@@ -299,7 +301,16 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
     """
     wrong = turns_gone_wrong().order_by().values("chat")
     written = news_there(FROM_PEOPLE, chat="chat")
-    paused = pauses_in_force().filter(written).order_by().values("chat")
+    said = Message.objects.filter(chat=OuterRef("chat"), role__in=(Role.USER, Role.ASSISTANT))
+    last_word = Subquery(said.order_by("-received_at", "-order_num").values("role")[:1])
+    paused = (
+        pauses_in_force()
+        .filter(written)
+        .alias(last_word=last_word)
+        .filter(last_word=Role.USER)
+        .order_by()
+        .values("chat")
+    )
     since = ReviewedMark.objects.filter(
         chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
     )

@@ -228,6 +228,8 @@ def test_menu_counts_what_needs_a_person_everywhere(admin_client: Client, world:
     world.say(OTHER_CLIENT, "two")
     assert in_menu(admin_client) is None
     ChatPause.objects.create(chat=world.chat(CLIENT))
+    assert in_menu(admin_client) is None, "it was answered"
+    world.say(CLIENT, "one more")
     failed = Turn.objects.filter(chat=world.chat(OTHER_CLIENT))
     failed.update(state="failed", finished_at=timezone.now())
     for address in ("/admin/", INBOX, "/admin/sessions_app/turn/"):

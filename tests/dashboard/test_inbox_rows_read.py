@@ -60,6 +60,7 @@ def in_need(world: World) -> set[str]:
     world.say(OTHER_CLIENT, "two")
     Turn.objects.filter(chat=world.chat(CLIENT)).update(state="failed", finished_at=timezone.now())
     ChatPause.objects.create(chat=world.chat(OTHER_CLIENT))
+    world.say(OTHER_CLIENT, "three")
     return {CLIENT, OTHER_CLIENT}
 
 
