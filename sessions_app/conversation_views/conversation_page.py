@@ -75,7 +75,7 @@ from sessions_app.presentation.links import (
     made_stamp,
 )
 from sessions_app.recall.facade import snippet_of
-from sessions_app.takeover.presentation import reply_number, takeover_context
+from sessions_app.takeover.presentation import pause_mark, reply_number, takeover_context
 
 TEMPLATE = "admin/sessions_app/chat/conversation.html"
 PART = "admin/sessions_app/chat/timeline.html"
@@ -148,6 +148,7 @@ def _timeline(
         "at": _id(request, "at"),
         "reviews": user.has_perm("sessions_app.review_chat"),
         "replies_by": reply_number(request, chat),
+        "pause_mark": pause_mark(chat),
     }
 
 

@@ -81,8 +81,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     each kind of file; empty where the provider takes none.
     """
     now = timezone.now()
-    pause = ChatPause.objects.select_related("paused_by").filter(chat=chat).first()
-    pause = pause if pause is not None and pause.holds(now) else None
+    pause = _pause_in_force(chat)
     may_act = request.user.has_perms(RIGHTS)
     by = number_of(chat, default_number())
     windowed = has_window(by.provider)
@@ -93,6 +92,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     return {
         "chat": chat,
         "pause": pause,
+        "pause_mark": _mark_of(pause),
         "closes": closes,
         "is_open": not windowed or (closes is not None and closes >= now),
         "held": held,
@@ -112,6 +112,20 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         # What the field for a file offers, as its attribute ``accept``.
         "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
     }
+
+
+def pause_mark(chat: Chat) -> str:
+    """Return a mark that changes when the assistant is paused here or turned on again."""
+    return _mark_of(_pause_in_force(chat))
+
+
+def _mark_of(pause: ChatPause | None) -> str:
+    return f"{pause.until} {pause.paused_by_id} {pause.cause}" if pause else ""
+
+
+def _pause_in_force(chat: Chat) -> ChatPause | None:
+    pause = ChatPause.objects.select_related("paused_by").filter(chat=chat).first()
+    return pause if pause is not None and pause.holds(timezone.now()) else None
 
 
 def _pause_minutes(chat: Chat) -> int:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
-from sessions_app.models import CannedReply, Chat, Turn
+from sessions_app.models import CannedReply, Chat, ChatPause, Turn
 from tests.browser.test_conversation import HURRIED
 from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, World, message_from
@@ -237,3 +237,23 @@ def test_an_open_page_tells_how_long_replies_are_taken(timed: Visit, world: Worl
     expect(told).to_contain_text("has closed meanwhile")
     expect(page.get_by_label("Reply as staff")).to_have_value("half a sentence")
     assert timed.troubles() == []
+
+
+def test_colleagues_see_a_pause_at_once_and_keep_what_they_type(
+    staff: Page, world: World, long_talk: str
+) -> None:
+    open_at_the_end(staff, long_talk)
+    title = staff.locator("#takeover-title")
+    expect(title).to_have_text("Assistant is on")
+    box = staff.get_by_label("Reply as staff")
+    box.fill("I am typing")
+    pause = ChatPause.objects.create(chat=world.chat(CLIENT))
+    expect(title).to_have_text("The assistant is paused")
+    expect(staff.locator("#takeover")).to_have_class(re.compile("paused"))
+    expect(box).to_have_value("I am typing")
+    pause.delete()
+    expect(title).to_have_text("Assistant is on")
+    staff.get_by_text("Pause assistant").click()
+    staff.get_by_role("button", name="For 1 hour").click()
+    expect(title).to_have_text("The assistant is paused")
+    assert ChatPause.objects.count() == 1

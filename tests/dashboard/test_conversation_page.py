@@ -80,7 +80,7 @@ def test_reading_is_audited_a_look_without_news_not(admin_client: Client, world:
     live["If-None-Match"] = answer["ETag"]
     with CaptureQueriesContext(connection) as queries:
         assert admin_client.get(address(world), headers=live).status_code == 304
-    assert len(queries) <= 15
+    assert len(queries) <= 16
 
 
 def test_what_became_of_a_message_is_shown(admin_client: Client, world: World) -> None:

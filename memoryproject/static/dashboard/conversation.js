@@ -38,6 +38,21 @@
     if (where) document.getElementById(where)?.focus({ preventScroll: true });
     if (wasAtTheEnd) toTheEnd();
     else if (bubbles().at(-1)?.id !== last) toEnd.hidden = false;
+    await showPause();
+  }
+
+  /** Shows that a colleague paused the assistant or turned it on; what is typed stays. */
+  async function showPause() {
+    const panel = document.getElementById("takeover");
+    const mark = document.getElementById("pause-now")?.dataset.pause ?? "";
+    if (!panel || panel.dataset.pause === mark) return;
+    const answer = await fetch(location.href);
+    if (!answer.ok) return;
+    const now = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("takeover");
+    if (!now) return;
+    panel.querySelector(".standing").replaceChildren(...now.querySelector(".standing").childNodes);
+    panel.classList.toggle("paused", now.classList.contains("paused"));
+    panel.dataset.pause = now.dataset.pause;
   }
 
   toEnd.querySelector("button").addEventListener("click", () => {

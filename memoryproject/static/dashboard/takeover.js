@@ -2,15 +2,12 @@
 // WhatsApp takes no reply any more.
 "use strict";
 
-for (const form of document.querySelectorAll("form[data-once]")) {
-  form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) {
-      event.preventDefault();
-      return;
-    }
-    form.dataset.sent = "yes";
-  });
-}
+document.addEventListener("submit", (event) => {
+  const { target: form } = event;
+  if (!form.matches("form[data-once]") || event.defaultPrevented) return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
 
 for (const box of document.querySelectorAll("textarea[data-send-by-keys]")) {
   box.addEventListener("keydown", (event) => {
