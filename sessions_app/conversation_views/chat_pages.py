@@ -116,10 +116,22 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
         "addresses__address",
     )
     inlines: ClassVar = [AddressInline]
-    fields = (
-        *("whatsapp_chat", "client_name", "staff_name", "client_phone", "links", "memory_enabled"),
-        "owner_pause_minutes",
-        *("provider", "number_id", "kind", "language", "created_at", "updated_at", "id"),
+    fieldsets = (
+        (None, {"fields": ("memory_enabled", "owner_pause_minutes", "links")}),
+        (
+            gettext_lazy("Who it is"),
+            {"fields": ("client_name", "staff_name", "client_phone", "kind", "language")},
+        ),
+        (
+            gettext_lazy("Technical details"),
+            {
+                "classes": ["collapse"],
+                "fields": (
+                    *("whatsapp_chat", "provider", "number_id"),
+                    *("created_at", "updated_at", "id"),
+                ),
+            },
+        ),
     )
 
     own_pages: ClassVar[Any] = {
