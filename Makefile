@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client lint demo screenshots lock wheel messages help fuzz audit licences settings
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client lint demo screenshots lock wheel messages help fuzz audit licences settings fonts
 
 help:
 	@echo "make wheel  the package, in dist/, for machines without a clone"
@@ -26,6 +26,7 @@ help:
 	@echo "make fuzz   damaged input of every kind, with many more examples than the tests"
 	@echo "make audit  known vulnerabilities of the server's packages; needs the internet"
 	@echo "make settings  .env.example and the defaults in docs/configuration.md, from the table"
+	@echo "make fonts  the letters and icons of staff's pages, when a page uses a new icon"
 	@echo "make licences  the licences of the server's packages, in docs/licences.md"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
 	@echo "make client a Python client of the API, in ./client"
@@ -112,6 +113,11 @@ audit: install-dev
 	@$(BIN)/uv tool run --quiet --from "$(PIP_AUDIT)" pip-audit --strict --disable-pip \
 		--require-hashes -r requirements.txt -r requirements-tracing.txt -r requirements-s3.txt \
 		$(ARGS)
+
+# The letters and icons that staff's pages use, of unfold's fonts.
+fonts: install-dev
+	@$(BIN)/uv run --quiet --with "fonttools==4.68.0" --with "brotli==1.2.1" \
+		--python $(BIN)/python --no-project python -m docs.fonts
 
 wheel: install-dev
 	@$(BIN)/python -m hatchling build --target wheel

@@ -181,6 +181,7 @@ MIDDLEWARE = [
     "memoryproject.staff_site.middleware.OwnAddress",
     "memoryproject.staff_site.middleware.RequestIds",
     "django.middleware.security.SecurityMiddleware",
+    "memoryproject.staff_site.middleware.StaticFiles",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "memoryproject.staff_site.middleware.KnownHosts",
@@ -243,6 +244,10 @@ FORCE_SCRIPT_NAME = _base.path or None
 STATIC_URL = f"{_base.path}/static/"
 # Static files are served from the packages that contain them: there is no collectstatic step.
 WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "memoryproject.staff_site.static_files.VersionedStorage"},
+}
 # Meta posts bodies of up to 3 MB; Django's default limit is 2.5 MB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = [

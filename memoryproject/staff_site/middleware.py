@@ -23,6 +23,7 @@ from django.core.exceptions import DisallowedHost
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.http.request import split_domain_port
 from django.middleware.csrf import REASON_NO_CSRF_COOKIE
+from django.middleware.gzip import GZipMiddleware
 from django.middleware.locale import LocaleMiddleware
 from django.shortcuts import render
 from django.template.response import SimpleTemplateResponse
@@ -44,10 +45,14 @@ from memoryproject.foundation.process.tracing import (
 from memoryproject.foundation.replica import each_from_replica, from_replica
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
 from memoryproject.foundation.rest_kit.errors import error_response
+from memoryproject.staff_site.static_files import VERSION
 from sessions_app.stored_settings import stored_settings_look
 
 logger = logging.getLogger(__name__)
 
+# The types of static files that get smaller; fonts and pictures don't.
+TEXTS = ("text/", "application/json", "image/svg", "application/javascript")
+FOREVER = "public, max-age=31536000, immutable"
 REQUEST_ID = "X-Request-ID"
 TRACEPARENT = "traceparent"
 # Asked for every few seconds, by load balancers and Prometheus: they are not traced.
@@ -157,6 +162,22 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
         "needs_https": needs_https and origin.startswith("http://"),
     }
     return render(request, "403_csrf.html", context, status=403)
+
+
+class StaticFiles(GZipMiddleware):
+    """Compresses static files, and lets browsers keep those whose address names their content.
+
+    Pages aren't compressed here: the front door does it.
+    """
+
+    def process_response(self, request: HttpRequest, response: Any) -> Any:
+        if response.status_code != 200 or not request.path.startswith(settings.STATIC_URL):
+            return response
+        if request.GET.get(VERSION):
+            response["Cache-Control"] = FOREVER
+        if not response.get("Content-Type", "").startswith(TEXTS):
+            return response
+        return super().process_response(request, response)
 
 
 class RequestIds:

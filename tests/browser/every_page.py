@@ -23,13 +23,21 @@ from tests.staff.test_every_role import tries
 PHONE, HEIGHT = 390, 844
 # What a page is like at a width, all at once: each question is a way to the browser and back.
 SEEN = f"""
-() => {{
+async () => {{
+    await document.fonts.ready;
+    // A name that the font doesn't have is shown as a word.
+    const sized = (icon) =>
+        icon.getBoundingClientRect().width / parseFloat(getComputedStyle(icon).fontSize);
+    const words = [...document.querySelectorAll(".material-symbols-outlined")].filter(
+        (icon) => sized(icon) > 2
+    );
     const root = document.documentElement;
     const frames = [...document.querySelectorAll(".list-frame")];
     return {{
         width: innerWidth,
         sideways: root.scrollWidth > root.clientWidth,
         frame: frames.some((frame) => frame.scrollWidth > frame.clientWidth),
+        words: words.map((icon) => icon.textContent),
         taken: window.taken === true,
         rows: ({MEASURED})([...document.querySelectorAll("{ROW}")]),
     }};
@@ -88,6 +96,8 @@ class Walk:
     def _look_here(self) -> list[str]:
         seen = self.page.evaluate(SEEN)
         width, wrong = seen["width"], []
+        if seen["words"]:
+            wrong.append(f"words instead of icons (make fonts): {seen['words']}")
         if seen["sideways"] and not fits_soon(self.page):
             wrong.append(f"it is wider than the screen of {width}")
         if seen["taken"]:
