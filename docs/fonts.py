@@ -17,9 +17,9 @@ from fontTools.ttLib import TTFont  # type: ignore[import-not-found]
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "memoryproject" / "static" / "dashboard" / "fonts"
 CODE = ("memoryproject", "sessions_app", "memories_app", "cards_app")
-# A word that stands alone in quotes, or between two tags, may name an icon.
+# A word that stands alone in quotes, between two tags, or on a line may name an icon.
 QUOTED = re.compile(r"""["']([a-z][a-z0-9_]+)["']""")
-SHOWN = re.compile(r">\s*([a-z][a-z0-9_]+)\s*<")
+SHOWN = re.compile(r"(?m)(?:>|^)\s*([a-z][a-z0-9_]+)\s*(?:<|$)")
 # Latin with its accents, Cyrillic, punctuation, currencies, arrows. Other scripts are the system's.
 LETTERS = (
     *range(0x20, 0x7F),
@@ -60,7 +60,8 @@ def words_used() -> set[str]:
     words: set[str] = set()
     for folder in CODE:
         for path in (ROOT / folder).rglob("*.py"):
-            words.update(QUOTED.findall(path.read_text(encoding="utf-8")))
+            text = path.read_text(encoding="utf-8")
+            words.update(QUOTED.findall(text), SHOWN.findall(text))
     for folder in (ROOT / "templates", unfold() / "templates"):
         for path in folder.rglob("*.html"):
             text = path.read_text(encoding="utf-8")
