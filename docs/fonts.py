@@ -62,8 +62,9 @@ def words_used() -> set[str]:
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             words.update(QUOTED.findall(text), SHOWN.findall(text))
-    for folder in (ROOT / "templates", unfold() / "templates"):
-        for path in folder.rglob("*.html"):
+    shown = [*(ROOT / "templates").rglob("*.html"), *unfold().rglob("*.html")]
+    for paths in (shown, unfold().rglob("*.js"), unfold().rglob("*.css")):
+        for path in paths:
             text = path.read_text(encoding="utf-8")
             words.update(QUOTED.findall(text), SHOWN.findall(text))
     return words

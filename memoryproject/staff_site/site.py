@@ -201,6 +201,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_turn_send_held": ("index", ""),
     "sessions_app_turn_rate": ("sessions_app_turn_change", "turn_id"),
     "sessions_app_turn_resolve": ("sessions_app_turn_change", "turn_id"),
+    "sessions_app_turn_change_trial": ("sessions_app_turn_changelist", ""),
     "sessions_app_turn_teach": ("sessions_app_turn_change", "turn_id"),
     "sessions_app_turn_correct": ("sessions_app_turn_change", "turn_id"),
     "sessions_app_turn_unknown_teach": ("sessions_app_turn_unknown", ""),

@@ -192,6 +192,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_send_held": Page(None, REVIEW),
     "sessions_app_turn_rate": Page(None, REVIEW, args=_TURN, data={"verdict": "bad"}),
     "sessions_app_turn_resolve": Page(None, REVIEW, args=_TURN),
+    "sessions_app_turn_change_trial": Page(None, MANAGE, data={"content": "x"}),
     "sessions_app_turn_teach": Page(None, MANAGE, args=_TURN, data={"for": "client"}),
     "sessions_app_turn_correct": Page(None, MANAGE, args={**_TURN, **_MEMORY}),
     "sessions_app_turn_unknown": Page(READ),

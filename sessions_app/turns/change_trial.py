@@ -1,0 +1,181 @@
+"""What a change of memory would change: recent questions are recalled without it and with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from memories_app.models import Memory, MemoryStatus
+from memoryproject.foundation.integrations.embedders.base import Embedder, embed_queries
+from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.models import AnswerRating, Turn, TurnReplay
+from sessions_app.models.turns import TurnState
+from sessions_app.recall.facade import Hit
+from sessions_app.turns.compose_prompt import recall_today
+from sessions_app.turns.turn_dependencies import Dependencies
+
+MAX_QUESTIONS = 40
+# The memory's scope is locked while the questions are recalled with the change.
+MAX_SECONDS = 4.0
+# So many of the newest answers are looked at for questions that differ.
+LOOKED_AT = 400
+COMMAND = "/"
+UNKNOWN = UUID(int=0)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A question for which something else would be recalled."""
+
+    turn: Turn
+    before: Sequence[Hit]
+    after: Sequence[Hit]
+
+
+@dataclass(frozen=True)
+class ChangeTrial:
+    """``questions``: how many were recalled both ways."""
+
+    questions: int
+    differences: Sequence[Difference]
+
+
+@dataclass
+class KeptVectors:
+    """An embedder that makes each vector once: none is made while a transaction is open."""
+
+    embedder: Embedder
+    _kept: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.embedder, name)
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        return self._made("text", texts, self.embedder.embed)
+
+    def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
+        return self._made("query", texts, lambda new: embed_queries(self.embedder, new))
+
+    def _made(
+        self, kind: str, texts: Sequence[str], make: Callable[[list[str]], list[list[float]]]
+    ) -> list[list[float]]:
+        new = [text for text in dict.fromkeys(texts) if (kind, text) not in self._kept]
+        if new:
+            made = zip(new, make(new), strict=True)
+            self._kept |= {(kind, text): vector for text, vector in made}
+        return [self._kept[kind, text] for text in texts]
+
+
+def change_try(
+    change: Callable[[Embedder], object], *, turns: Sequence[Turn], dependencies: Dependencies
+) -> ChangeTrial:
+    """Make a change, recall the turns' questions, and take the change back.
+
+    ``change`` gets the embedder that it has to use; its errors are passed on. Nothing is stored,
+    sent or recorded.
+    """
+    kept = KeptVectors(dependencies.embedder)
+    with_kept = replace(dependencies, embedder=kept)
+    before = _recalled(turns, with_kept)
+    with transaction.atomic():
+        change(kept)
+        after = _recalled(turns[: len(before)], with_kept)
+        transaction.set_rollback(True)
+    pairs = zip(turns, before, after, strict=False)
+    differences = [Difference(*each) for each in pairs if _texts(each[1]) != _texts(each[2])]
+    return ChangeTrial(len(after), differences)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A question that was answered rightly; ``memory``: what came first then.
+
+    ``found``: whether it is recalled today.
+    """
+
+    turn: Turn
+    memory: Memory
+    found: bool
+
+
+def marked_check(*, dependencies: Dependencies) -> list[Checked]:
+    """Recall the questions whose answers staff rated good, the newest first.
+
+    Only those count whose memory is still in use. Raises EmbedderError.
+    """
+    turns = list(_different(_rated_good().select_related("replay")))
+    first = {turn.pk: key for turn in turns if (key := _first_memory(turn)) is not None}
+    now = timezone.now()
+    kept = Q(expires_at=None) | Q(expires_at__gt=now)
+    holds = Q(valid_until=None) | Q(valid_until__gte=now)
+    in_use = Memory.objects.filter(kept, holds, status=MemoryStatus.ACTIVE)
+    memories = in_use.in_bulk(set(first.values()))
+    checked = []
+    for turn in turns:
+        memory = memories.get(first.get(turn.pk, UNKNOWN))
+        if memory is not None and turn.message is not None:
+            found = recall_today(turn.message, turn=turn, dependencies=dependencies).hits
+            checked.append(Checked(turn, memory, memory.pk in {hit.id for hit in found}))
+    return checked
+
+
+def _first_memory(turn: Turn) -> UUID | None:
+    """Return the memory that came first in the answer's prompt."""
+    for entry in TurnReplay.of(turn).recalled:
+        if entry.get("source") == "memory" and entry.get("in_prompt"):
+            return uuid_or_none(str(entry.get("id", "")))
+    return None
+
+
+def _answered() -> QuerySet[Turn]:
+    answered = Turn.objects.filter(
+        by_hand=False, state=TurnState.SENT, message__isnull=False, message__revoked_at=None
+    )
+    return answered.select_related("chat", "message").order_by("-id")
+
+
+def _rated_good() -> QuerySet[Turn]:
+    return _answered().filter(pk__in=AnswerRating.objects.filter(is_good=True).values("turn"))
+
+
+def turns_to_try(chat_id: UUID | None) -> list[Turn]:
+    """Return answered turns with different questions: those that staff rated good come first.
+
+    ``chat_id``: whose memory it is. Half of the questions are that person's.
+    """
+    answered, good = _answered(), _rated_good()
+    own = _different(answered.filter(chat=chat_id)[:LOOKED_AT]) if chat_id else []
+    others = _different([*good[:LOOKED_AT], *answered[:LOOKED_AT]])
+    return _different([*own[: MAX_QUESTIONS // 2], *others])[:MAX_QUESTIONS]
+
+
+def _different(turns: Iterable[Turn]) -> list[Turn]:
+    """Leave out commands, and what the same person asked before."""
+    found: dict[tuple[UUID, str], Turn] = {}
+    for turn in turns:
+        text = turn.message.content.strip() if turn.message else ""
+        if text and not text.startswith(COMMAND):
+            found.setdefault((turn.chat_id, text.casefold()), turn)
+    return list(found.values())
+
+
+def _recalled(turns: Sequence[Turn], dependencies: Dependencies) -> list[Sequence[Hit]]:
+    """Return what is recalled for each question, as far as the time reaches."""
+    end = time.monotonic() + MAX_SECONDS
+    found: list[Sequence[Hit]] = []
+    for turn in turns:
+        if turn.message is None or time.monotonic() > end:
+            break
+        found.append(recall_today(turn.message, turn=turn, dependencies=dependencies).hits)
+    return found
+
+
+def _texts(hits: Sequence[Hit]) -> list[tuple[UUID, str]]:
+    return [(hit.id, hit.content) for hit in hits]
