@@ -301,8 +301,8 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
     """
     wrong = turns_gone_wrong().order_by().values("chat")
     written = news_there(FROM_PEOPLE, chat="chat")
-    said = Message.objects.filter(chat=OuterRef("chat"), role__in=(Role.USER, Role.ASSISTANT))
-    last_word = Subquery(said.order_by("-received_at", "-order_num").values("role")[:1])
+    spoken = Message.objects.filter(chat=OuterRef("chat"), role__in=(Role.USER, Role.ASSISTANT))
+    last_word = Subquery(spoken.order_by("-received_at", "-order_num").values("role")[:1])
     paused = (
         pauses_in_force()
         .filter(written)
