@@ -1,0 +1,146 @@
+"""The packages of npm in clients/: built from the server's schema of today, and run against the
+real server with programs that wait for messages, a model and webhooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.processes.conftest import everything
+from tests.processes.installation import free_port
+from tests.processes.stage import Stage, stage
+from tests.programs import PROJECT, python
+
+pytestmark = pytest.mark.processes
+
+CLIENTS = PROJECT / "clients"
+SDK = CLIENTS / "typescript"
+PATIENCE = 240
+OLDEST_NODE = 18
+HOOK_CHAT = "hooks-of-tests@external"
+FACT = "TestCorp pays in 30 days"
+PROXIED = ("openai", "vercel-ai", "langchain")
+
+
+def run(*command: str, folder: Path = SDK, **environment: str) -> str:
+    """Run a program to its end; return what it printed."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def require_tools() -> None:
+    """Skips where Node or the packages aren't there; never where all of it must be."""
+    missing = ""
+    if shutil.which("npm") is None or major_version() < OLDEST_NODE:
+        missing = f"Node {OLDEST_NODE} or newer, with npm, is not installed here"
+    elif not (CLIENTS / "node_modules/.installed").exists():
+        missing = "the packages of clients/ are not installed: run `make client-env-node`"
+    if missing and os.environ.get("CI", "").lower() not in ("1", "true"):
+        pytest.skip(missing)
+    assert not missing, missing
+
+
+def major_version() -> int:
+    return int(run("node", "--version").removeprefix("v").partition(".")[0])
+
+
+@pytest.fixture(scope="module")
+def built() -> None:
+    """The packages, by the schema of the server that is tested."""
+    require_tools()
+    python("manage.py", "spectacular", "--format", "openapi-json", "--file", f"{SDK}/schema.json")
+    for workspace in ("typescript",):
+        run("npm", "run", "build", folder=CLIENTS / workspace)
+    run("npm", "run", "check")
+
+
+@dataclass(frozen=True)
+class Server:
+    """What the programs are told of the server, and the server."""
+
+    stage: Stage
+    environment: dict[str, str]
+
+    def remember(self, content: str, chat: str) -> None:
+        answer = httpx.post(
+            f"{self.environment['MEMORY_URL']}/api/v1/memories/",
+            headers={"Authorization": f"Bearer {self.environment['MEMORY_TOKEN']}"},
+            json={"content": content, "whatsapp_chat": chat},
+        )
+        assert answer.is_success, answer.text
+
+
+@pytest.fixture(scope="module")
+def server(built: None) -> Iterator[Server]:
+    with stage(
+        run=everything,
+        EMBEDDER="wordllama",
+        WEBHOOKS_ALLOW_HTTP="true",
+        WEBHOOKS_PRIVATE_NETWORKS="127.0.0.0/8",
+    ) as started:
+        manage, port = started.installation.manage, free_port()
+        place = f"http://127.0.0.1:{port}/"
+        hook = manage("webhook_endpoint", "add", "npm", place, "--chat", HOOK_CHAT)
+        environment = {
+            "MEMORY_URL": started.installation.url,
+            "MEMORY_TOKEN": manage("create_api_token", "npm").strip(),
+            "HOOK_PORT": str(port),
+            "HOOK_SECRET": hook.strip(),
+            "HOOK_CHAT": HOOK_CHAT,
+        }
+        yield Server(started, environment)
+
+
+def test_the_client_does_what_it_promises(server: Server) -> None:
+    run("npm", "test", **server.environment)
+
+
+def test_the_quickstart_prints_what_it_says(server: Server) -> None:
+    printed = run("node", "build/examples/quickstart.js", **server.environment)
+    assert printed.splitlines() == [
+        "remembered: We open at 9 created",
+        "recalled: We open at 9",
+        "answer to: When do you open?",
+        "answered: answered",
+        "for a model of your own: system, user, assistant, user",
+        "listed: We open at 9",
+        "forgotten: absent",
+        "once more: not_found 404",
+    ]
+
+
+@pytest.mark.parametrize("name", PROXIED)
+def test_a_client_of_openai_has_memory_by_its_address(server: Server, name: str) -> None:
+    chat = f"{name}@external"
+    server.remember(FACT, chat)
+    before = len(server.stage.openai.chat_bodies)
+    printed = run("node", f"build/examples/{name}.js", MEMORY_CHAT=chat, **server.environment)
+    said = "answer to: When does TestCorp pay?"
+    assert printed.splitlines() == [f"whole: {said}", f"streamed: {said}"]
+    prompts = server.stage.openai.chat_bodies[before:]
+    assert len(prompts) >= 2
+    assert all(FACT in json.dumps(body["messages"]) for body in prompts)
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    lock = (CLIENTS / "package-lock.json").read_text(encoding="utf-8")
+    assert "http" not in "".join(
+        str(package.get("resolved", "")) for package in json.loads(lock)["packages"].values()
+    )
