@@ -53,15 +53,15 @@ export class MemoryClient {
 
   constructor(options: ClientOptions) {
     this.#options = {
-      retries: 4,
-      timeout: 120_000,
-      maxWait: 60_000,
-      fetch: (...call) => globalThis.fetch(...call),
       ...options,
+      retries: options.retries ?? 4,
+      timeout: options.timeout ?? 120_000,
+      maxWait: options.maxWait ?? 60_000,
+      fetch: options.fetch ?? ((...call) => globalThis.fetch(...call)),
     };
     this.api = createClient<paths>({
-      baseUrl: options.baseUrl.replace(/\/+(api(\/v1)?\/*)?$/, ""),
-      headers: { Authorization: `Bearer ${options.token}` },
+      baseUrl: options.baseUrl.replace(/(\/api\/v1)?\/*$/, ""),
+      headers: { Authorization: `Bearer ${options.token.trim()}` },
       // A redirect would turn a POST into a GET.
       redirect: "manual",
       fetch: (request) => repeated(request, this.#options),
@@ -81,9 +81,7 @@ export class MemoryClient {
     question: Schemas["RecallRequest"],
     options?: CallOptions,
   ): Promise<Schemas["RecallAnswer"]> {
-    return result(
-      this.api.POST("/api/v1/memories/recall/", { body: question, ...sent(options) }),
-    );
+    return result(this.api.POST("/api/v1/memories/recall/", { body: question, ...sent(options) }));
   }
 
   /** Forget a memory, with every copy of it. */
@@ -146,9 +144,9 @@ export class MemoryClient {
     said: Omit<Schemas["AskRequest"], "stream">,
     options?: CallOptions,
   ): Promise<Schemas["ChatAnswer"]> {
-    return result(
-      this.api.POST("/api/v1/chat/", { body: said, ...sent(options) }),
-    ) as Promise<Schemas["ChatAnswer"]>;
+    return result(this.api.POST("/api/v1/chat/", { body: said, ...sent(options) })) as Promise<
+      Schemas["ChatAnswer"]
+    >;
   }
 
   /** Say something in a chat and get the answer as it comes; a stream that is cut off goes on. */
@@ -183,10 +181,9 @@ export class MemoryClient {
         }
         throw failure("cut_off", "The stream ended before the answer.");
       } catch (error) {
+        if (options.signal?.aborted) throw error;
         const isFinal = error instanceof MemoryServerError && error.code !== "cut_off";
-        if (options.signal?.aborted || isFinal || attempt >= this.#options.retries) {
-          throw asFailure(error);
-        }
+        if (isFinal || attempt >= this.#options.retries) throw asFailure(error);
       }
       await pause(backoff(attempt), options.signal);
     }
@@ -198,7 +195,7 @@ export class MemoryClient {
     yield* events(await result(this.api.POST("/api/v1/chat/", init)), this.#options.timeout);
   }
 
-  /** Go through all pages of a list, such as `list("/api/v1/memories/", { query: { limit: 50 } })`. */
+  /** Go through all pages of a list: `list("/api/v1/memories/", { query: { type: "fact" } })`. */
   async *list<P extends ListPath>(
     path: P,
     params?: ListParams<P>,

@@ -69,7 +69,10 @@ export async function result<T>(call: Promise<Answered<T>>): Promise<T> {
 }
 
 /** Send a request until it has an answer, under one key: the server does nothing twice. */
-export async function repeated(request: Request, options: Required<ClientOptions>): Promise<Response> {
+export async function repeated(
+  request: Request,
+  options: Required<ClientOptions>,
+): Promise<Response> {
   if (request.method !== "GET" && !request.headers.has("Idempotency-Key")) {
     request.headers.set("Idempotency-Key", crypto.randomUUID());
   }
@@ -111,7 +114,9 @@ async function tried(request: Request, options: Required<ClientOptions>): Promis
 /** Return whether the same call may succeed a little later. */
 async function isPutOff(response: Response): Promise<boolean> {
   if ([429, 502, 503, 504].includes(response.status)) return true;
-  return response.status === 409 && (await response.clone().text()).includes("idempotency_in_progress");
+  return (
+    response.status === 409 && (await response.clone().text()).includes("idempotency_in_progress")
+  );
 }
 
 /** Return the milliseconds of Retry-After, which has seconds or a date. */
@@ -145,11 +150,10 @@ export function failure(code: string, detail: string, cause?: unknown): MemorySe
   return new MemoryServerError([{ code, detail, attr: null }], undefined, cause);
 }
 
-/** Return what `fetch` threw as an error of ours; what the caller ended stays as it is. */
-export function asFailure(error: unknown): unknown {
+/** Return what `fetch` threw as an error of ours. */
+export function asFailure(error: unknown): MemoryServerError {
   if (error instanceof MemoryServerError) return error;
   const { name, message } = error as Error;
-  if (name === "AbortError") return error;
   if (name === "TimeoutError") return failure("timeout", message, error);
   return failure("unreachable", `The server could not be reached: ${message}`, error);
 }
@@ -159,10 +163,13 @@ function refusal(body: unknown, response: Response): MemoryServerError {
   const errors = (body as { errors?: ApiError[] } | undefined)?.errors;
   if (Array.isArray(errors) && errors.length) return new MemoryServerError(errors, response);
   const place = response.headers.get("Location");
-  const text = typeof body === "string" ? body.replace(/<[^<>]*>/g, " ").slice(0, 200).trim() : "";
+  const text =
+    typeof body === "string"
+      ? body
+          .replace(/<[^<>]*>/g, " ")
+          .slice(0, 200)
+          .trim()
+      : "";
   const detail = place ? `It has moved to ${place}: set baseUrl.` : text || response.statusText;
-  return new MemoryServerError(
-    [{ code: `http_${response.status}`, detail, attr: null }],
-    response,
-  );
+  return new MemoryServerError([{ code: `http_${response.status}`, detail, attr: null }], response);
 }

@@ -20,13 +20,15 @@ export class WebhookVerificationError extends Error {
  * `toleranceSeconds`: how far its time may be from now. Throws WebhookVerificationError.
  */
 export async function verifyWebhook(
-  body: string | Uint8Array,
-  headers: Headers | Record<string, string | readonly string[] | undefined>,
+  body: string | Uint8Array | ArrayBuffer,
+  headers: Iterable<[string, string]> | Record<string, string | readonly string[] | undefined>,
   secret: string | readonly string[],
   { toleranceSeconds = 300 }: { toleranceSeconds?: number } = {},
 ): Promise<WebhookEvent> {
-  const pairs = headers instanceof Headers ? [...headers.entries()] : Object.entries(headers);
-  const given = new Map(pairs.map(([name, value]) => [name.toLowerCase(), [value].flat().join(" ")]));
+  const pairs = Symbol.iterator in headers ? [...headers] : Object.entries(headers);
+  const given = new Map(
+    pairs.map(([name, value]) => [name.toLowerCase(), [value].flat().join(" ")]),
+  );
   const [id, sentAt, signatures] = ["id", "timestamp", "signature"].map(
     (name) => given.get(`webhook-${name}`) ?? "",
   ) as [string, string, string];
@@ -36,7 +38,7 @@ export async function verifyWebhook(
   if (!(Math.abs(Date.now() / 1000 - Number(sentAt)) <= toleranceSeconds)) {
     throw new WebhookVerificationError("It was sent too long ago, or in the future.");
   }
-  const content = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  const content = typeof body === "string" ? new TextEncoder().encode(body) : new Uint8Array(body);
   const head = new TextEncoder().encode(`${id}.${sentAt}.`);
   const signed = new Uint8Array(head.length + content.length);
   signed.set(head);
@@ -57,7 +59,9 @@ export async function verifyWebhook(
 function hmacKey(secret: string): Promise<CryptoKey> {
   const bytes = decoded(secret.trim().replace(/^whsec_/, ""));
   if (!bytes.length) throw new TypeError("A webhook's secret is whsec_ and base64.");
-  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, [
+    "verify",
+  ]);
 }
 
 /** Return the bytes of base64; none if it isn't. */

@@ -2,7 +2,12 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { test, type TestContext } from "node:test";
-import { MemoryClient, MemoryServerError, result, type ClientOptions } from "whatsapp-memory-client";
+import {
+  MemoryClient,
+  MemoryServerError,
+  result,
+  type ClientOptions,
+} from "whatsapp-memory-client";
 import { flaky, type Fault } from "./flaky.js";
 
 const url = process.env.MEMORY_URL ?? "";
@@ -37,7 +42,10 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 
 test("A fact is remembered, recalled and forgotten", async () => {
   const chat = newChat();
-  const stored = await client.remember({ content: "TestCorp pays in 30 days", whatsapp_chat: chat });
+  const stored = await client.remember({
+    content: "TestCorp pays in 30 days",
+    whatsapp_chat: chat,
+  });
   assert.equal(stored.outcome, "created");
   const found = await client.recall({ query: "When does TestCorp pay?", whatsapp_chat: chat });
   assert.equal(found.results[0]?.content, "TestCorp pays in 30 days");
@@ -58,8 +66,8 @@ test("An error names its code, its field and its request", async () => {
 });
 
 test("The address may be given with the API's own", async () => {
-  for (const end of ["/", "/api", "/api/v1/", "/api/v1"]) {
-    const same = new MemoryClient({ baseUrl: url + end, token });
+  for (const end of ["/", "//", "/api/v1/", "/api/v1"]) {
+    const same = new MemoryClient({ baseUrl: url + end, token: `${token}\n` });
     assert.equal((await result(same.api.GET("/api/v1/me/"))).kind, "api");
   }
 });
@@ -123,21 +131,39 @@ test("It gives up, and says why", async (context) => {
 });
 
 test("A caller ends a call", async (context) => {
-  const { client, proxy } = await through(context, {}, { hangs: true });
-  const ending = new AbortController();
-  const call = client.recall({ query: "x" }, { signal: ending.signal });
-  while (!proxy.keys.length) await new Promise(setImmediate);
-  ending.abort();
-  await assert.rejects(call, { name: "AbortError" });
-  assert.equal(proxy.keys.length, 1);
+  const calls = [
+    (client: MemoryClient, signal: AbortSignal) => client.recall({ query: "x" }, { signal }),
+    (client: MemoryClient, signal: AbortSignal) =>
+      all(client.chatStream({ content: "x" }, { signal })),
+  ];
+  for (const start of calls) {
+    const { client, proxy } = await through(context, {}, { hangs: true });
+    const ending = new AbortController();
+    const call = start(client, ending.signal);
+    while (!proxy.keys.length) await new Promise(setImmediate);
+    ending.abort();
+    await assert.rejects(call, { name: "AbortError" });
+    assert.equal(proxy.keys.length, 1);
+  }
 });
+
+/** What doesn't compile. */
+export function wrong() {
+  // @ts-expect-error There is no such field.
+  void client.remember({ contents: "x" });
+  // @ts-expect-error It is no list.
+  void client.list("/api/v1/me/");
+}
 
 test("All pages of a list are gone through", async () => {
   const chat = newChat();
   const { session_id } = await client.openSession(chat);
-  const messages = [1, 2, 3, 4, 5].map((number) => ({ role: "user" as const, content: `${number}` }));
+  const messages = [1, 2, 3, 4, 5].map((number) => ({
+    role: "user" as const,
+    content: `${number}`,
+  }));
   const { learning } = await client.storeMessages(session_id, { messages, learn: true });
-  assert(["queued", "off"].includes(learning));
+  assert.equal(learning, "queued");
   const params = { path: { session_id }, query: { limit: 2 } };
   const found = await all(client.list("/api/v1/sessions/{session_id}/messages/", params));
   assert.deepEqual(found.map((each) => each.content).sort(), ["1", "2", "3", "4", "5"]);
@@ -146,7 +172,10 @@ test("All pages of a list are gone through", async () => {
 test("An exchange of a model of one's own stands in the next context", async () => {
   const { session_id } = await client.openSession(newChat());
   await client.exchange(session_id, { query: "When do you open?", reply: "At nine." });
-  const { messages } = await client.context(session_id, { query: "And on Sundays?", persona: false });
+  const { messages } = await client.context(session_id, {
+    query: "And on Sundays?",
+    persona: false,
+  });
   const said = messages.slice(1).map((each) => each.content);
   assert.deepEqual(said, ["When do you open?", "At nine.", "And on Sundays?"]);
 });
