@@ -17,6 +17,7 @@ import pytest
 from tests.processes.conftest import everything
 from tests.processes.installation import free_port
 from tests.processes.stage import Stage, stage
+from tests.processes.stand_ins import asked
 from tests.programs import PROJECT, python
 
 pytestmark = pytest.mark.processes
@@ -26,6 +27,7 @@ SDK = CLIENTS / "typescript"
 PATIENCE = 240
 OLDEST_NODE = 18
 HOOK_CHAT = "hooks-of-tests@external"
+QUESTION = "When does TestCorp pay?"
 FACT = "TestCorp pays in 30 days"
 PROXIED = ("openai", "vercel-ai", "langchain")
 
@@ -66,7 +68,7 @@ def built() -> None:
     """The packages, by the schema of the server that is tested."""
     require_tools()
     python("manage.py", "spectacular", "--format", "openapi-json", "--file", f"{SDK}/schema.json")
-    for workspace in ("typescript",):
+    for workspace in ("typescript", "n8n"):
         run("npm", "run", "build", folder=CLIENTS / workspace)
     run("npm", "run", "check")
 
@@ -92,6 +94,7 @@ def server(built: None) -> Iterator[Server]:
     with stage(
         run=everything,
         EMBEDDER="wordllama",
+        EXTRACT_MEMORIES="true",
         WEBHOOKS_ALLOW_HTTP="true",
         WEBHOOKS_PRIVATE_NETWORKS="127.0.0.0/8",
     ) as started:
@@ -132,11 +135,16 @@ def test_a_client_of_openai_has_memory_by_its_address(server: Server, name: str)
     server.remember(FACT, chat)
     before = len(server.stage.openai.chat_bodies)
     printed = run("node", f"build/examples/{name}.js", MEMORY_CHAT=chat, **server.environment)
-    said = "answer to: When does TestCorp pay?"
+    said = f"answer to: {QUESTION}"
     assert printed.splitlines() == [f"whole: {said}", f"streamed: {said}"]
-    prompts = server.stage.openai.chat_bodies[before:]
-    assert len(prompts) >= 2
+    # Facts are looked for meanwhile, too.
+    prompts = [body for body in server.stage.openai.chat_bodies[before:] if asked(body) == QUESTION]
+    assert len(prompts) == 2
     assert all(FACT in json.dumps(body["messages"]) for body in prompts)
+
+
+def test_the_nodes_of_n8n_do_what_they_promise(server: Server) -> None:
+    run("npm", "test", folder=CLIENTS / "n8n", **server.environment)
 
 
 def test_the_lock_file_names_no_registry() -> None:
