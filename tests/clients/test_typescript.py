@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -68,8 +69,7 @@ def built() -> None:
     """The packages, by the schema of the server that is tested."""
     require_tools()
     python("manage.py", "spectacular", "--format", "openapi-json", "--file", f"{SDK}/schema.json")
-    for workspace in ("typescript", "n8n"):
-        run("npm", "run", "build", folder=CLIENTS / workspace)
+    run("npm", "run", "build", folder=CLIENTS)
     run("npm", "run", "check")
 
 
@@ -145,6 +145,25 @@ def test_a_client_of_openai_has_memory_by_its_address(server: Server, name: str)
 
 def test_the_nodes_of_n8n_do_what_they_promise(server: Server) -> None:
     run("npm", "test", folder=CLIENTS / "n8n", **server.environment)
+
+
+@pytest.mark.usefixtures("built")
+def test_the_packages_hold_all_that_they_name_and_nothing_else() -> None:
+    listed = json.loads(run("npm", "pack", "--workspaces", "--dry-run", "--json", folder=CLIENTS))
+    for package in listed:
+        names = {each["path"] for each in package["files"]}
+        about = json.loads((folder_of(package["name"]) / "package.json").read_text("utf-8"))
+        nodes = about.get("n8n", {})
+        parts = [*nodes.get("nodes", []), *nodes.get("credentials", [])]
+        parts += [*about.get("imports", {}).get("#crypto", {}).values()]
+        parts += [*about.get("exports", {}).get(".", {}).values()]
+        assert {"README.md", *(part.removeprefix("./") for part in parts)} <= names
+        assert all(re.match(r"dist/(?!test)|package.json|README.md", name) for name in names)
+    assert len(listed) == 2
+
+
+def folder_of(package: str) -> Path:
+    return (CLIENTS / "node_modules" / package).resolve()
 
 
 def test_the_lock_file_names_no_registry() -> None:

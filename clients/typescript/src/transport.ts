@@ -76,8 +76,10 @@ export async function repeated(
   if (request.method !== "GET" && !request.headers.has("Idempotency-Key")) {
     request.headers.set("Idempotency-Key", crypto.randomUUID());
   }
+  // A conditional PUT has no key, and a second one would be refused because of the first.
+  const isOnce = request.method === "PUT" && /if-(none-)?match/.test([...request.headers].join());
   for (let attempt = 0; ; attempt++) {
-    const isLast = attempt >= options.retries;
+    const isLast = isOnce || attempt >= options.retries;
     let wait = backoff(attempt);
     try {
       const response = await tried(isLast ? request : request.clone(), options);
@@ -113,7 +115,7 @@ async function tried(request: Request, options: Required<ClientOptions>): Promis
 
 /** Return whether the same call may succeed a little later. */
 async function isPutOff(response: Response): Promise<boolean> {
-  if ([429, 502, 503, 504].includes(response.status)) return true;
+  if ([408, 429, 502, 503, 504].includes(response.status)) return true;
   return (
     response.status === 409 && (await response.clone().text()).includes("idempotency_in_progress")
   );

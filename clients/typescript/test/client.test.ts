@@ -112,6 +112,18 @@ test("Each call has a key of its own, or the one that it is given", async (conte
   assert.equal(new Set(proxy.keys).size, 3);
 });
 
+test("A conditional PUT is not repeated: the second would be refused", async (context) => {
+  const { client, proxy } = await through(context, {}, { cutAfter: 1 });
+  const path = { category: "decisions" as const, identifier: `ts-${randomUUID()}` };
+  const params = { path, header: { "If-None-Match": "*" } };
+  const put = client.api.PUT("/api/v1/documents/{category}/{identifier}/", {
+    params,
+    body: { decision: "Use PostgreSQL" },
+  });
+  assert.equal((await refusal(result(put))).code, "unreachable");
+  assert.equal(proxy.keys.length, 1);
+});
+
 test("It gives up, and says why", async (context) => {
   const busy: Fault = { status: 503, headers: { "Retry-After": "0" } };
   const cases: [string, number, number | null, Partial<ClientOptions>, ...Fault[]][] = [
