@@ -1,5 +1,4 @@
 /** Client of a memory server for WhatsApp assistants: typed calls, which are repeated safely. */
-import { crypto } from "#crypto";
 import createClient, { type Client } from "openapi-fetch";
 import type { components, paths } from "./schema.js";
 import { events } from "./events.js";
@@ -10,6 +9,7 @@ import {
   type ClientOptions,
   failure,
   MemoryServerError,
+  newKey,
   pause,
   repeated,
   result,
@@ -154,7 +154,7 @@ export class MemoryClient {
     said: Omit<Schemas["AskRequest"], "stream">,
     options: CallOptions = {},
   ): AsyncGenerator<ChatEvent, void, undefined> {
-    const keyed = { ...options, idempotencyKey: options.idempotencyKey ?? crypto.randomUUID() };
+    const keyed = { ...options, idempotencyKey: options.idempotencyKey ?? newKey() };
     let accepted = false;
     let told = "";
     for (let attempt = 0; ; attempt++) {

@@ -74,7 +74,7 @@ export async function repeated(
   options: Required<ClientOptions>,
 ): Promise<Response> {
   if (request.method !== "GET" && !request.headers.has("Idempotency-Key")) {
-    request.headers.set("Idempotency-Key", crypto.randomUUID());
+    request.headers.set("Idempotency-Key", newKey());
   }
   // A conditional PUT has no key, and a second one would be refused because of the first.
   const isOnce = request.method === "PUT" && /if-(none-)?match/.test([...request.headers].join());
@@ -94,6 +94,12 @@ export async function repeated(
   }
 }
 
+/** Return a key that no other call has. Pages without TLS have no randomUUID(). */
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /** Send a request once. The answer is whole, but for files and streams, which are read later. */
 async function tried(request: Request, options: Required<ClientOptions>): Promise<Response> {
   const ending = new AbortController();
@@ -104,7 +110,7 @@ async function tried(request: Request, options: Required<ClientOptions>): Promis
   const timer = setTimeout(() => ending.abort(late), options.timeout);
   try {
     const response = await options.fetch(request, { signal: ending.signal });
-    const isJson = (response.headers.get("Content-Type") ?? "").includes("json");
+    const isJson = /^application\/json\b/i.test(response.headers.get("Content-Type") ?? "");
     const { status, statusText, headers } = response;
     if (!response.body || (response.ok && !isJson)) return response;
     return new Response(await response.arrayBuffer(), { status, statusText, headers });
@@ -155,9 +161,11 @@ export function failure(code: string, detail: string, cause?: unknown): MemorySe
 /** Return what `fetch` threw as an error of ours. */
 export function asFailure(error: unknown): MemoryServerError {
   if (error instanceof MemoryServerError) return error;
-  const { name, message } = error as Error;
+  const { name, message, cause } = error as Error;
   if (name === "TimeoutError") return failure("timeout", message, error);
-  return failure("unreachable", `The server could not be reached: ${message}`, error);
+  // Node's own message is "fetch failed".
+  const reason = (cause as Error | undefined)?.message || message;
+  return failure("unreachable", `The server could not be reached: ${reason}`, error);
 }
 
 /** Return an error of the server's form, or of what a proxy in front of it says. */
@@ -165,13 +173,10 @@ function refusal(body: unknown, response: Response): MemoryServerError {
   const errors = (body as { errors?: ApiError[] } | undefined)?.errors;
   if (Array.isArray(errors) && errors.length) return new MemoryServerError(errors, response);
   const place = response.headers.get("Location");
-  const text =
-    typeof body === "string"
-      ? body
-          .replace(/<[^<>]*>/g, " ")
-          .slice(0, 200)
-          .trim()
-      : "";
+  const text = (typeof body === "string" ? body : "")
+    .replace(/<[^<>]*>/g, " ")
+    .slice(0, 200)
+    .trim();
   const detail = place ? `It has moved to ${place}: set baseUrl.` : text || response.statusText;
   return new MemoryServerError([{ code: `http_${response.status}`, detail, attr: null }], response);
 }
