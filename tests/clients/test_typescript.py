@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,12 +33,12 @@ FACT = "TestCorp pays in 30 days"
 PROXIED = ("openai", "vercel-ai", "langchain")
 
 
-def run(*command: str, folder: Path = SDK, **environment: str) -> str:
+def run(*command: str, folder: Path = SDK, environment: Mapping[str, str] | None = None) -> str:
     """Run a program to its end; return what it printed."""
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -112,11 +112,11 @@ def server(built: None) -> Iterator[Server]:
 
 
 def test_the_client_does_what_it_promises(server: Server) -> None:
-    run("npm", "test", **server.environment)
+    run("npm", "test", environment=server.environment)
 
 
 def test_the_quickstart_prints_what_it_says(server: Server) -> None:
-    printed = run("node", "build/examples/quickstart.js", **server.environment)
+    printed = run("node", "build/examples/quickstart.js", environment=server.environment)
     assert printed.splitlines() == [
         "remembered: We open at 9 created",
         "recalled: We open at 9",
@@ -134,7 +134,8 @@ def test_a_client_of_openai_has_memory_by_its_address(server: Server, name: str)
     chat = f"{name}@external"
     server.remember(FACT, chat)
     before = len(server.stage.openai.chat_bodies)
-    printed = run("node", f"build/examples/{name}.js", MEMORY_CHAT=chat, **server.environment)
+    told = {**server.environment, "MEMORY_CHAT": chat}
+    printed = run("node", f"build/examples/{name}.js", environment=told)
     said = f"answer to: {QUESTION}"
     assert printed.splitlines() == [f"whole: {said}", f"streamed: {said}"]
     # Facts are looked for meanwhile, too.
@@ -144,7 +145,7 @@ def test_a_client_of_openai_has_memory_by_its_address(server: Server, name: str)
 
 
 def test_the_nodes_of_n8n_do_what_they_promise(server: Server) -> None:
-    run("npm", "test", folder=CLIENTS / "n8n", **server.environment)
+    run("npm", "test", folder=CLIENTS / "n8n", environment=server.environment)
 
 
 @pytest.mark.usefixtures("built")
