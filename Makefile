@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client lint demo screenshots lock wheel messages help fuzz audit licences settings fonts
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client client-env-node client-node lint demo screenshots lock wheel messages help fuzz audit licences settings fonts
 
 help:
 	@echo "make wheel  the package, in dist/, for machines without a clone"
@@ -30,6 +30,7 @@ help:
 	@echo "make licences  the licences of the server's packages, in docs/licences.md"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
 	@echo "make client a Python client of the API, in ./client"
+	@echo "make client-node  the packages of npm for TypeScript and n8n, in ./dist; needs node and npm"
 	@echo "make lint   style, types and layers"
 	@echo "make messages  collect and compile the Hebrew texts of the staff's pages"
 	@echo "make lock   compile the requirements files from pyproject.toml"
@@ -138,6 +139,17 @@ client: install-dev
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/openapi-python-client generate --path client/schema.yaml \
 		--config docs/client/generator.yaml --meta none --output-path client/memory_client \
 		--overwrite --fail-on-warning
+
+# What the packages of npm in clients/ are built and tested with; nothing of it runs to be installed.
+client-env-node: clients/node_modules/.installed
+clients/node_modules/.installed: clients/package-lock.json
+	@cd clients && npm ci --silent
+	@touch $@
+
+client-node: install client-env-node
+	@$(BIN)/python manage.py spectacular --format openapi-json --file clients/typescript/schema.json
+	@mkdir -p dist
+	@cd clients && npm run --silent build && npm pack --silent --workspaces --pack-destination ../dist
 
 lint: install-dev
 	@$(BIN)/ruff check .

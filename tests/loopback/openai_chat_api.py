@@ -3,6 +3,7 @@ form, streamed or not, and an answer that shows what was in the prompt. Pure fun
 
 from __future__ import annotations
 
+import json
 import re
 
 from tests.loopback.openai_behaviours import Json, error_object
@@ -79,6 +80,24 @@ def completion(body: Json, *, number: int, created: int, text: str, finish_reaso
         "service_tier": "default",
         "system_fingerprint": "fp_loopback",
     }
+
+
+def as_events(answer: Json) -> bytes:
+    """A completion as it is streamed: word by word, and then how it ended."""
+    text = answer["choices"][0]["message"]["content"] or ""
+    pieces: list[Json] = [{"content": word} for word in re.findall(r"\s*\S+\s*", text)]
+    ends = [None] * len(pieces) + [answer["choices"][0]["finish_reason"]]
+    about = {name: answer[name] for name in ("id", "created", "model")}
+    chunks = [
+        {
+            **about,
+            "object": "chat.completion.chunk",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": end}],
+        }
+        for delta, end in zip([*pieces, {}], ends, strict=True)
+    ]
+    lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks]
+    return "".join([*lines, "data: [DONE]\n\n"]).encode()
 
 
 def count_tokens(text: str) -> int:

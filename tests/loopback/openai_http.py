@@ -123,6 +123,10 @@ class Handler(BaseHTTPRequestHandler):
         answer = self._proper_answer(path, body, number, behaviour)
         if behaviour.change is not None:
             answer = behaviour.change(answer)
+        if path == CHAT and body.get("stream") is True:
+            kind = {"Content-Type": "text/event-stream", **behaviour.headers}
+            self._send(behaviour.status, openai_chat_api.as_events(answer), kind)
+            return
         self._send_json(behaviour.status, answer, behaviour.headers)
 
     def _proper_answer(self, path: str, body: Json, number: int, behaviour: Behaviour) -> Json:

@@ -1,0 +1,2 @@
+/** Web Crypto of browsers, Deno and Workers. */
+export const crypto = globalThis.crypto;
