@@ -75,3 +75,9 @@ def client(request: pytest.FixtureRequest, flaky: Flaky) -> Iterator[Any]:
     )
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def model_url() -> str:
+    """A server of chat completions, which answers with what it is told."""
+    return os.environ["OPENAI_BASE_URL"]
