@@ -14,6 +14,7 @@ from django.db.models import Q
 from memories_app.facts.facts import fact_key
 from memories_app.memory_documents.document_rows import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
+from memories_app.store.keyed import value_text
 from memories_app.store.retract import with_older
 from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
@@ -134,7 +135,10 @@ class DeletionPlan:
         wordings += [
             (by_id[key], content) for key, content in revisions.values_list("memory", "content")
         ]
-        self.facts |= {(memory.scope, content) for memory, content in wordings}
+        self.facts |= {(memory.scope, content) for memory, content in wordings if content}
+        values = [(memory, memory.value) for memory in memories]
+        values += [(by_id[key], value) for key, value in revisions.values_list("memory", "value")]
+        wordings += [(memory, value_text(value)) for memory, value in values if value]
         proposals = MergeProposal.objects.filter(parts__memory__in=by_id)
         wordings += [
             (by_id[key], content)
