@@ -287,6 +287,22 @@ class Index(TypedDict):
     version: str
 
 
+class KeyedRequestOptions(TypedDict, total=False):
+    """What KeyedRequest may leave out."""
+
+    text: str
+    index: Sequence[str] | Literal[False]
+    metadata: Mapping[str, Any]
+    ttl_seconds: int
+    expires_at: str | datetime | None
+
+
+class KeyedRequest(KeyedRequestOptions):
+    """Replaces the whole value, with its text, its metadata and its end."""
+
+    value: Mapping[str, Any]
+
+
 class LeftOutMessage(TypedDict):
     """LeftOutMessage."""
 
@@ -321,6 +337,9 @@ class Memory(TypedDict):
     whatsapp_chat: str | None
     source: str
     source_message_id: str | None
+    namespace: str | None
+    key: str | None
+    value: dict[str, Any] | None
     metadata: dict[str, Any]
     confidence: float | None
     status: MemoryStatusEnum
@@ -371,6 +390,9 @@ class MemoryDetail(TypedDict):
     whatsapp_chat: str | None
     source: str
     source_message_id: str | None
+    namespace: str | None
+    key: str | None
+    value: dict[str, Any] | None
     metadata: dict[str, Any]
     confidence: float | None
     status: MemoryStatusEnum
@@ -428,6 +450,7 @@ class MemoryRevision(TypedDict):
 
     number: int
     content: str
+    value: dict[str, Any] | None
     type: str
     category: str
     tags: list[str]
@@ -462,6 +485,12 @@ class Message(TypedDict):
     content_parts: list[dict[str, Any]] | None
 
 
+class Namespace(TypedDict):
+    """Namespace."""
+
+    namespace: str
+
+
 class NewExchangeRequestOptions(TypedDict, total=False):
     """What NewExchangeRequest may leave out."""
 
@@ -492,6 +521,7 @@ class NewMemoryRequestOptions(TypedDict, total=False):
     valid_until: str | datetime | None
     whatsapp_chat: str | None
     supersede: bool
+    dedupe: bool
 
 
 class NewMemoryRequest(NewMemoryRequestOptions):
@@ -590,6 +620,16 @@ class PaginatedMessageList(TypedDict):
     """PaginatedMessageList."""
 
     results: list[Message]
+    next: str | None
+    previous: str | None
+    next_cursor: str | None
+    previous_cursor: str | None
+
+
+class PaginatedNamespaceList(TypedDict):
+    """PaginatedNamespaceList."""
+
+    results: list[Namespace]
     next: str | None
     previous: str | None
     next_cursor: str | None
@@ -711,6 +751,7 @@ class RecallRequestOptions(TypedDict, total=False):
     as_of: str | datetime
     type: str
     tags: Sequence[str]
+    namespace: str
     metadata: Mapping[str, Any]
     sources: Sequence[RecallSourceEnum]
 
@@ -740,6 +781,9 @@ class RecalledOptions(TypedDict, total=False):
     valid_from: str | None
     valid_until: str | None
     sender_name: str
+    namespace: str | None
+    key: str | None
+    value: dict[str, Any] | None
     before: dict[str, Any] | None
     after: dict[str, Any] | None
 
@@ -842,6 +886,9 @@ class StoredMemory(TypedDict):
     whatsapp_chat: str | None
     source: str
     source_message_id: str | None
+    namespace: str | None
+    key: str | None
+    value: dict[str, Any] | None
     metadata: dict[str, Any]
     confidence: float | None
     status: MemoryStatusEnum
@@ -1062,6 +1109,7 @@ class MemoriesListQuery(TypedDict, total=False):
 
     category: str
     cursor: str
+    keyed: bool
     limit: int
     metadata: str | Mapping[str, Any]
     pinned: bool
@@ -1080,6 +1128,46 @@ class MemoriesExportQuery(TypedDict, total=False):
 
     embeddings: bool
     redact: bool
+    whatsapp_chat: str
+
+
+class MemoriesKeyedNamespacesQuery(TypedDict, total=False):
+    """The parameters of memories_keyed_namespaces."""
+
+    cursor: str
+    limit: int
+    visibility: Literal["owner", "public"]
+    whatsapp_chat: str
+
+
+class MemoriesKeyedListQuery(TypedDict, total=False):
+    """The parameters of memories_keyed_list."""
+
+    cursor: str
+    limit: int
+    value: str | Mapping[str, Any]
+    visibility: Literal["owner", "public"]
+    whatsapp_chat: str
+
+
+class MemoriesKeyedGetQuery(TypedDict, total=False):
+    """The parameters of memories_keyed_get."""
+
+    visibility: Literal["owner", "public"]
+    whatsapp_chat: str
+
+
+class MemoriesKeyedPutQuery(TypedDict, total=False):
+    """The parameters of memories_keyed_put."""
+
+    visibility: Literal["owner", "public"]
+    whatsapp_chat: str
+
+
+class MemoriesKeyedForgetQuery(TypedDict, total=False):
+    """The parameters of memories_keyed_forget."""
+
+    visibility: Literal["owner", "public"]
     whatsapp_chat: str
 
 

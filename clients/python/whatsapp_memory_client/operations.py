@@ -28,8 +28,14 @@ from .models import (
     FilesListQuery,
     FileUploadRequest,
     Index,
+    KeyedRequest,
     Me,
     MemoriesExportQuery,
+    MemoriesKeyedForgetQuery,
+    MemoriesKeyedGetQuery,
+    MemoriesKeyedListQuery,
+    MemoriesKeyedNamespacesQuery,
+    MemoriesKeyedPutQuery,
     MemoriesListQuery,
     Memory,
     MemoryBatchRequest,
@@ -39,6 +45,7 @@ from .models import (
     MemoryDocumentEntry,
     MemoryImportResult,
     Message,
+    Namespace,
     NewExchangeRequest,
     NewMemoryRequest,
     NewMessagesRequest,
@@ -48,6 +55,7 @@ from .models import (
     PaginatedMemoryDocumentEntryList,
     PaginatedMemoryList,
     PaginatedMessageList,
+    PaginatedNamespaceList,
     PaginatedReceiptList,
     PaginatedSessionList,
     PaginatedSourceDocumentList,
@@ -297,6 +305,66 @@ def memories_import(
         content_type="application/x-ndjson",
         takes_key=True,
         key=idempotency_key,
+    )
+
+
+def memories_keyed_namespaces(
+    **query: Unpack[MemoriesKeyedNamespacesQuery],
+) -> ListCall[PaginatedNamespaceList, Namespace]:
+    """List the namespaces of keyed memories."""
+    return ListCall("GET", "memories/keyed/", query=query)
+
+
+def memories_keyed_list(
+    namespace: str, **query: Unpack[MemoriesKeyedListQuery]
+) -> ListCall[PaginatedMemoryList, Memory]:
+    """List the memories of a namespace."""
+    return ListCall("GET", f"memories/keyed/{quoted(namespace)}/", query=query)
+
+
+def memories_keyed_get(
+    namespace: str, key: str, **query: Unpack[MemoriesKeyedGetQuery]
+) -> Call[Memory]:
+    """One keyed memory."""
+    return Call("GET", f"memories/keyed/{quoted(namespace)}/{quoted(key)}/", query=query)
+
+
+def memories_keyed_put(
+    namespace: str,
+    key: str,
+    body: KeyedRequest,
+    *,
+    if_match: str | None = None,
+    if_none_match: str | None = None,
+    **query: Unpack[MemoriesKeyedPutQuery],
+) -> Call[Memory]:
+    """Store a value by namespace and key."""
+    return Call(
+        "PUT",
+        f"memories/keyed/{quoted(namespace)}/{quoted(key)}/",
+        body=body,
+        if_match=if_match,
+        if_none_match=if_none_match,
+        query=query,
+    )
+
+
+def memories_keyed_forget(
+    namespace: str,
+    key: str,
+    *,
+    if_match: str | None = None,
+    idempotency_key: str | None = None,
+    **query: Unpack[MemoriesKeyedForgetQuery],
+) -> Call[Receipt]:
+    """Forget a keyed memory."""
+    return Call(
+        "DELETE",
+        f"memories/keyed/{quoted(namespace)}/{quoted(key)}/",
+        if_match=if_match,
+        takes_key=True,
+        key=idempotency_key,
+        query=query,
     )
 
 
