@@ -16,5 +16,7 @@ __all__ = ["pytest_runtest_makereport"]
 @pytest.fixture(scope="package")
 def server() -> Iterator[Stage]:
     """Web server, workers, and a model that repeats what it is told."""
-    with stage(run=everything) as started:
+    # Its own events are posted to this machine.
+    posting = {"WEBHOOKS_ALLOW_HTTP": "true", "WEBHOOKS_PRIVATE_NETWORKS": "127.0.0.0/8"}
+    with stage(run=everything, EMBEDDER="wordllama", **posting) as started:
         yield started

@@ -78,6 +78,17 @@ def test_a_conversation_with_a_model_of_ones_own(client: Any, chat: str) -> None
     assert client.erase_chat(chat)["kind"] == "chat"
 
 
+def test_files_and_lines_of_json(client: Any, chat: str) -> None:
+    file = ("hours.txt", b"We open at nine.")
+    made = client.call(operations.files_upload({"file": file, "whatsapp_chat": chat}))
+    assert (made["name"], made["whatsapp_chat"], made["size"]) == ("hours.txt", chat, 16)
+    client.remember("The shop is blue", whatsapp_chat=chat)
+    lines = client.call(operations.memories_export(whatsapp_chat=chat))
+    assert json.loads(lines)["content"] == "The shop is blue"
+    known = client.call(operations.memories_import(lines))
+    assert (known["created"], known["duplicates"]) == (0, 1)
+
+
 def test_errors_name_their_place(client: Any, chat: str) -> None:
     with pytest.raises(InvalidRequest) as refused:
         client.remember_many([{"content": "good"}, {"content": ""}])
