@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -141,6 +142,8 @@ def test_scopes_are_apart(api: Api) -> None:
         assert shown.json()["value"] == {"n": number}
         assert len(api.walk(f"memories/keyed/a/{query}")) == 1
     error_of(api.get(place("a", "k", f"?visibility=owner&whatsapp_chat={ONE}")), 400)
+    error_of(api.get(place("a", "k", "?visibility=chat")), 400)
+    assert api.get(place("a", "k", f"?visibility=chat&whatsapp_chat={ONE}")).status_code == 200
     error_of(api.get(place("a", "k", "?whatsapp_chat=15550100789@c.us")), 404)
     bound = api_with(chat_ids=token_chats([ONE]))
     assert bound.get(place("a", "k")).json()["value"] == {"n": 1}
@@ -233,14 +236,11 @@ def test_what_has_ended_is_absent_and_goes(api: Api) -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_two_puts_of_a_new_key_make_one_memory(api: Api) -> None:
-    for number in range(3):
-        answers = at_once(
-            *(lambda n=n: put(api, "race", str(number), {"n": n}) for n in (1, 2, 3, 4))
-        )
+    for key in "abc":
+        puts = [partial(put, api, "race", key, {"n": number}) for number in range(4)]
+        answers = at_once(*puts)
         assert sorted(each.status_code for each in answers) == [200, 200, 200, 201]
-        only = at_once(
-            *(lambda: put(api, "once", str(number), {}, If_None_Match="*") for _ in range(2))
-        )
+        only = at_once(*[partial(put, api, "once", key, {}, If_None_Match="*")] * 2)
         assert sorted(each.status_code for each in only) == [201, 412]
     assert Memory.objects.count() == 6
 
