@@ -40,6 +40,16 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "memories_list": {"metadata"},
     "memories_recall": {"whatsapp_chat"},
     "memories_export": {"embeddings"},
+    **dict.fromkeys(
+        ("memories_keyed_get", "memories_keyed_forget", "memories_keyed_namespaces"),
+        {"visibility", "whatsapp_chat"},
+    ),
+    "memories_keyed_list": {"visibility", "whatsapp_chat", "value"},
+    "memories_keyed_put": {
+        *("namespace", "key", "visibility", "whatsapp_chat"),
+        *("index", "text", "ttl_seconds", "expires_at"),
+    },
+    "memories_forget_batch": {"memory_ids", "visibility", "whatsapp_chat"},
     "memories_remember": {"visibility", "expires_at", "valid_until"},
     "memories_remember_batch": {"visibility", "expires_at", "valid_until"},
     "memories_change": {"visibility", "expires_at", "valid_until"},
