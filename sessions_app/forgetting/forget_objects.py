@@ -174,7 +174,8 @@ def _erase(erasure: Erasure, steps: KindSteps) -> ForgetReceipt:
     receipt.swept = {table: rows for table, rows in sorted(swept.items()) if rows}
     if erasure.left:
         receipt.left, receipt.probe = [*receipt.left, *erasure.left], FOUND
-    receipt.save(update_fields=["swept", "left", "probe"])
+    if erasure.swept or erasure.left:
+        receipt.save(update_fields=["swept", "left", "probe"])
     return receipt
 
 

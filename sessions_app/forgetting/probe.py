@@ -73,8 +73,8 @@ KINDS: dict[type[Model], str] = {
 }
 
 # This many texts are searched by their own words, as any user could. A larger number is sampled
-# evenly, because a query takes a tenth of a second and blocks all writes in these chats. The
-# derived records are compared with every text.
+# evenly, because all writes in these chats wait meanwhile. The derived records are compared with
+# every text.
 MAX_PROBES = 20
 
 TOP_K = 10

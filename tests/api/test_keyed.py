@@ -328,6 +328,7 @@ def test_many_are_forgotten_with_one_receipt_of_each_chat(api: Api) -> None:
         {},
         {"memory_ids": []},
         {"memory_ids": ["no"]},
+        {"memory_ids": [7]},
         {"keyed": [{"namespace": "n"}]},
         {"memory_ids": ["0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10"] * 1001},
         {"keyed": [{"namespace": "n", "key": "k", "visibility": "owner", "whatsapp_chat": ONE}]},

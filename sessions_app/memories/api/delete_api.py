@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
@@ -44,14 +45,20 @@ class KeyedPlace(ScopeQuery):
         return attrs
 
 
+class Id(serializers.UUIDField):
+    """A UUID as a text: a number isn't accepted."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
 class DeleteSerializer(Strict):
     """At most 1,000 memories, by their ids, by their keys, or by both."""
 
     memory_ids = Items(
-        child=serializers.UUIDField(),
-        required=False,
-        max_length=MAX_AT_ONCE,
-        help_text="Of memories of any kind.",
+        child=Id(), required=False, max_length=MAX_AT_ONCE, help_text="Of memories of any kind."
     )
     keyed = Items(
         child=KeyedPlace(), required=False, max_length=MAX_AT_ONCE, help_text="Of keyed memories."
