@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from typing import ClassVar
 
@@ -258,6 +259,11 @@ class Memory(models.Model):
 
     def __str__(self) -> str:
         return (self.content or f"{self.namespace} {self.key}")[:80]
+
+    @property
+    def value_as_json(self) -> str:
+        """Return the value as people read it."""
+        return json.dumps(self.value, ensure_ascii=False, indent=2)
 
     @property
     def stands_alone(self) -> bool:

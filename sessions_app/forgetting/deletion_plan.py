@@ -131,13 +131,12 @@ class DeletionPlan:
         """Add the memories' current, earlier and proposed texts."""
         by_id = {memory.pk: memory for memory in memories}
         wordings = [(memory, memory.content) for memory in memories]
-        revisions = MemoryRevision.objects.filter(memory__in=by_id)
-        wordings += [
-            (by_id[key], content) for key, content in revisions.values_list("memory", "content")
-        ]
-        self.facts |= {(memory.scope, content) for memory, content in wordings if content}
         values = [(memory, memory.value) for memory in memories]
-        values += [(by_id[key], value) for key, value in revisions.values_list("memory", "value")]
+        revisions = MemoryRevision.objects.filter(memory__in=by_id).order_by()
+        for key, content, value in revisions.values_list("memory", "content", "value"):
+            wordings.append((by_id[key], content))
+            values.append((by_id[key], value))
+        self.facts |= {(memory.scope, content) for memory, content in wordings if content}
         wordings += [(memory, value_text(value)) for memory, value in values if value]
         proposals = MergeProposal.objects.filter(parts__memory__in=by_id)
         wordings += [

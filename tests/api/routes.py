@@ -26,6 +26,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-memories-export": {"GET": "read"},
     "api-memories-import": {"POST": "write"},
     "api-memory": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
+    "api-memories-delete": {"POST": "forget"},
     "api-keyed-namespaces": {"GET": "read"},
     "api-keyed-list": {"GET": "read"},
     "api-keyed": {"GET": "read", "PUT": "write", "DELETE": "forget"},

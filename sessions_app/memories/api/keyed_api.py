@@ -26,7 +26,7 @@ from memories_app.store.keyed import keyed_in, keyed_put, value_text, within_nam
 from memories_app.visibility import is_current, scope_of
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.errors import PreconditionFailed
+from memoryproject.foundation.rest_kit.errors import PreconditionFailed, refuse
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     IF_MATCH,
@@ -92,14 +92,15 @@ class ScopeQuery(Strict):
         help_text="Those of this chat. For a token that is bound to one chat, that chat.",
     )
     visibility = Choice(
-        [Visibility.OWNER, Visibility.PUBLIC],
+        Visibility.choices,
         required=False,
-        help_text="In place of a chat: the owner's, which is the default, or public ones.",
+        help_text="chat, where a chat is named; else owner, which is the default, or public.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if len(attrs) > 1:
-            detail = "A chat's memories are visible to the chat: leave out one of the two."
+        shared = attrs.get("visibility", Visibility.CHAT) != Visibility.CHAT
+        if shared and "whatsapp_chat" in attrs:
+            detail = "The keyed memories of a chat are visible to that chat: leave out one of both."
             raise serializers.ValidationError({"visibility": [detail]})
         return attrs
 
@@ -163,11 +164,14 @@ class KeyedSerializer(Strict):
 def scope_named(caller: Caller, given: Mapping[str, Any]) -> str | None:
     """Return the scope that a caller names; None for a chat that doesn't exist.
 
-    Raises NotFound for a chat out of reach of a bound token.
+    Raises NotFound for a chat out of reach of a bound token, ValidationError for a missing one.
     """
-    if "visibility" in given:
-        return scope_of(given["visibility"], None)
+    visibility = given.get("visibility")
+    if visibility in (Visibility.OWNER, Visibility.PUBLIC):
+        return scope_of(visibility, None)
     name = given.get("whatsapp_chat") or own_chat(caller)
+    if not name and visibility:
+        raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
     if not name:
         return scope_of(Visibility.OWNER, None)
     chat = chat_in_reach(caller, name)
