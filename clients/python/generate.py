@@ -80,7 +80,7 @@ def model(name: str, schema: Schema) -> str:
     }
     needed = {field: kind for field, kind in fields.items() if field in schema.get("required", ())}
     others = {field: kind for field, kind in fields.items() if field not in needed}
-    doc = first_line(schema.get("description") or name)
+    doc = first_line(schema.get("description") or f"{name} of the API")
     if not others or not needed:
         return class_of(name, fields, doc, base="TypedDict", total=bool(needed) or not fields)
     options = f"{name}Options"

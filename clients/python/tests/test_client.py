@@ -125,6 +125,9 @@ def test_lists_are_read_to_their_end(client: Any, chat: str, flaky: Flaky) -> No
     assert len(flaky.seen) == 3
     listed = client.memories(whatsapp_chat=chat, metadata={"no": "such"}, tags=["a", "b"])
     assert list(listed) == []
+    ids = [each["memory_id"] for each in client.memories(whatsapp_chat=chat)]
+    assert len(client.forget_many(ids)["forgotten"]) == 5
+    assert client.forget_many(ids[:1])["not_found"] == [{"memory_id": ids[0]}]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from .models import (
     ChatsListQuery,
     Context,
     ContextQuestionRequest,
+    Deleted,
     Me,
     MemoriesListQuery,
     Memory,
@@ -190,6 +191,15 @@ class AsyncMemoryClient:
     async def forget(self, memory_id: str, *, idempotency_key: str | None = None) -> Receipt:
         """Erase a memory with every copy of it."""
         call = operations.memories_forget(memory_id, idempotency_key=idempotency_key)
+        return await self.call(call)
+
+    async def forget_many(
+        self, memory_ids: Sequence[str], *, idempotency_key: str | None = None
+    ) -> Deleted:
+        """Erase up to 1,000 memories; those that are not there are named in ``not_found``."""
+        call = operations.memories_forget_batch(
+            {"memory_ids": memory_ids}, idempotency_key=idempotency_key
+        )
         return await self.call(call)
 
     # Answers of the server's own model.

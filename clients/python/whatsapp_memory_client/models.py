@@ -102,7 +102,7 @@ class AuditEvent(TypedDict):
 
 
 class AuditFinding(TypedDict):
-    """AuditFinding."""
+    """AuditFinding of the API."""
 
     kind: str
     where: str
@@ -111,7 +111,7 @@ class AuditFinding(TypedDict):
 
 
 class AuditReport(TypedDict):
-    """AuditReport."""
+    """AuditReport of the API."""
 
     verified: bool
     events: int
@@ -186,7 +186,7 @@ class CardYaml(TypedDict):
 
 
 class Chat(TypedDict):
-    """Chat."""
+    """Chat of the API."""
 
     whatsapp_chat: str
     object_id: str
@@ -221,7 +221,7 @@ class CleanupRequest(TypedDict):
 
 
 class Context(TypedDict):
-    """Context."""
+    """Context of the API."""
 
     messages: list[PromptMessage]
     memories: list[dict[str, Any]]
@@ -253,6 +253,21 @@ class CustomCallRequest(TypedDict):
     input: str
 
 
+class DeleteRequest(TypedDict, total=False):
+    """At most 1,000 memories, by their ids, by their keys, or by both."""
+
+    memory_ids: Sequence[str]
+    keyed: Sequence[KeyedPlaceRequest]
+
+
+class Deleted(TypedDict):
+    """Deleted of the API."""
+
+    forgotten: list[Forgotten]
+    not_found: list[NotFound]
+    receipts: list[Receipt]
+
+
 class ErrorResponse(TypedDict):
     """The shape of all error responses."""
 
@@ -273,18 +288,39 @@ class FileUploadRequest(FileUploadRequestOptions):
     file: File
 
 
+class Forgotten(TypedDict):
+    """Forgotten of the API."""
+
+    memory_id: str
+    receipt_id: str
+
+
 class ImportLineError(TypedDict):
-    """ImportLineError."""
+    """ImportLineError of the API."""
 
     line: int
     detail: str
 
 
 class Index(TypedDict):
-    """Index."""
+    """Index of the API."""
 
     name: str
     version: str
+
+
+class KeyedPlaceRequestOptions(TypedDict, total=False):
+    """What KeyedPlaceRequest may leave out."""
+
+    whatsapp_chat: str
+    visibility: VisibilityEnum
+
+
+class KeyedPlaceRequest(KeyedPlaceRequestOptions):
+    """A keyed memory, by what stands in its address."""
+
+    namespace: str
+    key: str
 
 
 class KeyedRequestOptions(TypedDict, total=False):
@@ -304,7 +340,7 @@ class KeyedRequest(KeyedRequestOptions):
 
 
 class LeftOutMessage(TypedDict):
-    """LeftOutMessage."""
+    """LeftOutMessage of the API."""
 
     session_id: str
     order_num: int
@@ -315,7 +351,7 @@ class LeftOutMessage(TypedDict):
 
 
 class Me(TypedDict):
-    """Me."""
+    """Me of the API."""
 
     kind: MeKindEnum
     name: str
@@ -326,7 +362,7 @@ class Me(TypedDict):
 
 
 class Memory(TypedDict):
-    """Memory."""
+    """Memory of the API."""
 
     memory_id: str
     content: str
@@ -373,13 +409,13 @@ class MemoryBatchRequest(TypedDict):
 
 
 class MemoryBatchResult(TypedDict):
-    """MemoryBatchResult."""
+    """MemoryBatchResult of the API."""
 
     memories: list[MemoryBatchEntry]
 
 
 class MemoryDetail(TypedDict):
-    """MemoryDetail."""
+    """MemoryDetail of the API."""
 
     memory_id: str
     content: str
@@ -438,7 +474,7 @@ class MemoryImportResultOptions(TypedDict, total=False):
 
 
 class MemoryImportResult(MemoryImportResultOptions):
-    """MemoryImportResult."""
+    """MemoryImportResult of the API."""
 
     created: int
     duplicates: int
@@ -486,7 +522,7 @@ class Message(TypedDict):
 
 
 class Namespace(TypedDict):
-    """Namespace."""
+    """Namespace of the API."""
 
     namespace: str
 
@@ -568,6 +604,16 @@ class NewSessionRequest(TypedDict, total=False):
     whatsapp_chat: str
 
 
+class NotFound(TypedDict, total=False):
+    """A memory as it was named."""
+
+    memory_id: str
+    namespace: str
+    key: str
+    whatsapp_chat: str
+    visibility: str
+
+
 class Outcome(TypedDict):
     """How the session ended."""
 
@@ -577,7 +623,7 @@ class Outcome(TypedDict):
 
 
 class PaginatedAuditEventList(TypedDict):
-    """PaginatedAuditEventList."""
+    """PaginatedAuditEventList of the API."""
 
     results: list[AuditEvent]
     next: str | None
@@ -587,7 +633,7 @@ class PaginatedAuditEventList(TypedDict):
 
 
 class PaginatedChatList(TypedDict):
-    """PaginatedChatList."""
+    """PaginatedChatList of the API."""
 
     results: list[Chat]
     next: str | None
@@ -597,7 +643,7 @@ class PaginatedChatList(TypedDict):
 
 
 class PaginatedMemoryDocumentEntryList(TypedDict):
-    """PaginatedMemoryDocumentEntryList."""
+    """PaginatedMemoryDocumentEntryList of the API."""
 
     results: list[MemoryDocumentEntry]
     next: str | None
@@ -607,7 +653,7 @@ class PaginatedMemoryDocumentEntryList(TypedDict):
 
 
 class PaginatedMemoryList(TypedDict):
-    """PaginatedMemoryList."""
+    """PaginatedMemoryList of the API."""
 
     results: list[Memory]
     next: str | None
@@ -617,7 +663,7 @@ class PaginatedMemoryList(TypedDict):
 
 
 class PaginatedMessageList(TypedDict):
-    """PaginatedMessageList."""
+    """PaginatedMessageList of the API."""
 
     results: list[Message]
     next: str | None
@@ -627,7 +673,7 @@ class PaginatedMessageList(TypedDict):
 
 
 class PaginatedNamespaceList(TypedDict):
-    """PaginatedNamespaceList."""
+    """PaginatedNamespaceList of the API."""
 
     results: list[Namespace]
     next: str | None
@@ -637,7 +683,7 @@ class PaginatedNamespaceList(TypedDict):
 
 
 class PaginatedReceiptList(TypedDict):
-    """PaginatedReceiptList."""
+    """PaginatedReceiptList of the API."""
 
     results: list[Receipt]
     next: str | None
@@ -647,7 +693,7 @@ class PaginatedReceiptList(TypedDict):
 
 
 class PaginatedSessionList(TypedDict):
-    """PaginatedSessionList."""
+    """PaginatedSessionList of the API."""
 
     results: list[Session]
     next: str | None
@@ -657,7 +703,7 @@ class PaginatedSessionList(TypedDict):
 
 
 class PaginatedSourceDocumentList(TypedDict):
-    """PaginatedSourceDocumentList."""
+    """PaginatedSourceDocumentList of the API."""
 
     results: list[SourceDocument]
     next: str | None
@@ -667,7 +713,7 @@ class PaginatedSourceDocumentList(TypedDict):
 
 
 class PaginatedSummaryList(TypedDict):
-    """PaginatedSummaryList."""
+    """PaginatedSummaryList of the API."""
 
     results: list[Summary]
     next: str | None
@@ -736,7 +782,7 @@ class PromptMessage(PromptMessageOptions):
 
 
 class RecallAnswer(TypedDict):
-    """RecallAnswer."""
+    """RecallAnswer of the API."""
 
     results: list[Recalled]
     degraded: bool
@@ -813,14 +859,14 @@ class Receipt(TypedDict):
 
 
 class RemovedDocuments(TypedDict):
-    """RemovedDocuments."""
+    """RemovedDocuments of the API."""
 
     removed: int
     names: list[str]
 
 
 class SavedTranscript(TypedDict):
-    """SavedTranscript."""
+    """SavedTranscript of the API."""
 
     whatsapp_chat: str
     session_id: str
@@ -831,7 +877,7 @@ class SavedTranscript(TypedDict):
 
 
 class Session(TypedDict):
-    """Session."""
+    """Session of the API."""
 
     session_id: str
     whatsapp_chat: str
@@ -867,7 +913,7 @@ class SourceDocument(TypedDict):
 
 
 class StoredExchange(TypedDict):
-    """StoredExchange."""
+    """StoredExchange of the API."""
 
     messages: list[Message]
     learning: LearningEnum
@@ -910,7 +956,7 @@ class StoredMemory(TypedDict):
 
 
 class StoredMessages(TypedDict):
-    """StoredMessages."""
+    """StoredMessages of the API."""
 
     messages: list[Message]
     learning: LearningEnum
@@ -935,7 +981,7 @@ class Summary(TypedDict):
 
 
 class TimestampRange(TypedDict):
-    """TimestampRange."""
+    """TimestampRange of the API."""
 
     start: str
     end: str
@@ -970,7 +1016,7 @@ class ToolCallRequest(ToolCallRequestOptions):
 
 
 class Transcript(TypedDict):
-    """Transcript."""
+    """Transcript of the API."""
 
     text: str
     redacted: bool
@@ -979,7 +1025,7 @@ class Transcript(TypedDict):
 
 
 class TranscriptProblem(TypedDict):
-    """TranscriptProblem."""
+    """TranscriptProblem of the API."""
 
     line: int | None
     rule: int | None
@@ -1003,7 +1049,7 @@ class TranscriptTextRequest(TranscriptTextRequestOptions):
 
 
 class TranscriptValidation(TypedDict):
-    """TranscriptValidation."""
+    """TranscriptValidation of the API."""
 
     valid: bool
     messages: int
@@ -1136,7 +1182,7 @@ class MemoriesKeyedNamespacesQuery(TypedDict, total=False):
 
     cursor: str
     limit: int
-    visibility: Literal["owner", "public"]
+    visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
 
 
@@ -1146,28 +1192,28 @@ class MemoriesKeyedListQuery(TypedDict, total=False):
     cursor: str
     limit: int
     value: str | Mapping[str, Any]
-    visibility: Literal["owner", "public"]
+    visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
 
 
 class MemoriesKeyedGetQuery(TypedDict, total=False):
     """The parameters of memories_keyed_get."""
 
-    visibility: Literal["owner", "public"]
+    visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
 
 
 class MemoriesKeyedPutQuery(TypedDict, total=False):
     """The parameters of memories_keyed_put."""
 
-    visibility: Literal["owner", "public"]
+    visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
 
 
 class MemoriesKeyedForgetQuery(TypedDict, total=False):
     """The parameters of memories_keyed_forget."""
 
-    visibility: Literal["owner", "public"]
+    visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
 
 

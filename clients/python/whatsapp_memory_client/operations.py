@@ -21,6 +21,8 @@ from .models import (
     CleanupRequest,
     Context,
     ContextQuestionRequest,
+    Deleted,
+    DeleteRequest,
     DocumentsForgetQuery,
     DocumentsGetQuery,
     DocumentsListQuery,
@@ -287,6 +289,13 @@ def memories_remember_batch(
 ) -> Call[MemoryBatchResult]:
     """Remember up to 1,000 things, all or none."""
     return Call("POST", "memories/batch/", body=body, takes_key=True, key=idempotency_key)
+
+
+def memories_forget_batch(
+    body: DeleteRequest, *, idempotency_key: str | None = None
+) -> Call[Deleted]:
+    """Forget up to 1,000 memories."""
+    return Call("POST", "memories/delete/", body=body, takes_key=True, key=idempotency_key)
 
 
 def memories_export(**query: Unpack[MemoriesExportQuery]) -> Call[bytes]:
