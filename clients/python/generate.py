@@ -37,7 +37,9 @@ def _kinds(schema: Schema, *, sent: bool) -> Iterator[str]:
         yield schema["$ref"].rpartition("/")[2]
     elif choices:
         for each in choices:
-            yield type_of(each, sent=sent)
+            yield from _kinds(each, sent=sent)
+            if each.get("nullable"):
+                yield "None"
     elif "enum" in schema:
         literals = [repr(value) for value in schema["enum"] if value is not None]
         if literals:
@@ -53,7 +55,7 @@ def _kinds(schema: Schema, *, sent: bool) -> Iterator[str]:
     elif schema.get("format") == "binary":
         yield "File"
     elif schema.get("format") == "date-time" and sent:
-        yield "str | datetime"
+        yield from ("str", "datetime")
     else:
         yield PRIMITIVES.get(schema.get("type", ""), "Any")
 
@@ -160,7 +162,7 @@ def answer_of(operation: Mapping[str, Any], components: Schema) -> tuple[str, bo
         return "bytes", False
     answer = type_of(content["application/json"]["schema"], sent=False)
     fields = components.get(answer, {}).get("properties", {})
-    if "next_cursor" in fields and "cursor" in str(operation.get("parameters")):
+    if "next_cursor" in fields and "cursor" in {x["name"] for x in operation["parameters"]}:
         return f"{answer}, {type_of(fields['results']['items'], sent=False)}", True
     return answer, False
 

@@ -62,6 +62,8 @@ class Blocking:
 
     def close(self) -> None:
         self._loop.run_until_complete(self._client.aclose())
+        # As asyncio.run does.
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
 

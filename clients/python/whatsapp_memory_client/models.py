@@ -1119,7 +1119,7 @@ class DocumentsListQuery(TypedDict, total=False):
     limit: int
     pattern: str
     session_id: str
-    since: str | str | datetime
+    since: str | datetime
 
 
 class DocumentsGetQuery(TypedDict, total=False):

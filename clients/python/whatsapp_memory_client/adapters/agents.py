@@ -11,10 +11,10 @@ from agents.memory import SessionABC
 
 from ..async_client import AsyncMemoryClient
 from ..core import NotFound
-from ..models import Message, MessageRoleEnum, NewMessageRequest
-from .stored import ROLES, batches, message_of, raw_of
+from ..models import Message, NewMessageRequest
+from .stored import ROLES, Role, batches, message_of, raw_of
 
-ROLE_OF: dict[str, MessageRoleEnum] = {"user": "user", "system": "system", "developer": "system"}
+ROLE_OF: dict[str, Role] = {"user": "user", "system": "system", "developer": "system"}
 
 
 class MemorySession(SessionABC):
@@ -62,10 +62,10 @@ class MemorySession(SessionABC):
 
 def _write(item: dict[str, Any]) -> NewMessageRequest:
     """An item as a message. Of calls and results of tools the text is what they hold."""
-    said = next((item[name] for name in ("content", "output", "arguments") if item.get(name)), "")
-    if isinstance(said, list):
-        said = "\n".join(str(part["text"]) for part in said if part.get("text"))
-    text = said if isinstance(said, str) else json.dumps(said)
+    content = item.get("content") or item.get("output") or item.get("arguments") or ""
+    if isinstance(content, list):
+        content = "\n".join(str(part["text"]) for part in content if part.get("text"))
+    text = content if isinstance(content, str) else json.dumps(content)
     is_result = str(item.get("type", "")).endswith("_output")
     role = "tool" if is_result else ROLE_OF.get(str(item.get("role")), "assistant")
     return message_of(role, text, item)

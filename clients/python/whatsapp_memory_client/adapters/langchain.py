@@ -18,10 +18,10 @@ from langchain_core.messages import (
 
 from ..client import MemoryClient
 from ..core import NotFound
-from ..models import Message, MessageRoleEnum, NewMessageRequest
-from .stored import ROLES, batches, message_of, raw_of
+from ..models import Message, NewMessageRequest
+from .stored import ROLES, Role, batches, message_of, raw_of
 
-ROLE_OF: dict[str, MessageRoleEnum] = {
+ROLE_OF: dict[str, Role] = {
     "ai": "assistant",
     "system": "system",
     "tool": "tool",

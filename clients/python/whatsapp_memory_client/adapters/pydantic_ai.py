@@ -16,8 +16,8 @@ from pydantic_ai.messages import (
 )
 
 from ..async_client import AsyncMemoryClient
-from ..models import Message, MessageRoleEnum, NewMessageRequest
-from .stored import ROLES, batches, message_of, raw_of
+from ..models import Message, NewMessageRequest
+from .stored import ROLES, Role, batches, message_of, raw_of
 
 
 class MemoryHistory:
@@ -65,10 +65,10 @@ def _write(message: dict[str, Any]) -> NewMessageRequest:
     wanted = {"text"} if is_answer else {"user-prompt", "tool-return", "retry-prompt"}
     contents = [part["content"] for part in message["parts"] if part["part_kind"] in wanted]
     # A prompt with pictures is a list.
-    said = [each for one in contents for each in (one if isinstance(one, list) else [one])]
+    texts = [each for one in contents for each in (one if isinstance(one, list) else [one])]
     is_of_person = any(part["part_kind"] == "user-prompt" for part in message["parts"])
-    role: MessageRoleEnum = "assistant" if is_answer else "user" if is_of_person else "tool"
-    return message_of(role, "\n".join(each for each in said if isinstance(each, str)), message)
+    role: Role = "assistant" if is_answer else "user" if is_of_person else "tool"
+    return message_of(role, "\n".join(each for each in texts if isinstance(each, str)), message)
 
 
 def _read(stored: Message) -> list[ModelMessage]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
-from ..models import Message, MessageRoleEnum, NewMessageRequest
+from ..models import Message, NewMessageRequest
 
 # Not the server's own summaries.
-ROLES: list[MessageRoleEnum] = ["user", "assistant", "system", "tool"]
+Role: TypeAlias = Literal["user", "assistant", "system", "tool"]
+ROLES: list[Role] = ["user", "assistant", "system", "tool"]
 PART = "reasoning"
 FIELD = "framework_message"
 PLACE = "text_from_to"
 MAX_BATCH = 1000
 
 
-def message_of(role: MessageRoleEnum, text: str, raw: Any, **fields: Any) -> NewMessageRequest:
+def message_of(role: Role, text: str, raw: Any, **fields: Any) -> NewMessageRequest:
     """A message to store. ``raw`` (JSON) comes back unchanged from ``raw_of``."""
     # What PostgreSQL can't hold as text is in ``raw`` alone.
     text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
