@@ -102,10 +102,9 @@ def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict
     """Return the changed texts as they are stored. Raises MemoryValidationError."""
     given = {name: changes[name] for name in TEXTS if changes.get(name) is not None}
     fields = {"content": known.content, "value": known.value, **given}
-    fields["tags"] = tuple(given.get("tags", ()))
+    fields |= {"tags": tuple(given.get("tags", ())), "namespace": known.namespace, "key": known.key}
     kind = fields.setdefault("type", known.type)
-    place = {"namespace": known.namespace, "key": known.key}
-    new = NewMemory(**fields, **place, visibility=visibility, chat_id=known.chat_id)
+    new = NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
     problems = [problem for problem in problems_of(new) if problem.field in changes]
     if problems:
         raise MemoryValidationError(problems)

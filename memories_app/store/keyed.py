@@ -78,12 +78,9 @@ def keyed_put(
             if known is None:
                 made = memory_remember(new, embedder=embedder, actor=actor, before_storing=claim)
                 return made.memory, True
+            seen: Callable[[Memory], None] = (lambda _: check(None)) if ended else check
             memory = memory_patch(
-                memory_id=known.pk,
-                changes=changes,
-                actor=actor,
-                embedder=embedder,
-                check=lambda locked, ended=ended: check(None if ended else locked),
+                memory_id=known.pk, changes=changes, actor=actor, embedder=embedder, check=seen
             )
         except (_PlaceTakenError, MemoryNotFoundError, MemoryStateError):
             if attempt == TRIES:

@@ -18,7 +18,7 @@ from rest_framework.response import Response
 from memories_app.models import Memory
 from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
 from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter, Strict
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import memories_forget_together, object_forget
@@ -31,7 +31,7 @@ from sessions_app.presentation.serializers import ReceiptSerializer
 
 def forgets(
     receipt: dict[str, Any],
-    *parameters: OpenApiParameter,
+    *parameters: OpenApiParameter | type[Strict],
     example: str = "The receipt",
     **described_as: str,
 ) -> Callable[[Handler], Handler]:

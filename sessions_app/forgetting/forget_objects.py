@@ -218,7 +218,7 @@ def memories_forget_together(
     """
     groups: defaultdict[tuple[UUID | None, bool], list[UUID]] = defaultdict(list)
     for memory in memories:
-        groups[memory.chat_id, memory.visibility == Visibility.OWNER].append(memory.pk)
+        groups[memory.chat_id, memory.visibility == str(Visibility.OWNER)].append(memory.pk)
     receipts: dict[UUID, ForgetReceipt] = {}
     for keys in groups.values():
         for place, key in enumerate(keys):

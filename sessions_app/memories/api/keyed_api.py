@@ -173,9 +173,9 @@ def scope_named(caller: Caller, given: Mapping[str, Any]) -> str | None:
     if not name and visibility:
         raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
     if not name:
-        return scope_of(Visibility.OWNER, None)
+        return scope_of(str(Visibility.OWNER), None)
     chat = chat_in_reach(caller, name)
-    return None if chat is None else scope_of(Visibility.CHAT, chat.pk)
+    return None if chat is None else scope_of(str(Visibility.CHAT), chat.pk)
 
 
 class KeyedView(ApiView):
@@ -250,7 +250,7 @@ class KeyedView(ApiView):
             embedder=embedder(),
             actor=self.caller.actor,
             check=self._check,
-            before_storing=partial(chats_keep, {new.chat_id} - {None}),
+            before_storing=partial(chats_keep, [new.chat_id] if new.chat_id else []),
         )
         named = memories_named(memories_in_reach(self.caller)).filter(pk=memory.pk).first()
         if named is None:
