@@ -17,6 +17,10 @@ __all__ = ["pytest_runtest_makereport"]
 def server() -> Iterator[Stage]:
     """Web server, workers, and a model that repeats what it is told."""
     # Its own events are posted to this machine.
-    posting = {"WEBHOOKS_ALLOW_HTTP": "true", "WEBHOOKS_PRIVATE_NETWORKS": "127.0.0.0/8"}
-    with stage(run=everything, EMBEDDER="wordllama", **posting) as started:
+    with stage(
+        run=everything,
+        EMBEDDER="wordllama",
+        WEBHOOKS_ALLOW_HTTP="true",
+        WEBHOOKS_PRIVATE_NETWORKS="127.0.0.0/8",
+    ) as started:
         yield started

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -94,6 +95,8 @@ def test_errors_name_their_place(client: Any, chat: str) -> None:
         client.remember_many([{"content": "good"}, {"content": ""}])
     assert refused.value.errors[0]["attr"] == "memories.1.content"
     assert "memories.1.content" in str(refused.value)
+    copied = pickle.loads(pickle.dumps(refused.value))
+    assert (str(copied), copied.code) == (str(refused.value), refused.value.code)
     for wrong in ("", ".", ".."):
         with pytest.raises(ValueError, match="An id can't be"):
             client.forget(wrong)
@@ -102,8 +105,9 @@ def test_errors_name_their_place(client: Any, chat: str) -> None:
 def test_a_wrong_token_and_a_wrong_server(flaky: Flaky, client: Any) -> None:
     with MemoryClient(flaky.url, "wrong") as stranger, pytest.raises(AuthenticationFailed):
         stranger.me()
-    with pytest.raises(ValueError, match="http://"):
-        MemoryClient("localhost:8000", "token")
+    for wrong in (("localhost:8000", "token"), (flaky.url, " ")):
+        with pytest.raises(ValueError, match=r"http://|empty"):
+            MemoryClient(*wrong)
     flaky.next(Fault(answer=(200, {"Content-Type": "text/html"}, b"<h1>A page</h1>")))
     with pytest.raises(APIError, match="A page") as refused:
         client.me()
@@ -203,6 +207,8 @@ def test_it_gives_up_and_says_why(client: Any, flaky: Flaky) -> None:
     flaky.next(*[Fault(lose="call")] * 4)
     with pytest.raises(ConnectionFailed, match="4 times"):
         client.me()
+    with pytest.raises(ConnectionFailed, match="once"):
+        client.remember("never sent", idempotency_key="two\nlines")
     flaky.next(refusal(500, "error"))
     with pytest.raises(ServerFailed):
         client.me()

@@ -82,6 +82,8 @@ class AsyncMemoryClient:
         retry: RetryPolicy | None = None,
         http: httpx.AsyncClient | None = None,
     ) -> None:
+        if not token.strip():
+            raise ValueError("The token is empty.")
         self._base = base_of(base_url)
         self._policy = retry or RetryPolicy()
         self._owned = http is None

@@ -83,6 +83,8 @@ class MemoryClient:
         retry: RetryPolicy | None = None,
         http: httpx.Client | None = None,
     ) -> None:
+        if not token.strip():
+            raise ValueError("The token is empty.")
         self._base = base_of(base_url)
         self._policy = retry or RetryPolicy()
         self._owned = http is None

@@ -54,10 +54,14 @@ class APIError(MemoryClientError):
         self.code = errors[0]["code"]
         self.request_id = request_id
         self.retry_after = retry_after
-        places = [f"{each['attr']}: " if each["attr"] else "" for each in errors]
-        details = " ".join(at + each["detail"] for at, each in zip(places, errors, strict=True))
-        shown_id = f" (request {request_id})" if request_id else ""
-        super().__init__(f"{status} {self.code}: {details}{shown_id}")
+        # Other processes make it anew of these.
+        super().__init__(status, errors)
+
+    def __str__(self) -> str:
+        places = [f"{each['attr']}: " if each["attr"] else "" for each in self.errors]
+        details = (at + each["detail"] for at, each in zip(places, self.errors, strict=True))
+        shown_id = f" (request {self.request_id})" if self.request_id else ""
+        return f"{self.status} {self.code}: {' '.join(details)}{shown_id}"
 
 
 class InvalidRequest(APIError):
@@ -150,7 +154,7 @@ def quoted(name: str) -> str:
     """An id as a part of an address. Raises ValueError for what would name another address."""
     if name in ("", ".", ".."):
         raise ValueError(f"An id can't be {name!r}.")
-    return quote(name, safe="@")
+    return quote(str(name), safe="@")
 
 
 def base_of(url: str) -> str:
@@ -323,6 +327,9 @@ class Attempts:
             if error.code == "idempotency_in_progress" or error.status in REFUSED:
                 return True
             return self._repeatable and error.status in RETRIED
+        if isinstance(error, httpx.LocalProtocolError):
+            # Such as a line end in a key: it was never sent, and never will be.
+            return False
         return self._repeatable or isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
 
 

@@ -45,7 +45,9 @@ class KeyedMemories:
         """Yield what the filter lets pass: the best first, then those of which no text fits."""
         recalled = self._recalled(prefix, query) if query else []
         seen = {each["memory_id"] for each in recalled}
-        listed = (each for each in self._listed(prefix) if each["memory_id"] not in seen)
+        plain = {name: each for name, each in wanted.items() if isinstance(each, str | int | float)}
+        every = self._listed(prefix, **given(value=plain or None))
+        listed = (each for each in every if each["memory_id"] not in seen)
         return (each for each in chain(recalled, listed) if fits(each["value"], wanted))
 
     def namespaces(
@@ -60,10 +62,11 @@ class KeyedMemories:
         call = operations.memories_keyed_namespaces(**self._scope, limit=1000)
         return (each["namespace"] for each in self._client.items(call))
 
-    def _listed(self, prefix: Sequence[str]) -> Iterator[Any]:
+    def _listed(self, prefix: Sequence[str], **query: Any) -> Iterator[Any]:
         roots = {joined(prefix)} if prefix else {each.split(".")[0] for each in self._names()}
         for root in sorted(roots):
-            yield from self._client.items(operations.memories_keyed_list(root, **self._scope))
+            call = operations.memories_keyed_list(root, **self._scope, **query)
+            yield from self._client.items(call)
 
     def _recalled(self, prefix: Sequence[str], query: str) -> list[Any]:
         one = next(self._listed(prefix), None)
