@@ -7,7 +7,7 @@ PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3.10 python
 	$$name -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && \
 	echo $$name && break; done)
 
-.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client client-env-node client-node lint demo screenshots lock wheel messages help fuzz audit licences settings fonts
+.PHONY: install install-dev run test test-fast test-pages coverage test-scale chaos drills bench bench-peers fuzz-api client client-env client-env-node client-node lint demo screenshots lock wheel messages help fuzz audit licences settings fonts
 
 help:
 	@echo "make wheel  the package, in dist/, for machines without a clone"
@@ -29,7 +29,8 @@ help:
 	@echo "make fonts  the letters and icons of staff's pages, when a page uses a new icon"
 	@echo "make licences  the licences of the server's packages, in docs/licences.md"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
-	@echo "make client a Python client of the API, in ./client"
+	@echo "make client  the generated modules of clients/python, from the server's schema"
+	@echo "make client-env  what the tests of clients/python need, in clients/.venv"
 	@echo "make client-node  the packages of npm for TypeScript and n8n, in ./dist; needs node and npm"
 	@echo "make lint   style, types and layers"
 	@echo "make messages  collect and compile the Hebrew texts of the staff's pages"
@@ -132,13 +133,17 @@ licences: install-dev
 fuzz-api: install-dev
 	@$(BIN)/python -m tests.processes.contract.fuzzing $(ARGS)
 
-# Generated anew each time; nothing in it is edited by hand.
+# What is generated of the Python client, from the server's schema; a test says when it is old.
 client: install-dev
-	@mkdir -p client
-	@$(BIN)/python manage.py spectacular --validate --fail-on-warn --file client/schema.yaml
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/openapi-python-client generate --path client/schema.yaml \
-		--config docs/client/generator.yaml --meta none --output-path client/memory_client \
-		--overwrite --fail-on-warning
+	@$(BIN)/python manage.py spectacular --validate --fail-on-warn --format openapi-json | \
+		$(BIN)/python clients/python/generate.py
+
+# The environment of the Python client's tests, with the frameworks that it has adapters for.
+client-env: clients/.venv/.installed-python
+clients/.venv/.installed-python: clients/python/requirements-test.txt | install-dev
+	@$(BIN)/python -m venv clients/.venv
+	@clients/$(PIP_INSTALL) --no-compile -r clients/python/requirements-test.txt
+	@touch $@
 
 # What the packages of npm in clients/ are built and tested with; nothing of it runs to be installed.
 client-env-node: clients/node_modules/.installed
@@ -164,7 +169,7 @@ demo: install
 # gettext (Debian: gettext); the compiled catalogue is in the repository, so that users don't.
 messages: install-dev
 	@$(BIN)/python manage.py makemessages -l he --no-location --no-obsolete --no-wrap -i tests -i benchmarks \
-		-i docs -i data -i logs -i chats -i client -i .venv
+		-i docs -i data -i logs -i chats -i clients -i .venv
 	@$(BIN)/python manage.py compilemessages -l he -v 0 -i .venv
 
 screenshots: install-dev
@@ -180,3 +185,5 @@ lock: install-dev
 	@$(COMPILE) $(ARGS) --group s3 -c requirements.txt -o requirements-s3.txt
 	@$(COMPILE) $(ARGS) --group dev -c requirements.txt -c requirements-tracing.txt -c requirements-s3.txt \
 		-o requirements-dev.txt
+	@$(COMPILE) $(ARGS) clients/python/pyproject.toml --all-extras \
+		--group clients/python/pyproject.toml:test -o clients/python/requirements-test.txt

@@ -11,6 +11,7 @@ from django.utils import timezone
 from memories_app.documents.dependencies import documents_folder
 from memories_app.documents.document_store import documents_abandoned, leftovers_remove
 from memories_app.embedding_models.vectors import vectors_waiting
+from memories_app.store.keyed import keyed_expire
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
 from sessions_app.conversations.redact_derived import redactions_due
@@ -45,7 +46,9 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("deliveries", deliveries_due, _delivery_retry)
     yield LeasedKind("redactions", redactions_due, enqueue_redaction)
     yield LeasedKind("vectors", vectors_abandoned, enqueue_vectors)
-    yield LeasedKind("memory vectors", _memories_waiting, lambda _: enqueue_memory_vectors())
+    yield LeasedKind(
+        "memory vectors", _memories_waiting, lambda _: enqueue_memory_vectors(), keyed_expire
+    )
     yield LeasedKind("documents", documents_abandoned, enqueue_document, _files_remove)
     yield LeasedKind("media", media_abandoned, enqueue_media, _media_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)

@@ -48,7 +48,7 @@ def memories_lacking(model_id: str) -> QuerySet[Memory]:
     Texts that the model doesn't cover never have one.
     """
     made = MemoryEmbedding.objects.filter(memory=OuterRef("pk"), model=model_id)
-    return Memory.objects.filter(~Exists(made)).order_by("pk")
+    return Memory.objects.filter(~Exists(made)).exclude(content="").order_by("pk")
 
 
 def memories_embed(
@@ -78,8 +78,9 @@ def memories_untried(*, model_id: str, uncovered: Uncovered) -> int:
 
 
 def vector_due(memory: Memory, vector: list[float] | None) -> None:
-    """Note whether a worker is to make the memory's vector: it does if there is none yet."""
-    memory.vector_due_at = timezone.now() if vector is None else None
+    """Note whether a worker is to make the vector of the memory's text, if there is none yet."""
+    is_due = vector is None and memory.content
+    memory.vector_due_at = timezone.now() if is_due else None
 
 
 def vectors_request(memories: Iterable[Memory]) -> None:

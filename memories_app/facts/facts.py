@@ -64,7 +64,8 @@ def _unraised(character: str) -> str:
 class Likeness:
     """The form in which a text is compared.
 
-    ``sense`` is equal for texts that state the same; ``frames`` are the statements with their
+    ``sense`` is equal for texts that state the same, and empty for one that is compared with none;
+    ``frames`` are the statements with their
     value left open. ``renewed``: it says that its value is a new one.
     ``first_person``: it is about its speaker.
     """
@@ -77,6 +78,8 @@ class Likeness:
     @property
     def keys(self) -> list[str]:
         """Return the keys; texts that are relevant to each other share at least one."""
+        if not self.sense:
+            return []
         return [f"s{self.sense}", *sorted({f"f{frame.key}" for frame in self.frames})]
 
 

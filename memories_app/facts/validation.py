@@ -24,6 +24,9 @@ MAX_CONTENT = 8_192
 MAX_LABEL = 64
 MAX_TAGS = 20
 MAX_METADATA_BYTES = 16 * 1024
+MAX_VALUE_BYTES = 256 * 1024
+# Of a namespace, and of a key.
+MAX_PLACE = 256
 _MAX_DEPTH = 20
 # The type of a memory of what the business promised, the name in its metadata that holds its state,
 # and the states.
@@ -42,7 +45,8 @@ class NewMemory:
     another list says so; a newer text takes the place of the older one about the same subject.
     ``said_at``: None is now. ``valid_from`` and ``valid_until``: without both, the text says when
     it holds.
-    ``speaker``: who said it, where several people write in the chat.
+    ``speaker``: who said it, where several people write in the chat. ``dedupe``: False for a memory
+    of its own, whatever others say. ``namespace``, ``key``, ``value``: of a keyed memory.
     """
 
     content: str
@@ -65,12 +69,19 @@ class NewMemory:
     merges: bool = False
     subject: str = ""
     speaker: str = ""
+    dedupe: bool = True
+    namespace: str | None = None
+    key: str | None = None
+    value: Mapping[str, Any] | None = None
 
 
 def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
     """Return all problems of a memory."""
     found: list[tuple[str, str]] = [
-        *_text_problems("content", new.content, most=MAX_CONTENT),
+        *_text_problems(
+            "content", new.content, most=MAX_CONTENT, may_be_empty=new.value is not None
+        ),
+        *_keyed_problems(new),
         *_text_problems("type", new.type, most=MAX_LABEL),
         *_text_problems("category", new.category, most=MAX_LABEL, may_be_empty=True),
         *_text_problems("source", new.source, most=MAX_LABEL, may_be_empty=True),
@@ -84,6 +95,27 @@ def problems_of(new: NewMemory, place: int = 0) -> list[Problem]:
     times = {name: getattr(new, name) for name in ("expires_at", *FACT_TIMES)}
     found += time_problems(times)
     return [Problem(name, detail, place) for name, detail in found]
+
+
+def _keyed_problems(new: NewMemory) -> Iterator[tuple[str, str]]:
+    """Yield the problems of the namespace, the key and the value of a keyed memory."""
+    if new.namespace is None or new.key is None or new.value is None:
+        if (new.namespace, new.key, new.value) != (None, None, None):
+            yield "key", _("stands together with a namespace and a value, or not at all")
+        return
+    yield from _text_problems("namespace", new.namespace, most=MAX_PLACE)
+    yield from _text_problems("key", new.key, most=MAX_PLACE)
+    if not all(new.namespace.split(".")):
+        yield "namespace", _("has an empty level: its levels are separated by single dots")
+    if "/" in new.namespace:
+        yield "namespace", _("has a slash, which ends it in an address: write %2F")
+    if storable_metadata(new.value, log=False) != new.value:
+        yield "value", _("is nested too deeply")
+        return
+    size = len(json.dumps(new.value, ensure_ascii=False, separators=(",", ":")).encode())
+    if size > MAX_VALUE_BYTES:
+        reason = _("has %(count)s bytes, at most %(most)s")
+        yield "value", reason % {"count": size, "most": MAX_VALUE_BYTES}
 
 
 def time_problems(times: Mapping[str, datetime | None]) -> Iterator[tuple[str, str]]:

@@ -8,6 +8,7 @@ from memories_app.models.documents import (
 )
 from memories_app.models.embeddings import EmbeddingModel, EmbeddingState, MemoryEmbedding
 from memories_app.models.memories import (
+    ALONE,
     Memory,
     MemoryRevision,
     MemorySource,

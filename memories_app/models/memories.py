@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from typing import ClassVar
 
@@ -15,6 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from memoryproject.foundation.choices import labelled
+
+# With it begin the fact keys of memories that are compared with no others.
+ALONE = "own:"
 
 
 class Visibility(models.TextChoices):
@@ -42,10 +46,11 @@ class Memory(models.Model):
 
     ``scope`` is the set of memories within which a fact is stored only once: those of the owner,
     the public ones, or those of one chat. ``fact_key`` and ``likeness`` are the forms in which
-    the text is compared: see ``memories_app.facts.facts``. After ``expires_at`` a memory is
-    neither recalled nor listed. ``valid_from`` and ``valid_until`` say when the fact holds: see
-    ``memories_app.facts.validity``. ``vector_due_at``: from when a worker may make its vector;
-    empty if it waits for none.
+    the text is compared: see ``memories_app.facts.facts``. A keyed memory has ``namespace`` and
+    ``key``, unique in its scope, and ``value``; its ``content`` may be empty. After ``expires_at``
+    a memory is neither recalled nor listed. ``valid_from`` and ``valid_until`` say when the fact
+    holds: see ``memories_app.facts.validity``. ``vector_due_at``: from when a worker may make its
+    vector; empty if it waits for none.
     """
 
     memory_id = models.UUIDField(
@@ -80,6 +85,14 @@ class Memory(models.Model):
     source = models.CharField(verbose_name=_("source"), max_length=64, blank=True)
     source_message_id = models.UUIDField(_("source message id"), null=True, blank=True)
     metadata = models.JSONField(_("metadata"), default=dict, blank=True)
+    # NULL: it isn't a keyed memory.
+    namespace = models.CharField(  # noqa: DJ001
+        _("namespace"), max_length=256, null=True, blank=True, editable=False
+    )
+    key = models.CharField(  # noqa: DJ001
+        _("key"), max_length=256, null=True, blank=True, editable=False
+    )
+    value = models.JSONField(_("value"), null=True, blank=True, editable=False)
     confidence = models.FloatField(
         verbose_name=_("confidence"),
         null=True,
@@ -227,6 +240,17 @@ class Memory(models.Model):
             GinIndex(fields=["tags"], name="memory_tags"),
             # For filters by what integrations stored; only containment is asked for.
             GinIndex(OpClass(F("metadata"), name="jsonb_path_ops"), name="memory_metadata"),
+            # Keyed memories are listed in this order.
+            models.Index(
+                fields=["scope", "namespace", "key"],
+                condition=Q(key__isnull=False),
+                name="memories_keyed",
+            ),
+            GinIndex(
+                OpClass(F("value"), name="jsonb_path_ops"),
+                condition=Q(value__isnull=False),
+                name="memory_value",
+            ),
             GinIndex(fields=["terms"], name="memory_terms"),
             # A text has two or three keys. A search among so many keys as a batch has would read
             # a list of pending entries for a second.
@@ -234,7 +258,17 @@ class Memory(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.content[:80]
+        return (self.content or f"{self.namespace} {self.key}")[:80]
+
+    @property
+    def value_as_json(self) -> str:
+        """Return the value as people read it."""
+        return json.dumps(self.value, ensure_ascii=False, indent=2)
+
+    @property
+    def stands_alone(self) -> bool:
+        """Return whether it is compared with no other memory."""
+        return self.fact_key.startswith(ALONE)
 
 
 # The sources of memories, and their earlier contents.
@@ -283,6 +317,7 @@ class MemoryRevision(models.Model):
     )
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"))
+    value = models.JSONField(_("value"), null=True, blank=True)
     visibility = models.CharField(_("visibility"), max_length=16)
     type = models.CharField(_("type"), max_length=64)
     category = models.CharField(_("category"), max_length=64, blank=True)

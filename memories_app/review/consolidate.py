@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from memories_app.facts.text_diff import Shape, shape_of
 from memories_app.models import (
+    ALONE,
     Memory,
     MemoryEmbedding,
     MemoryStatus,
@@ -55,7 +56,7 @@ def memories_propose_merges(
     """
     current = Memory.objects.filter(
         is_current(timezone.now()), status=MemoryStatus.ACTIVE, pinned=False
-    )
+    ).exclude(fact_key__startswith=ALONE)
     scopes = list(current.order_by("scope").values_list("scope", flat=True).distinct())
     made = 0
     for done, scope in enumerate(scopes, start=1):

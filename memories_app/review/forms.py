@@ -115,6 +115,8 @@ class ChangeForm(StampedForm, ServiceForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        # A keyed memory need not be found by a text.
+        self.fields["content"].required = self.instance.key is None
         self._seen: dict[str, str] = {}
         self._wanted: dict[str, Any] = {}
 

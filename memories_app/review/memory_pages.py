@@ -83,6 +83,7 @@ class MemoryPages(MemoryDecisions):
     add_fieldsets: ClassVar[Any] = ((None, {"fields": (*editable, "whatsapp_chat")}),)
     fieldsets: ClassVar[Any] = (
         (None, {"fields": ("shown_status", *editable)}),
+        (gettext_lazy("Stored by key"), {"fields": ("namespace", "key", "shown_value")}),
         (
             gettext_lazy("Where it comes from"),
             {"fields": ("shown_chat", "shown_origin", "confidence", "shown_metadata")},
@@ -146,7 +147,12 @@ class MemoryPages(MemoryDecisions):
         return super().has_change_permission(request, obj)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Memory]:
-        return super().get_queryset(request).defer("terms", "likeness")
+        return super().get_queryset(request).defer("terms", "likeness", "value")
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        found = super().get_fieldsets(request, obj)
+        is_keyed = obj is not None and obj.key is not None
+        return [each for each in found if is_keyed or "shown_value" not in each[1]["fields"]]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Use the API's defaults: visible to its chat if one is named, else to the owner."""
@@ -232,7 +238,9 @@ class MemoryPages(MemoryDecisions):
         if warning:
             messages.warning(request, str(warning))
 
-    short_content = column(gettext_lazy("content"), lambda memory: shown_short(memory.content))
+    short_content = column(
+        gettext_lazy("content"), lambda memory: shown_short(memory.content or str(memory))
+    )
 
     @admin.display(description=gettext_lazy("whose"))
     def shown_person(self, memory: Memory) -> str:
@@ -279,4 +287,5 @@ class MemoryPages(MemoryDecisions):
     def shown_chat(self, memory: Memory) -> str:
         return self.chat_link(memory.chat_id) if memory.chat_id else _("no chat")
 
+    shown_value = column(gettext_lazy("value"), lambda memory: shown_json(memory.value))
     shown_metadata = column(gettext_lazy("metadata"), lambda memory: shown_json(memory.metadata))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +20,7 @@ from memories_app.errors import (
     MemoryValidationError,
     Problem,
 )
-from memories_app.facts.facts import fact_key, likeness_of
+from memories_app.facts.facts import Likeness, fact_key, likeness_of
 from memories_app.facts.validation import (
     FACT_TIMES,
     PROMISE,
@@ -69,7 +70,7 @@ def texts_set(
     ``text``: the new content with its vector; None where the content stays. Raises
     MemoryStateError, also if the content changed since ``text`` was made, and DuplicateFactError.
     """
-    changed = [name for name, value in given.items() if getattr(memory, name) != value]
+    changed = [name for name, value in given.items() if _differs(getattr(memory, name), value)]
     if not changed:
         return
     if memory.status == MemoryStatus.SUPERSEDED:
@@ -88,10 +89,20 @@ def texts_set(
     memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
+def _differs(one: Any, other: Any) -> bool:
+    """Return whether two values differ as JSON, in which true isn't 1."""
+    if one != other or not isinstance(one, dict):
+        return bool(one != other)
+    # Stored numbers may have lost their point.
+    first, second = (json.loads(json.dumps(each), parse_int=float) for each in (one, other))
+    return json.dumps(first, sort_keys=True) != json.dumps(second, sort_keys=True)
+
+
 def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict[str, Any]:
     """Return the changed texts as they are stored. Raises MemoryValidationError."""
     given = {name: changes[name] for name in TEXTS if changes.get(name) is not None}
-    fields = {"content": known.content, **given, "tags": tuple(given.get("tags", ()))}
+    fields = {"content": known.content, "value": known.value, **given}
+    fields |= {"tags": tuple(given.get("tags", ())), "namespace": known.namespace, "key": known.key}
     kind = fields.setdefault("type", known.type)
     new = NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
     problems = [problem for problem in problems_of(new) if problem.field in changes]
@@ -249,6 +260,8 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
     if memory.status != MemoryStatus.ACTIVE:
         return
     key, likeness = fact_key(content), likeness_of(content)
+    if memory.stands_alone:
+        key, likeness = memory.fact_key, Likeness("", ())
     known = KnownFacts.load(scopes=[scope], likenesses=[likeness], fact_keys=[key])
     for same in known.all_same(scope, key, likeness):
         if same.pk != memory.pk:
@@ -257,7 +270,7 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 
 # Change several fields of a memory at once: all of them or none.
 
-TEXTS = ("content", "type", "category", "tags", "metadata")
+TEXTS = ("content", "value", "type", "category", "tags", "metadata")
 
 
 @memory_span("update_memory")
@@ -271,8 +284,8 @@ def memory_patch(
 ) -> Memory:
     """Change the given fields of a memory; equal values change nothing and make no revision.
 
-    They are content, type, category, tags, metadata, visibility, pinned, expires_at, said_at,
-    valid_from and valid_until.
+    They are content, value, type, category, tags, metadata, visibility, pinned, expires_at,
+    said_at, valid_from and valid_until.
 
     ``check`` gets the locked memory before anything is changed; its errors are passed on.
 

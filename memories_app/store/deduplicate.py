@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
-from memories_app.facts.facts import Likeness, likeness_of, subject_keys
+from memories_app.facts.facts import Likeness, subject_keys
 from memories_app.facts.validation import (
     NewMemory,
     metadata_problems,
@@ -31,6 +31,7 @@ from memories_app.store.duplicate_lookup import (
 )
 from memories_app.store.memory_fields import (
     Done,
+    likeness_to_compare,
     memories_audit,
     memory_row,
     memory_terms,
@@ -71,7 +72,7 @@ class Prepared:
             new=new,
             scope=scope_of(new.visibility, new.chat_id),
             fact_key=fact_key,
-            likeness=likeness_of(new.content),
+            likeness=likeness_to_compare(new),
             vector=vector,
             indexed=memory_terms(new.content, new.tags),
         )

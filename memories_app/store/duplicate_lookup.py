@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from operator import mul
 from uuid import UUID
 
+from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -25,6 +26,7 @@ from memories_app.facts.facts import (
 from memories_app.facts.validation import NewMemory
 from memories_app.facts.validity import Validity
 from memories_app.models import (
+    ALONE,
     Memory,
     MemoryEmbedding,
     MemoryStatus,
@@ -288,7 +290,7 @@ def renewals_propose(
             document__isnull=True,
             valid_until__isnull=True,
             said_at__lte=memory.said_at,
-        ).exclude(pk=memory.pk)
+        ).exclude(Q(pk=memory.pk) | Q(fact_key__startswith=ALONE))
         near = nearest_keys(scope=others, model=model_id, vector=vector, limit=1)
         rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=near)
         for older in rows.select_related("memory"):

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.db import transaction
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
-from memories_app.facts.facts import fact_key, likeness_of
 from memories_app.models import (
     EmbeddingModel,
     Memory,
@@ -19,7 +18,14 @@ from memories_app.models import (
     MemorySource,
     MemoryStatus,
 )
-from memories_app.store.memory_fields import memories_audit, memory_row, memory_terms, scopes_lock
+from memories_app.store.memory_fields import (
+    fact_key_of,
+    likeness_to_compare,
+    memories_audit,
+    memory_row,
+    memory_terms,
+    scopes_lock,
+)
 from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
@@ -144,7 +150,7 @@ class _Known:
     def __init__(self, records: Sequence[Record]) -> None:
         ids = {record.memory_id for record in records if record.memory_id}
         messages = {record.new.source_message_id for record in records if _is_command(record)}
-        keys = {fact_key(record.new.content) for record in records}
+        keys = {fact_key_of(record.new) for record in records}
         scopes = {_scope(record) for record in records}
         memories = Memory.objects.order_by()
         self._ids = set(memories.filter(pk__in=ids).values_list("pk", flat=True))
@@ -155,7 +161,7 @@ class _Known:
 
     def claim(self, record: Record) -> bool:
         """Return whether the record is new, and remember it."""
-        fact = (_scope(record), fact_key(record.new.content))
+        fact = (_scope(record), fact_key_of(record.new))
         active = record.status == MemoryStatus.ACTIVE
         command = record.new.source_message_id if _is_command(record) else None
         if (
@@ -200,7 +206,7 @@ def _memory(record: Record) -> Memory:
         last_told_at=record.last_told_at,
         superseded_at=record.superseded_at,
         created_at=record.created_at,
-        fact_key=fact_key(new.content),
+        fact_key=fact_key_of(new),
         updated_at=record.updated_at,
-        likeness=likeness_of(new.content).keys,
+        likeness=likeness_to_compare(new).keys,
     )

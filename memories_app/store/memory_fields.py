@@ -7,17 +7,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.db import connection
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
-from memories_app.facts.facts import fact_key, kept_subject, likeness_of
+from memories_app.facts.facts import Likeness, fact_key, kept_subject, likeness_of
 from memories_app.facts.validation import PROMISE, NewMemory, promise_completed, storable_metadata
 from memories_app.facts.validity import Validity, validity_of
-from memories_app.models import Memory, MemoryEmbedding, MemoryRevision
+from memories_app.models import ALONE, Memory, MemoryEmbedding, MemoryRevision
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import (
@@ -31,6 +31,24 @@ from memoryproject.foundation.text.terms import MAX_TERMS, IndexedText, index_te
 def content_hash(content: str) -> str:
     """Return the hex SHA-256 of the text, the only form of it that logs may contain."""
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
+
+
+def fact_key_of(new: NewMemory) -> str:
+    """Return the key under which its scope has it once.
+
+    It is that of its text. A keyed memory has that of its namespace and key, and one that isn't
+    deduplicated a new one.
+    """
+    if new.key is not None:
+        place = f"{new.namespace}\0{new.key}"
+        return f"{ALONE}{hashlib.sha256(place.encode()).hexdigest()[:60]}"
+    return fact_key(new.content) if new.dedupe else f"{ALONE}{uuid4().hex}"
+
+
+def likeness_to_compare(new: NewMemory) -> Likeness:
+    """Return the form in which it is compared; that of nothing if it stands alone."""
+    compared = new.dedupe and new.key is None
+    return likeness_of(new.content) if compared else Likeness("", ())
 
 
 def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
@@ -52,6 +70,9 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
         source=new.source,
         source_message_id=new.source_message_id,
         metadata=promise_completed(metadata) if new.type == PROMISE else metadata,
+        namespace=new.namespace,
+        key=new.key,
+        value=new.value,
         confidence=new.confidence,
         pinned=new.pinned,
         expires_at=new.expires_at,
@@ -67,9 +88,10 @@ def memory_row(new: NewMemory, indexed: IndexedText, **values: Any) -> Memory:
 def validity_given(new: NewMemory, said_at: datetime) -> Validity:
     """Return when a new memory holds: as it is given with it, else as its text says.
 
-    A promise doesn't end with its day: it is overdue then.
+    A promise doesn't end with its day: it is overdue then. A keyed memory is data, whose words say
+    nothing about its time.
     """
-    if new.type == PROMISE:
+    if new.type == PROMISE or new.key is not None:
         return Validity(new.valid_from, new.valid_until)
     if new.valid_from is None and new.valid_until is None:
         return validity_of(new.content, said_at)
@@ -85,8 +107,9 @@ def content_set(memory: Memory, *, content: str, vector: list[float] | None, mod
     _validity_follow(memory, content)
     memory.content = content
     memory.content_hash = content_hash(content)
-    memory.fact_key = fact_key(content)
-    memory.likeness = [*likeness_of(content).keys, *kept_subject(memory.likeness)]
+    if not memory.stands_alone:
+        memory.fact_key = fact_key(content)
+        memory.likeness = [*likeness_of(content).keys, *kept_subject(memory.likeness)]
     terms_set(memory)
     MemoryEmbedding.objects.filter(memory=memory).delete()
     vector_due(memory, vector)
@@ -97,7 +120,7 @@ def content_set(memory: Memory, *, content: str, vector: list[float] | None, mod
 
 def _validity_follow(memory: Memory, content: str) -> None:
     """Set the times that the old text told to those of the new one; others are kept."""
-    if memory.type == PROMISE:
+    if memory.type == PROMISE or memory.key is not None:
         return
     old, new = (validity_of(text, memory.said_at) for text in (memory.content, content))
     if memory.valid_from == old.begins:
@@ -191,6 +214,7 @@ def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> N
             memory=memory,
             number=newest.get(memory.pk, 0) + 1,
             content=memory.content,
+            value=memory.value,
             visibility=memory.visibility,
             type=memory.type,
             category=memory.category,

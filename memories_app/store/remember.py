@@ -18,7 +18,7 @@ from memories_app.facts.validation import NewMemory, problems_of
 from memories_app.models import Memory, MemorySource
 from memories_app.store.deduplicate import DUPLICATE, Prepared, Remembered, Storing
 from memories_app.store.duplicate_lookup import Claim, Contradicted, KnownFacts
-from memories_app.store.memory_fields import validity_given
+from memories_app.store.memory_fields import fact_key_of, validity_given
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder, embed_awaited
@@ -79,7 +79,7 @@ def memories_remember(
     ]
     if problems:
         raise MemoryValidationError(problems, many=len(memories) > 1)
-    keys = [fact_key(new.content) for new in memories]
+    keys = [fact_key_of(new) for new in memories]
     duplicates = _duplicate_of(memories, keys)
     fresh = [place for place in range(len(memories)) if place not in duplicates]
     # Before the transaction, so that none is open while a provider is called.

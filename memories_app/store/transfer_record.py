@@ -15,7 +15,7 @@ from django.db.models import Model, QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from memories_app.facts.validation import NewMemory, problems_of
+from memories_app.facts.validation import NewMemory, problems_of, storable_metadata
 from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
 from memoryproject.foundation.text.uuids import is_storable, iso_utc
 
@@ -26,7 +26,7 @@ _MAX_REPORTED = 2**31 - 1
 _MAX_DIMENSIONS = 16_000
 
 REVISION_FIELDS = (
-    *("number", "content", "visibility", "type", "category", "tags"),
+    *("number", "content", "value", "visibility", "type", "category", "tags"),
     *("changed_at", "changed_by_kind", "changed_by_name", "reason"),
 )
 SOURCE_FIELDS = ("source", "source_message_id", "told_at")
@@ -77,6 +77,8 @@ def _as_record(memory: Memory, whatsapp_chat: str | None, *, embeddings: bool) -
         "whatsapp_chat": whatsapp_chat,
         **_plain(memory, "source", "source_message_id", "metadata", "confidence", "status"),
         **_plain(memory, "pinned", "expires_at", "said_at", "valid_from", "valid_until"),
+        **_plain(memory, "namespace", "key", "value"),
+        "dedupe": not memory.stands_alone,
         **_plain(memory, "told_count", "last_told_at"),
         "superseded_by": _value(memory.superseded_by_id),
         **_plain(memory, "superseded_at", "created_at", "updated_at"),
@@ -113,6 +115,10 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
     given = _Fields(record)
     new = NewMemory(
         content=given.text("content", required=True),
+        namespace=given.text("namespace") or None,
+        key=given.text("key") or None,
+        value=given.object("value"),
+        dedupe=given.truth("dedupe", default=True),
         visibility=given.text("visibility") or _visibility_without_any(chat_id),
         chat_id=chat_id,
         type=given.text("type") or "fact",
@@ -172,6 +178,7 @@ def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:
         {
             "number": part.count("number", default=0),
             "content": part.text("content", required=True),
+            "value": part.object("value"),
             "visibility": part.choice("visibility", Visibility.values, default=""),
             "type": part.text("type", required=True, most=64),
             "category": part.text("category", most=64),
@@ -258,10 +265,18 @@ class _Fields:
             raise self._refuse(name, _("is not a number from 1 on"))
         return value
 
-    def truth(self, name: str) -> bool:
-        value = self._values.get(name, False)
+    def truth(self, name: str, *, default: bool = False) -> bool:
+        value = self._values.get(name, default)
         if not isinstance(value, bool):
             raise self._refuse(name, _("is neither true nor false"))
+        return value
+
+    def object(self, name: str) -> dict[str, Any] | None:
+        value = self._values.get(name)
+        if value is not None and (
+            not isinstance(value, dict) or storable_metadata(value, log=False) != value
+        ):
+            raise self._refuse(name, _("is not an object that can be stored"))
         return value
 
     def choice(self, name: str, known: list[str], *, default: str) -> str:

@@ -26,6 +26,8 @@ from sessions_app.conversation_views.session_api import (
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
+from sessions_app.memories.api.delete_api import MemoriesDeleteView
+from sessions_app.memories.api.keyed_api import KeyedView, NamespaceMemoriesView, NamespacesView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
@@ -70,6 +72,10 @@ urlpatterns = [
     path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),
     path("memories/export/", MemoryExportView.as_view(), name="api-memories-export"),
     path("memories/import/", MemoryImportView.as_view(), name="api-memories-import"),
+    path("memories/delete/", MemoriesDeleteView.as_view(), name="api-memories-delete"),
+    path("memories/keyed/", NamespacesView.as_view(), name="api-keyed-namespaces"),
+    path("memories/keyed/<str:namespace>/", NamespaceMemoriesView.as_view(), name="api-keyed-list"),
+    path("memories/keyed/<str:namespace>/<key:key>/", KeyedView.as_view(), name="api-keyed"),
     path(f"memories/<{ID}:memory_id>/", MemoryView.as_view(), name="api-memory"),
     path(DOCUMENT, MemoryDocumentView.as_view(), name="api-document"),
     path("files/", FilesView.as_view(), name="api-files"),

@@ -34,6 +34,7 @@ Part: TypeAlias = tuple[str, dict[str, Any]]
 _TEXTS = {
     *("content", "history", "text", "title", "name", "sender", "summary_bullets"),
     *("decisions", "todos", "client_name", "staff_name", "whatsapp_chat"),
+    *("namespace", "key", "value"),
 }
 # A card's points begin with the role of who said them.
 _SPEAKER = re.compile(r"^\[\w+\] ")

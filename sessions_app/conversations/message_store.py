@@ -335,7 +335,8 @@ def _checked_metadata(where: str, metadata: object) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         logger.error("%s can't be written as JSON (%s).", where, error)
         raise DataValidationError(f"{where}: can't be written as JSON: {error}.") from None
-    if "\\u0000" in text:
+    # After a backslash of its own it is six characters, not NUL.
+    if "\\u0000" in text.replace("\\\\", ""):
         raise DataValidationError(f"{where}: holds a NUL character, which can't be stored.")
     _check_text(where, text)
     if not all(isinstance(key, str) for key in found):

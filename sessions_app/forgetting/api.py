@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,12 +15,13 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memories_app.models import Memory
 from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
 from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter, Strict
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
 from sessions_app.forgetting.dependencies import build_forget_dependencies
-from sessions_app.forgetting.forget_objects import object_forget
+from sessions_app.forgetting.forget_objects import memories_forget_together, object_forget
 from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
 from sessions_app.presentation.access import WhatsAppChatFilter, check_whatsapp_chat
@@ -30,7 +31,7 @@ from sessions_app.presentation.serializers import ReceiptSerializer
 
 def forgets(
     receipt: dict[str, Any],
-    *parameters: OpenApiParameter,
+    *parameters: OpenApiParameter | type[Strict],
     example: str = "The receipt",
     **described_as: str,
 ) -> Callable[[Handler], Handler]:
@@ -74,6 +75,16 @@ def forget_once(
         call_key=call_key,
     )
     return Response(forgotten.as_dict())
+
+
+def memories_forget_once(view: ApiView, memories: Sequence[Memory]) -> dict[UUID, ForgetReceipt]:
+    """Forget the memories and return their receipts: see ``memories_forget_together``."""
+    return memories_forget_together(
+        memories=memories,
+        dependencies=build_forget_dependencies(),
+        actor=view.caller.actor,
+        call_key=_call_key(view),
+    )
 
 
 def _call_key(view: ApiView) -> str:

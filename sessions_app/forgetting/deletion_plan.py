@@ -14,6 +14,7 @@ from django.db.models import Q
 from memories_app.facts.facts import fact_key
 from memories_app.memory_documents.document_rows import document_texts
 from memories_app.models import Memory, MemoryRevision, MemorySource, MergeProposal, SourceDocument
+from memories_app.store.keyed import value_text
 from memories_app.store.retract import with_older
 from sessions_app.conversations.redact_derived import exposure_of
 from sessions_app.models import Chat, ChatSession, ForgottenKind, Message
@@ -130,11 +131,13 @@ class DeletionPlan:
         """Add the memories' current, earlier and proposed texts."""
         by_id = {memory.pk: memory for memory in memories}
         wordings = [(memory, memory.content) for memory in memories]
-        revisions = MemoryRevision.objects.filter(memory__in=by_id)
-        wordings += [
-            (by_id[key], content) for key, content in revisions.values_list("memory", "content")
-        ]
-        self.facts |= {(memory.scope, content) for memory, content in wordings}
+        values = [(memory, memory.value) for memory in memories]
+        revisions = MemoryRevision.objects.filter(memory__in=by_id).order_by()
+        for key, content, value in revisions.values_list("memory", "content", "value"):
+            wordings.append((by_id[key], content))
+            values.append((by_id[key], value))
+        self.facts |= {(memory.scope, content) for memory, content in wordings if content}
+        wordings += [(memory, value_text(value)) for memory, value in values if value]
         proposals = MergeProposal.objects.filter(parts__memory__in=by_id)
         wordings += [
             (by_id[key], content)

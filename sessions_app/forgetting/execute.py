@@ -222,9 +222,10 @@ def _delete_rows(sweep: Sweep, erasure: Erasure) -> None:
     for model in of_memories:
         rows = model._default_manager.filter(memory__in=plan.memories)
         sweep.count(model, rows.count())
-    proposals = MergeProposal.objects.filter(parts__memory__in=plan.memories).distinct()
-    sweep.count(MergeProposal, proposals.count())
-    MergeProposal.objects.filter(pk__in=list(proposals.values_list("pk", flat=True))).delete()
+    parts = MergeProposal.objects.filter(parts__memory__in=plan.memories).order_by()
+    proposals = set(parts.values_list("pk", flat=True))
+    sweep.count(MergeProposal, len(proposals))
+    MergeProposal.objects.filter(pk__in=proposals).delete()
     sweep.count(Memory, len(plan.memories))
     for document in SourceDocument.objects.filter(pk__in=plan.documents):
         document_forget(document=document, actor=actor, details=details)
@@ -245,7 +246,8 @@ def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     mentioned_there |= Q(source_message_id__in=plan.messages)
     memories = set(Memory.objects.filter(mentioned_there).values_list("pk", flat=True))
     chats = plan.chats | _chats_of(plan.messages)
-    chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
+    if keep_turn is not None:
+        chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
     names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
     documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):

@@ -7,8 +7,8 @@ receipt.
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from django.db import transaction
 from cards_app.models import MemoryCard
 from cards_app.services import cards_delete, chat_cards_delete
 from memories_app.memory_documents.document_rows import document_lock
-from memories_app.models import SourceDocument, Visibility
+from memories_app.models import Memory, SourceDocument, Visibility
 from memories_app.store.retract import tombstones_remove
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, person_detach
@@ -114,6 +114,7 @@ def object_forget(
     check: Callable[[], None] = _do_nothing,
     check_object: Callable[[], None] = _do_nothing,
     call_key: str = "",
+    together: Collection[UUID] = (),
     begin: Callable[[Scopes], Held] = forgetting_begin,
 ) -> ForgetReceipt:
     """Forget the object of this kind with this id.
@@ -123,20 +124,29 @@ def object_forget(
 
     ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
     under the locks that ``begin`` takes, ``check_object`` later, with the object itself locked;
-    their errors propagate. ``call_key``: see ForgetReceipt.
+    their errors propagate. ``call_key``: see ForgetReceipt. ``together``: memories that go with
+    this one under the same receipt.
 
     Raises NothingToForgetError if the object doesn't exist (any more).
     """
     steps = _KIND_STEPS[kind]
-    prober = prober or build_prober(kind=kind, object_id=object_id, embedder=dependencies.embedder)
-    scopes = scopes_of(steps.plan(object_id), keep_turn=keep_turn)
+    prober = prober or build_prober(
+        kind=kind, object_id=object_id, together=together, embedder=dependencies.embedder
+    )
+
+    def planned() -> DeletionPlan:
+        plan = steps.plan(object_id)
+        plan.add_memories(together)
+        return plan
+
+    scopes = scopes_of(planned(), keep_turn=keep_turn)
     while True:
         try:
             with transaction.atomic():
                 held = begin(scopes)
                 check()
                 steps.lock(object_id)
-                plan = steps.plan(object_id)
+                plan = planned()
                 held.require(scopes_of(plan, keep_turn=keep_turn))
                 if not steps.is_locked_late:
                     check_object()
@@ -164,7 +174,8 @@ def _erase(erasure: Erasure, steps: KindSteps) -> ForgetReceipt:
     receipt.swept = {table: rows for table, rows in sorted(swept.items()) if rows}
     if erasure.left:
         receipt.left, receipt.probe = [*receipt.left, *erasure.left], FOUND
-    receipt.save(update_fields=["swept", "left", "probe"])
+    if erasure.swept or erasure.left:
+        receipt.save(update_fields=["swept", "left", "probe"])
     return receipt
 
 
@@ -193,6 +204,37 @@ def memories_forget(
             )
         except NothingToForgetError:
             continue
+    return receipts
+
+
+def memories_forget_together(
+    *, memories: Sequence[Memory], dependencies: ForgetDependencies, actor: Actor, call_key: str
+) -> dict[UUID, ForgetReceipt]:
+    """Forget many memories, those of one chat in one transaction with one receipt.
+
+    What only the owner sees has a receipt of its own, which the chat's tokens don't see. Return the
+    receipts by the ids of the memories, without those that were gone meanwhile. ``call_key``: see
+    ForgetReceipt.
+    """
+    groups: defaultdict[tuple[UUID | None, bool], list[UUID]] = defaultdict(list)
+    for memory in memories:
+        groups[memory.chat_id, memory.visibility == str(Visibility.OWNER)].append(memory.pk)
+    receipts: dict[UUID, ForgetReceipt] = {}
+    for keys in groups.values():
+        for place, key in enumerate(keys):
+            try:
+                receipt = object_forget(
+                    kind=_MEMORY,
+                    object_id=key,
+                    together=keys[place + 1 :],
+                    dependencies=dependencies,
+                    actor=actor,
+                    call_key=call_key,
+                )
+            except NothingToForgetError:
+                continue
+            receipts |= dict.fromkeys(keys[place:], receipt)
+            break
     return receipts
 
 

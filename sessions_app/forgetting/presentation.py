@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from rest_framework.exceptions import APIException
 
 from memoryproject.foundation.rest_kit.errors import not_found
-from sessions_app.forgetting.api import forget_once, forgets
+from sessions_app.forgetting.api import forget_once, forgets, memories_forget_once
 from sessions_app.forgetting.choose_pages import ForgetAction
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 

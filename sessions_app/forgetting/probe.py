@@ -15,7 +15,7 @@ from uuid import UUID
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.db import connection
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django_q.models import OrmQ, Task
 
 from memories_app.memory_documents.document_rows import document_rows_left
@@ -73,8 +73,8 @@ KINDS: dict[type[Model], str] = {
 }
 
 # This many texts are searched by their own words, as any user could. A larger number is sampled
-# evenly, because a query takes a tenth of a second and blocks all writes in these chats. The
-# derived records are compared with every text.
+# evenly, because all writes in these chats wait meanwhile. The derived records are compared with
+# every text.
 MAX_PROBES = 20
 
 TOP_K = 10
@@ -140,10 +140,9 @@ class Prober:
     def probe_chats(self, sweep: Sweep, redactions: Iterable[AnswerRedaction]) -> None:
         """Search for what was erased, and read again what derived from it in its chats."""
         plan, self.record = sweep.plan, ProbeRecord()
-        deleted = plan.memories | plan.messages
         for text in self._queries:
             for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
-                self._recall(text, viewer, deleted)
+                self._recall(text, viewer, plan)
             self._search(text, plan)
         if self._queries:
             self.record.count("recall", names=_indexes_of(RECALLED_TABLES))
@@ -186,7 +185,8 @@ class Prober:
         if is_left:
             self.record.found(what, key)
 
-    def _recall(self, text: str, viewer: Viewer, deleted: Collection[UUID]) -> None:
+    def _recall(self, text: str, viewer: Viewer, plan: DeletionPlan) -> None:
+        """Recall from what was erased alone: so whatever is left is found, at any rank."""
         found = recall(
             query=text,
             viewer=viewer,
@@ -194,24 +194,22 @@ class Prober:
             top_k=TOP_K,
             min_similarity=0.0,
             sources=[MEMORIES] if viewer.chat_id is None else [MESSAGES],
+            memories_where=Q(pk__in=plan.memories),
+            messages_where=Q(pk__in=plan.messages),
             repeats=True,
         )
         self.record.count("recall", queries=1, rows=len(found.hits))
         for hit in found.hits:
-            if hit.id in deleted:
-                self.record.found(hit.source, hit.id)
+            self.record.found(hit.source, hit.id)
 
     def _search(self, text: str, plan: DeletionPlan) -> None:
-        """Search by words, as staff do."""
-        memories = with_words(memories_for_staff(), text).order_by("-created_at", "memory_id")
-        keys = set(memories.values_list("pk", flat=True)[:TOP_K])
-        in_chats = Message.objects.filter(chat__in=plan.chats)
-        messages = {each.pk for each in newest_messages_found(in_chats, text, 0, TOP_K)}
+        """Search by words, as staff do, in what was erased."""
+        memories = with_words(memories_for_staff().filter(pk__in=plan.memories), text)
+        keys = list(memories.values_list("pk", flat=True)[:TOP_K])
+        erased = Message.objects.filter(pk__in=plan.messages)
+        messages = [each.pk for each in newest_messages_found(erased, text, 0, TOP_K)]
         self.record.count("staff search", queries=2, rows=len(keys) + len(messages))
-        for what, found in (
-            ("memory", keys & plan.memories),
-            ("message", messages & plan.messages),
-        ):
+        for what, found in (("memory", keys), ("message", messages)):
             for key in found:
                 self.record.found(what, key)
 
@@ -260,10 +258,15 @@ class _Prepared:
         return [self._vectors[text] for text in texts]
 
 
-def build_prober(*, kind: str, object_id: UUID, embedder: Embedder) -> Prober:
-    """Build the prober before the transaction, because an embedder may use the network."""
+def build_prober(
+    *, kind: str, object_id: UUID, embedder: Embedder, together: Collection[UUID] = ()
+) -> Prober:
+    """Build the prober before the transaction, because an embedder may use the network.
+
+    ``together``: see ``object_forget``.
+    """
     rows: dict[str, QuerySet[Any]] = {
-        str(ForgottenKind.MEMORY): Memory.objects.filter(pk=object_id),
+        str(ForgottenKind.MEMORY): Memory.objects.filter(pk__in=[object_id, *together]),
         str(ForgottenKind.MESSAGE): Message.objects.filter(pk=object_id),
         str(ForgottenKind.DOCUMENT): Memory.objects.filter(document=object_id).order_by("position"),
         str(ForgottenKind.CHAT): Memory.objects.filter(chat_id=object_id).order_by(

@@ -147,9 +147,9 @@ class Search:
         visible = self._memories_visible()
         return [
             Texts(
-                visible
+                visible.exclude(content="")
                 if scope == EVERY_SCOPE
-                else visible.filter(scope=scope, content_hash__gt=""),
+                else visible.filter(scope=scope, content_hash__gt="").exclude(content=""),
                 ("-created_at", "memory_id"),
                 MemoryEmbedding,
                 "memory",

@@ -177,7 +177,7 @@ def memories_named(within: Q | None = None) -> QuerySet[Any]:
 # What a recall shows of a memory beside its text.
 SHOWN = (
     *("chat_id", "type", "category", "tags", "visibility", "metadata", "whatsapp_chat"),
-    *("client_name", "source", "said_at", "valid_from", "valid_until"),
+    *("client_name", "source", "said_at", "valid_from", "valid_until", "namespace", "key", "value"),
 )
 
 

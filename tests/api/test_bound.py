@@ -42,6 +42,8 @@ class Place:
     receipt_id: Any = "0b0e7c1e-3f5a-4c7e-9d52-5c1b2a9e7f10"
     category: str = "decisions"
     identifier: str = "use-postgres"
+    namespace: str = "notes"
+    key: str = "gate"
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +56,8 @@ def town(module_rows: None) -> list[Place]:
         said = say(api, f"what is the gate code {word}?", person)
         chat = Chat.objects.get(whatsapp_chat=person)
         memory = Memory.objects.get(chat_id=chat.pk)
+        keyed = f"memories/keyed/notes/gate/?whatsapp_chat={person}"
+        assert api.call("PUT", keyed, {"value": {"code": word}}).status_code == 201
         ids = (said["session_id"], said["turn_id"], memory.pk, said["message_id"])
         places.append(Place(person, chat.pk, *ids, word))
     return places
@@ -63,7 +67,7 @@ def address(name: str, place: Place) -> str:
     """The route with the ids of this chat."""
     found = ROUTES[name][0]
     for key in (each.name for each in fields(Place)):
-        for kind in ("id", "str"):
+        for kind in ("id", "str", "key"):
             found = found.replace(f"<{kind}:{key}>", str(getattr(place, key)))
     return found
 
@@ -138,6 +142,11 @@ BODIES: list[Callable[[Place, str], dict[str, Any]]] = [
     lambda place, text: {"content": text},
     lambda place, text: {"messages": [{"role": "user", "content": text}]},
     lambda place, text: {"query": text, "reply": text},
+    lambda place, text: {"value": {"text": text}},
+    lambda place, text: {"memory_ids": [str(place.memory_id)]},
+    lambda place, text: {
+        "keyed": [{"namespace": "notes", "key": "gate", "whatsapp_chat": place.whatsapp_chat}]
+    },
     lambda place, text: {},
 ]
 QUERIES: list[Callable[[Place], str]] = [

@@ -22,4 +22,6 @@ def test_a_failure_is_the_end(tmp_path: Path, failing: str, targets: int) -> Non
     path = f"{tmp_path}:{os.environ['PATH']}"
     ended = subprocess.run([REPOSITORY / ".ci" / "run"], env={"PATH": path}, check=False)
     assert (ended.returncode == 0) == (failing == "nothing")
-    assert called.read_text().split() == ["lint", "test"][:targets]
+    # What the clients need is looked at by their own tests.
+    checks = [each for each in called.read_text().split() if not each.startswith("client-env")]
+    assert checks == ["lint", "test"][:targets]

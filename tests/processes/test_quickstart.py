@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
@@ -76,14 +75,10 @@ def is_like(printed: str, shown: str) -> bool:
 
 def require_tools() -> None:
     """Skips where a tool isn't there; never where all of it must be."""
-    there = {
-        "curl": shutil.which("curl") is not None,
-        "openapi-python-client": importlib.util.find_spec("openapi_python_client") is not None,
-    }
-    missing = ", ".join(name for name, found in there.items() if not found)
-    if missing and os.environ.get("CI", "").lower() not in ("1", "true"):
-        pytest.skip(f"{missing}: not installed here")
-    assert not missing, f"{missing}: not installed"
+    is_there = shutil.which("curl") is not None
+    if not is_there and os.environ.get("CI", "").lower() not in ("1", "true"):
+        pytest.skip("curl: not installed here")
+    assert is_there, "curl: not installed"
 
 
 @pytest.fixture(scope="module")
@@ -127,47 +122,8 @@ def test_the_commands_do_what_is_printed_below_them(clone: Clone) -> None:
     assert "rror" not in done.stderr, done.stderr
 
 
-PAGES_AND_FILES = """
-import io, os, sys
-sys.path.append("docs/client")
-from example import AuthenticatedClient, CHAT, NewMemoryRequest, memories_of, memories_remember
-from memory_client.api.files import files_upload
-from memory_client.models import FileUploadRequest
-from memory_client.types import File
-with AuthenticatedClient(os.environ["SERVER"], os.environ["TOKEN"]) as client:
-    for number in range(5):
-        fact = NewMemoryRequest(content=f"Room {number} seats {number}0", whatsapp_chat=CHAT)
-        memories_remember.sync(client=client, body=fact)
-    for each in memories_of(client, CHAT, limit=2):
-        print(each.content)
-    file = File(io.BytesIO(b"We open at nine."), "hours.txt", "text/plain")
-    made = files_upload.sync(client=client, body=FileUploadRequest(file=file, whatsapp_chat=CHAT))
-    print("File:", made.name, made.whatsapp_chat, made.size)
-"""
-
-
-def test_a_generated_client_pages_through_a_list_and_uploads_a_file(clone: Clone) -> None:
-    token = clone.manage("create_api_token", "paging").strip()
-    done = subprocess.run(
-        ["bash", "-c", 'make client && echo "$END" && exec .venv/bin/python -c "$SCRIPT"'],
-        cwd=clone.folder,
-        env=clone.environment(
-            SERVER=clone.url, TOKEN=token, PYTHONPATH="client", SCRIPT=PAGES_AND_FILES, END=END
-        ),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    listed = done.stdout.partition(END)[2].split("\n")
-    rooms = [line for line in listed if line.startswith("Room")]
-    assert rooms == [f"Room {number} seats {number}0" for number in (4, 3, 2, 1, 0)]
-    assert "File: hours.txt 15550100789@c.us 16" in listed
-
-
 def test_the_document_shows_what_each_step_answers() -> None:
     """All but those that set a variable or write a file."""
     for step in steps(read("docs/quickstart.md")):
-        quiet = re.match(r"[A-Z]+=\S*(\$\(|http)|cat >|make client", step.command)
+        quiet = re.match(r"[A-Z]+=\S*(\$\(|http)|cat >", step.command)
         assert bool(step.shown) != bool(quiet), step.command

@@ -59,6 +59,7 @@ def test_order_is_by_number_not_by_time(service: ChatMemoryService, session: Cha
         (said("x", metadata={"at": NOON}), "messages[1].metadata: can't be written as JSON"),
         (said("x", metadata={"n": float("nan")}), "messages[1].metadata: can't be written"),
         (said("x", metadata={"n": "\x00"}), "messages[1].metadata: holds a NUL"),
+        (said("x", metadata={"n": "\\\x00"}), "messages[1].metadata: holds a NUL"),
         (said("x", metadata=[1]), "messages[1].metadata: must be an object"),
         (said("x", sender="s" * 256), "messages[1].sender: has 256 characters"),
         (NewMessage("user", "x", "yesterday"), "messages[1].timestamp: must be a date"),  # type: ignore[arg-type]
@@ -76,6 +77,14 @@ def test_err_session_003_and_004_one_wrong_message_and_none_is_stored(
     assert not Message.objects.exists()
     session.refresh_from_db()
     assert (session.message_counter, session.total_tokens) == (0, 0)
+
+
+def test_a_text_about_nul_is_none(service: ChatMemoryService, session: ChatSession) -> None:
+    metadata = {"json in a text": '"\\u0000"', "path": r"C:\\u0000"}
+    messages = [said("x", metadata=metadata)]
+    (stored,) = service.add_messages(conversation_id=session.pk, messages=messages)
+    stored.refresh_from_db()
+    assert stored.metadata == metadata
 
 
 def test_err_session_003_what_fails_is_logged_without_its_content(

@@ -23,6 +23,8 @@ MARK = "[forgotten]"
 RUN = 8
 # A shorter quotation is the whole text or sentence. A single word is in too many texts.
 MIN_WORDS = 2
+# With more words, looking for each takes longer than to split the text.
+MAX_STARTS = 64
 
 _CONTENT = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 # Forms with these prefixes are synonyms, roots and sounds of a word, not the word itself.
@@ -60,6 +62,8 @@ class Fragments:
         self._by_first_word: defaultdict[str, list[_Unit]] = defaultdict(list)
         self._by_form: defaultdict[str, list[_Unit]] = defaultdict(list)
         self._runs: set[tuple[str, ...]] = set()
+        # The words with which units and runs begin.
+        self._starts: set[str] = set()
         for text in texts:
             self.add(text)
 
@@ -68,8 +72,10 @@ class Fragments:
         if text in self._texts:
             return
         self._texts.add(text)
-        self._runs.update(_runs(_words(text)))
+        self._runs.update(runs := list(_runs(_words(text))))
+        self._starts.update(run[0] for run in runs)
         for unit in _units(text):
+            self._starts.add(unit.words.split(" ", 2)[1])
             self._by_first_word[unit.words.split(" ", 2)[1]].append(unit)
             for form in unit.forms:
                 self._by_form[form].append(unit)
@@ -146,6 +152,11 @@ class Fragments:
         return value
 
     def _quotes(self, text: str, fewest_words: int) -> bool:
+        # Most texts hold none of the words: to split each into words would take longer than all
+        # else of a forgetting.
+        folded = text.casefold()
+        if len(self._starts) <= MAX_STARTS and not any(map(folded.__contains__, self._starts)):
+            return False
         joined = _joined(text)
         return any(
             unit.words in joined

@@ -12,6 +12,16 @@ _VALUES: dict[str, Any] = json.loads(
 NEW: dict[str, Any] = _VALUES["new"]
 MEMORY: dict[str, Any] = _VALUES["memory"]
 DONE: dict[str, Any] = {"superseded": [], "merged": [], "not_applied": []}
+KEYED: dict[str, Any] = {
+    **MEMORY,
+    "content": "theme: dark",
+    "category": "",
+    "tags": [],
+    "metadata": {},
+    "namespace": "users.42.prefs",
+    "key": "theme",
+    "value": {"theme": "dark"},
+}
 STORED = {**MEMORY, "outcome": "created", **DONE}
 KNOWN = {
     **MEMORY,

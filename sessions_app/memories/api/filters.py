@@ -93,6 +93,12 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
         help_text='A JSON object: those with these names and values, such as {"sku": 7}.',
     )
     pinned = TruthFilter(help_text="true or false")
+    keyed = TruthFilter(
+        field_name="key",
+        lookup_expr="isnull",
+        exclude=True,
+        help_text="true: keyed memories alone; false: all others.",
+    )
     since = MomentFilter(
         field_name="created_at",
         lookup_expr="gte",

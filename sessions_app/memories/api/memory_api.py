@@ -193,8 +193,7 @@ class MemoryView(ApiView):
 
     def memory(self, memory_id: UUID) -> Any:
         """Return the memory with its chat's name. Raises NotFound also for an inaccessible one."""
-        found = memories_named(memories_in_reach(self.caller)).prefetch_related("revisions")
-        memory = found.filter(pk=memory_id).first()
+        memory = memories_named(memories_in_reach(self.caller)).filter(pk=memory_id).first()
         if memory is None:
             raise NotFound(f"There is no memory {memory_id}.")
         return memory

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from memories_app.facts.validation import MAX_LABEL
 from memories_app.models import Visibility
+from memories_app.store.keyed import within_namespace
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
@@ -34,7 +35,7 @@ from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.serializers import EqualMetadata, tags_field
+from sessions_app.memories.api.serializers import EqualMetadata, PlacePart, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
@@ -86,6 +87,10 @@ class RecallSerializer(Strict):
     )
     type = Text(required=False, max_length=MAX_LABEL, help_text="Only memories of this type.")
     tags = tags_field(required=False, help_text="Only memories with all of these tags.")
+    namespace = PlacePart(
+        required=False,
+        help_text="Only keyed memories of this namespace and of those below it; equal texts, too.",
+    )
     metadata = EqualMetadata(
         required=False,
         help_text="Only what holds these names with these values. There are no operators.",
@@ -156,6 +161,13 @@ class RecalledSerializer(serializers.Serializer[Any]):
         "Who wrote the message, in a group; empty where it isn't known; absent for a memory.",
         required=False,
     )
+    namespace = fields.text(
+        "Of a keyed memory; null: it is none; absent for a message.",
+        required=False,
+        allow_null=True,
+    )
+    key = fields.text("The same of its key.", required=False, allow_null=True)
+    value = fields.json_object("The same of its value.", required=False, allow_null=True)
     metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
     before = serializers.DictField(
         required=False,
@@ -217,6 +229,7 @@ class RecallView(ApiView):
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
             sources=sources,
             as_of=body.get("as_of"),
+            repeats="namespace" in body,
             memories_where=_memories_where(body, self.caller),
             messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
         )
@@ -239,11 +252,11 @@ def _viewer(name: str | None, chat: Chat | None) -> Viewer:
 
 
 def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
-    """Return the sources. Messages have no type and no tags, so these filters exclude them."""
+    """Return the sources. Filters by what messages don't have exclude them."""
     sources: list[str] = body.get("sources", [MEMORIES, MESSAGES])
     if MEMORIES not in sources and not has_chat:
         raise refuse("Messages are searched within one chat: name it.", attr="whatsapp_chat")
-    if body.get("type") or body.get("tags"):
+    if body.get("type") or body.get("tags") or body.get("namespace"):
         return [source for source in sources if source == MEMORIES]
     return sources
 
@@ -259,6 +272,8 @@ def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
         where &= Q(tags__contains=body["tags"])
     if body.get("metadata"):
         where &= Q(metadata__contains=body["metadata"])
+    if body.get("namespace"):
+        where &= within_namespace(body["namespace"])
     return where
 
 

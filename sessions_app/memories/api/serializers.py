@@ -14,6 +14,7 @@ from memories_app.facts.validation import (
     MAX_CONTENT,
     MAX_LABEL,
     MAX_METADATA_BYTES,
+    MAX_PLACE,
     MAX_TAGS,
     storable_metadata,
 )
@@ -94,6 +95,13 @@ class Words(Text):
             r"^$|[^\s\u001c-\u001f\u0085]" if self.allow_blank else r"[^\s\u001c-\u001f\u0085]"
         )
         self.validators.append(RegexValidator(pattern, "It is empty."))
+
+
+class PlacePart(Words):
+    """A namespace or a key."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=MAX_PLACE, **kwargs)
 
 
 def tags_field(**options: Any) -> serializers.ListField:
@@ -191,6 +199,13 @@ class NewMemorySerializer(ChangeMemorySerializer):
             "stay active."
         ),
     )
+    dedupe = Truth(
+        required=False,
+        help_text=(
+            "By default true. false: it is a memory of its own, whatever others say: it is "
+            "compared with none, now and later, and supersedes none."
+        ),
+    )
 
 
 class MemoryBatchSerializer(Strict):
@@ -233,7 +248,7 @@ class MemoryBatchResultSerializer(serializers.Serializer[Any]):
 
 class MemorySerializer(serializers.Serializer[Any]):
     memory_id = fields.uuid("Names the memory in addresses, receipts and replays.")
-    content = fields.text("As it was given, byte for byte.")
+    content = fields.text("As it was given, byte for byte; of a keyed memory may be empty.")
     type = fields.text("The kind that was given with it; by default fact.")
     category = fields.text("The group that was given with it; empty: none.")
     tags = fields.texts("Its labels; empty: none.")
@@ -248,6 +263,9 @@ class MemorySerializer(serializers.Serializer[Any]):
     source_message_id = fields.uuid(
         "The id of the message that it came from; null: none.", allow_null=True
     )
+    namespace = fields.text("Of a keyed memory; null: it is none.", allow_null=True)
+    key = fields.text("Of a keyed memory; null: it is none.", allow_null=True)
+    value = fields.json_object("Of a keyed memory; null: it is none.", allow_null=True)
     metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
     confidence = fields.fraction(
         "From 0 to 1, for memories learned from conversations; null for others.", allow_null=True
@@ -291,6 +309,9 @@ class MemoryRevisionSerializer(serializers.Serializer[Any]):
 
     number = fields.number("Its place among the memory's revisions, from 1, the oldest first.")
     content = fields.text("The text before the change.")
+    value = fields.json_object(
+        "Of a keyed memory, before the change; null: it is none.", allow_null=True
+    )
     type = fields.text("The kind of memory before the change.")
     category = fields.text("The group before the change; empty: none.")
     tags = fields.texts("The labels before the change; empty: none.")

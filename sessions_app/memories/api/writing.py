@@ -42,6 +42,8 @@ from sessions_app.presentation.access import (
 SOURCE = "api"
 # Fields of a body that a memory has under the same name.
 AS_GIVEN = ("type", "category", "metadata", "pinned", "expires_at", *FACT_TIMES)
+# Those of keyed memories, whose namespace and key are in the address.
+KEYED = ("namespace", "key", "value")
 
 
 class DuplicateFact(Conflict):
@@ -135,8 +137,9 @@ def _new_memory(body: dict[str, Any], known: dict[str, Chat | None]) -> NewMemor
         chat_id=chat.pk if chat else uuid.uuid4() if name else None,
         tags=tuple(body.get("tags", ())),
         source=SOURCE,
-        **{name: body[name] for name in AS_GIVEN if name in body},
+        **{name: body[name] for name in (*AS_GIVEN, *KEYED) if name in body},
         supersedes=body.get("supersede", True),
+        dedupe=body.get("dedupe", True),
         merges=True,
     )
 

@@ -103,7 +103,7 @@ def lines_of(memories: Sequence[Memory], turn: Turn, *, first: int = 1) -> str:
             marks.append(text_for("mark_of_chat", language, who=names[memory.chat_id]))
         if memory.pinned:
             marks.append(text_for("mark_pinned", language))
-        lines.append(numbered(number, memory.content, marks))
+        lines.append(numbered(number, memory.content or str(memory), marks))
     return "\n".join(lines)
 
 

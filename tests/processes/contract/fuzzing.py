@@ -23,6 +23,8 @@ NAMED = {
     "path.memory_id": "memories",
     "path.receipt_id": "receipts",
     "path.identifier": "identifiers",
+    "path.namespace": "namespaces",
+    "path.key": "keys",
     "path.document_id": "files",
     "query.whatsapp_chat": "chats",
     "body.whatsapp_chat": "chats",
@@ -33,6 +35,8 @@ DOOMED = {
     "path.memory_id": "doomed_memories",
     "path.category": "categories",
     "path.identifier": "doomed_identifiers",
+    "path.namespace": "namespaces",
+    "path.key": "doomed_keys",
     "path.document_id": "doomed_files",
 }
 # The only session with a summary.

@@ -17,8 +17,8 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # What no schema can tell, by operation: the fields for which something may be refused that has
 # the right form. "*": of any operation.
 BEYOND_SCHEMAS: dict[str, set[str]] = {
-    # A place in the very list.
-    "*": {"cursor"},
+    # A place in the very list, and objects whose names hold a NUL character.
+    "*": {"cursor", "metadata", "value"},
     # What a category's documents hold, and how files may be called everywhere.
     "documents_save": {"*"},
     "documents_archive": {"identifier"},
@@ -40,6 +40,16 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "memories_list": {"metadata"},
     "memories_recall": {"whatsapp_chat"},
     "memories_export": {"embeddings"},
+    **dict.fromkeys(
+        ("memories_keyed_get", "memories_keyed_forget", "memories_keyed_namespaces"),
+        {"visibility", "whatsapp_chat"},
+    ),
+    "memories_keyed_list": {"visibility", "whatsapp_chat"},
+    "memories_keyed_put": {
+        *("namespace", "key", "visibility", "whatsapp_chat"),
+        *("index", "text", "ttl_seconds", "expires_at"),
+    },
+    "memories_forget_batch": {"memory_ids", "visibility", "whatsapp_chat"},
     "memories_remember": {"visibility", "expires_at", "valid_until"},
     "memories_remember_batch": {"visibility", "expires_at", "valid_until"},
     "memories_change": {"visibility", "expires_at", "valid_until"},

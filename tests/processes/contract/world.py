@@ -116,6 +116,11 @@ class Seeder:
             known |= {f"doomed_{name}": [each[name] for each in passing] for name in passing[0]}
             for which, name in (("identifiers", "kept"), ("doomed_identifiers", "doomed")):
                 known[which] = [f"{name}-{number}" for number in range(PEOPLE)]
+            keys = [f"doomed-{number}" for number in range(PEOPLE)]
+            for query in ("", *(f"?whatsapp_chat={chat}" for chat in known["chats"])):
+                for key in ("kept", *keys):
+                    self._call("PUT", f"memories/keyed/notes/{key}/{query}", {"value": {"n": key}})
+            known |= {"namespaces": ["notes"], "keys": ["kept"], "doomed_keys": keys}
             return {**known, "categories": list(DOCUMENTS)}
 
     def _person(self, number: int) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Memory for frameworks. Each module needs the extra of its name."""

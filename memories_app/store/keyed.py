@@ -1,0 +1,130 @@
+"""Keyed memories: JSON objects that programs store and find by a namespace and a key.
+
+A scope has one memory of a namespace and key. It is compared with no other memory, whatever both
+say. Its content is the text by which recall finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from memories_app.errors import MemoryNotFoundError, MemoryStateError
+from memories_app.facts.validation import MAX_CONTENT, NewMemory
+from memories_app.models import Memory, MemoryStatus
+from memories_app.store.change import memory_patch
+from memories_app.store.memory_fields import scopes_lock
+from memories_app.store.remember import memory_remember
+from memories_app.store.retract import memories_delete
+from memories_app.visibility import is_current, scope_of
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.text.characters import cut_at_word
+
+# Others may store or remove the same memory meanwhile.
+TRIES = 5
+EXPIRED_AT_ONCE = 1_000
+
+
+class _PlaceTakenError(Exception):
+    """Another call has stored the memory meanwhile."""
+
+
+def keyed_in(scope: str) -> Q:
+    """Return a filter for the keyed memories of a scope, with those that have expired."""
+    return Q(scope=scope, key__isnull=False, status=MemoryStatus.ACTIVE)
+
+
+def within_namespace(namespace: str) -> Q:
+    """Return a filter for the memories of a namespace and of those below it."""
+    return Q(namespace=namespace) | Q(namespace__startswith=f"{namespace}.")
+
+
+def keyed_put(
+    new: NewMemory,
+    *,
+    embedder: Embedder,
+    actor: Actor,
+    check: Callable[[Memory | None], None],
+    before_storing: Callable[[], None],
+) -> tuple[Memory, bool]:
+    """Store a keyed memory in place of the one with its key; return it and whether it is new.
+
+    Equal values change nothing and make no revision. One that has expired counts as absent.
+    ``check`` gets the memory there, locked, or None, before anything is stored; ``before_storing``
+    is called first in the transaction that stores a new one; their errors are passed on.
+
+    Raises what memory_remember and memory_patch raise; nothing is changed then.
+    """
+    changes = {name: getattr(new, name) for name in ("content", "value", "metadata", "expires_at")}
+    scope = scope_of(new.visibility, new.chat_id)
+    there = Memory.objects.filter(keyed_in(scope), namespace=new.namespace, key=new.key)
+
+    def claim() -> None:
+        before_storing()
+        scopes_lock([scope])
+        if there.exists():
+            raise _PlaceTakenError
+        check(None)
+
+    for attempt in range(1, TRIES + 1):
+        known = there.first()
+        ended = known is not None and not there.filter(is_current(timezone.now())).exists()
+        try:
+            if known is None:
+                made = memory_remember(new, embedder=embedder, actor=actor, before_storing=claim)
+                return made.memory, True
+            seen: Callable[[Memory], None] = (lambda _: check(None)) if ended else check
+            memory = memory_patch(
+                memory_id=known.pk, changes=changes, actor=actor, embedder=embedder, check=seen
+            )
+        except (_PlaceTakenError, MemoryNotFoundError, MemoryStateError):
+            if attempt == TRIES:
+                raise
+            continue
+        return memory, ended
+    raise AssertionError("not reached")
+
+
+def value_text(value: Mapping[str, Any], fields: Sequence[str] | None = None) -> str:
+    """Return the texts, numbers and truth values of a JSON object as lines "names: text".
+
+    ``fields``: only what is in one of these, such as "title" or "body.text"; "$" is the whole. A
+    list counts as each of its entries. The text has the length of a memory at most.
+    """
+    lines = [
+        f"{' '.join(path)}: {text}"
+        for path, text in _leaves(value)
+        if fields is None or any(_is_within(path, field) for field in fields)
+    ]
+    return cut_at_word("\n".join(lines), MAX_CONTENT)
+
+
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            yield from _leaves(each, (*path, str(name)))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each, path)
+    elif value is not None and str(value).strip():
+        yield path, str(value)
+
+
+def _is_within(path: Sequence[str], field: str) -> bool:
+    return field == "$" or f"{'.'.join(path)}.".startswith(f"{field}.")
+
+
+def keyed_expire(now: datetime) -> None:
+    """Delete keyed memories that have expired, a limited number of them at once.
+
+    Programs store many for a short time. Other memories stay for staff, who may renew them.
+    """
+    expired = Memory.objects.filter(key__isnull=False, expires_at__lte=now).order_by("expires_at")
+    keys = list(expired.values_list("pk", flat=True)[:EXPIRED_AT_ONCE])
+    if keys:
+        memories_delete(memory_ids=keys, actor=SYSTEM)

@@ -1,0 +1,178 @@
+"""Forget many memories in one call."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memories_app.models import Memory
+from memories_app.store.keyed import keyed_in
+from memories_app.store.remember import MAX_AT_ONCE
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    described,
+    request_example,
+    response_example,
+)
+from memoryproject.foundation.rest_kit.serializers import Items, Strict
+from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.forgetting.presentation import memories_forget_once
+from sessions_app.memories.api.keyed_api import ScopeQuery, scope_named
+from sessions_app.memories.api.serializers import PlacePart
+from sessions_app.memories.api.writing import RAISES
+from sessions_app.presentation.access import memories_in_reach
+from sessions_app.presentation.examples import MEMORY_ID, receipt
+from sessions_app.presentation.serializers import ReceiptSerializer
+
+
+class KeyedPlace(ScopeQuery):
+    """A keyed memory, by what stands in its address."""
+
+    namespace = PlacePart(help_text="Its levels, separated by dots.")
+    key = PlacePart(help_text="As it is: not percent-encoded.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        super().validate({name: attrs[name] for name in attrs if name not in ("namespace", "key")})
+        return attrs
+
+
+class Id(serializers.UUIDField):
+    """A UUID as a text: a number isn't accepted."""
+
+    def to_internal_value(self, data: Any) -> UUID:
+        if not isinstance(data, str):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
+
+
+class DeleteSerializer(Strict):
+    """At most 1,000 memories, by their ids, by their keys, or by both."""
+
+    memory_ids = Items(
+        child=Id(), required=False, max_length=MAX_AT_ONCE, help_text="Of memories of any kind."
+    )
+    keyed = Items(
+        child=KeyedPlace(), required=False, max_length=MAX_AT_ONCE, help_text="Of keyed memories."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        number = sum(map(len, attrs.values()))
+        if not 1 <= number <= MAX_AT_ONCE:
+            detail = f"It names {number} memories: name from 1 to {MAX_AT_ONCE}."
+            raise serializers.ValidationError({"memory_ids": [detail]})
+        return attrs
+
+
+class ForgottenSerializer(serializers.Serializer[Any]):
+    memory_id = fields.uuid("The memory.")
+    receipt_id = fields.uuid("The receipt that proves it.")
+
+
+class NotFoundSerializer(serializers.Serializer[Any]):
+    """A memory as it was named."""
+
+    memory_id = fields.uuid("Its id, where it was given.", required=False)
+    namespace = fields.text("Of a keyed memory.", required=False)
+    key = fields.text("Of a keyed memory.", required=False)
+    whatsapp_chat = fields.text("Of a keyed memory, where it was given.", required=False)
+    visibility = fields.text("Of a keyed memory, where it was given.", required=False)
+
+
+class DeletedSerializer(serializers.Serializer[Any]):
+    forgotten = ForgottenSerializer(many=True, help_text="Each memory that was forgotten now.")
+    not_found = NotFoundSerializer(many=True, help_text="What is not there, or not any more.")
+    receipts = ReceiptSerializer(many=True, help_text="One for the memories of each chat.")
+
+
+class MemoriesDeleteView(ApiView):
+    scopes = {"POST": "forget"}
+    kinds = {"POST": "forget"}
+    raises = RAISES
+
+    @described(
+        operation_id="memories_forget_batch",
+        summary="Forget up to 1,000 memories",
+        description=(
+            "Everywhere they were derived. Those of one chat are forgotten together, with one "
+            "receipt. Once more: they are not found."
+        ),
+        request=DeleteSerializer,
+        responses=DeletedSerializer,
+        examples=[
+            request_example("One memory", {"memory_ids": [MEMORY_ID]}),
+            response_example(
+                "Forgotten",
+                {
+                    "forgotten": [
+                        {
+                            "memory_id": MEMORY_ID,
+                            "receipt_id": receipt("memory", MEMORY_ID)["receipt_id"],
+                        }
+                    ],
+                    "not_found": [],
+                    "receipts": [receipt("memory", MEMORY_ID, memories_app_memory=1)],
+                },
+            ),
+        ],
+    )
+    @idempotent(atomic=False, holds_texts=False)
+    def post(self, request: Request) -> Response:
+        body = self.body(DeleteSerializer)
+        named = [{"memory_id": key} for key in dict.fromkeys(body.get("memory_ids", ()))]
+        reach = Memory.objects.filter(memories_in_reach(self.caller))
+        known = reach.in_bulk([each["memory_id"] for each in named])
+        places = body.get("keyed", ())
+        memories = [known.get(each["memory_id"]) for each in named]
+        memories += memories_at(places, self.caller)
+        there = {each.pk: each for each in memories if each is not None}
+        receipts = memories_forget_once(self, list(there.values()))
+        forgotten = {key: receipt.receipt_id for key, receipt in receipts.items()}
+        pairs = zip(memories, [*named, *places], strict=True)
+        answer = {
+            "forgotten": [
+                {"memory_id": key, "receipt_id": receipt_id}
+                for key, receipt_id in forgotten.items()
+            ],
+            "not_found": [
+                name for memory, name in pairs if memory is None or memory.pk not in forgotten
+            ],
+            "receipts": list({each.receipt_id: each for each in receipts.values()}.values()),
+        }
+        return Response(DeletedSerializer(answer).data)
+
+
+def memories_at(places: Sequence[dict[str, Any]], caller: Caller) -> list[Memory | None]:
+    """Return the keyed memories that are there; None for one that isn't, or is out of reach."""
+    scopes: dict[tuple[str | None, str | None], str] = {}
+    keys: defaultdict[str, set[str]] = defaultdict(set)
+    wanted = []
+    for each in places:
+        named = (each.get("whatsapp_chat"), each.get("visibility"))
+        if named not in scopes:
+            scopes[named] = _scope(each, caller)
+        keys[scopes[named]].add(each["key"])
+        wanted.append((scopes[named], each["namespace"], each["key"]))
+    reach = Memory.objects.filter(memories_in_reach(caller))
+    found = {
+        (memory.scope, memory.namespace, memory.key): memory
+        for scope in keys
+        for memory in reach.filter(keyed_in(scope), key__in=keys[scope])
+    }
+    return [found.get(each) for each in wanted]
+
+
+def _scope(given: dict[str, Any], caller: Caller) -> str:
+    """Return the named scope, "" for a chat that isn't there or is out of reach."""
+    try:
+        return scope_named(caller, given) or ""
+    except NotFound:
+        return ""

@@ -1,0 +1,348 @@
+"""Keyed memories over HTTP: stored, read, listed and forgotten by namespace and key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from urllib.parse import quote
+
+import django_filters
+from django.db.models import Q, QuerySet
+from django.urls import register_converter
+from django.urls.converters import StringConverter
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from memories_app.facts.validation import MAX_CONTENT, MAX_PLACE, MAX_VALUE_BYTES
+from memories_app.models import Memory, Visibility
+from memories_app.store.keyed import keyed_in, keyed_put, value_text, within_namespace
+from memories_app.visibility import is_current, scope_of
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.rest_kit.errors import PreconditionFailed, refuse
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    IF_MATCH,
+    described,
+    etag,
+    location,
+    path_parameter,
+    request_example,
+    response_example,
+    versioned,
+)
+from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole, checked_data
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etagged,
+    is_known,
+    require_match,
+)
+from sessions_app.conversations.epochs import chats_keep
+from sessions_app.embedding.facade import embedder
+from sessions_app.forgetting.presentation import forget_once, forgets
+from sessions_app.memories.api import examples
+from sessions_app.memories.api.filters import MetadataFilter
+from sessions_app.memories.api.memory_api import memory_etag
+from sessions_app.memories.api.serializers import LaterMoment, MemorySerializer, Metadata, Words
+from sessions_app.memories.api.writing import RAISES, memories_to_store
+from sessions_app.presentation.access import chat_in_reach, memories_in_reach, own_chat
+from sessions_app.presentation.examples import MEMORY_ID, receipt
+from sessions_app.presentation.serializers import WhatsAppChat
+from sessions_app.recall.facade import memories_named
+
+MAX_TTL_SECONDS = 100 * 366 * 24 * 3_600
+TEXT = {"type": "string", "minLength": 1, "maxLength": MAX_PLACE}
+NAMESPACE = path_parameter(
+    "namespace",
+    "Levels, separated by dots, such as users.42.prefs.",
+    {**TEXT, "pattern": "^[^/]+$"},
+)
+KEY = path_parameter("key", "Any text, percent-encoded, such as theme.", TEXT)
+ONLY_NEW = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="*: only where there is no such memory, else 412.",
+)
+
+
+class KeyConverter(StringConverter):
+    """A key: any text. A slash in it arrives as one, also if the address had %2F."""
+
+    regex = r"(?s:.+)"
+
+
+register_converter(KeyConverter, "key")
+
+
+class ScopeQuery(Strict):
+    """Names the memories among which a namespace and a key are unique."""
+
+    whatsapp_chat = WhatsAppChat(
+        required=False,
+        help_text="Those of this chat. For a token that is bound to one chat, that chat.",
+    )
+    visibility = Choice(
+        Visibility.choices,
+        required=False,
+        help_text="chat, where a chat is named; else owner, which is the default, or public.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        shared = attrs.get("visibility", Visibility.CHAT) != Visibility.CHAT
+        if shared and "whatsapp_chat" in attrs:
+            detail = "The keyed memories of a chat are visible to that chat: leave out one of both."
+            raise serializers.ValidationError({"visibility": [detail]})
+        return attrs
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "boolean", "enum": [False]},
+        ]
+    }
+)
+class IndexField(serializers.Field[Any, Any, Any, Any]):
+    """The names of fields, or false for none."""
+
+    default_error_messages = {
+        "form": 'It must be false, or a list of at most 100 names such as ["title", "body.text"].'
+    }
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        names = [] if data is False else data
+        is_list = isinstance(names, list) and len(names) <= 100
+        if not is_list or not all(isinstance(each, str) and each for each in names):
+            self.fail("form")
+        return list(names)
+
+
+class KeyedSerializer(Strict):
+    """Replaces the whole value, with its text, its metadata and its end."""
+
+    value = Metadata(help_text=f"Any JSON object, at most {MAX_VALUE_BYTES} bytes.")
+    text = Words(
+        required=False,
+        max_length=MAX_CONTENT,
+        help_text="The text by which recall finds it. Default: that of the value.",
+    )
+    index = IndexField(
+        required=False,
+        help_text="The fields of the value whose text is found, such as title or body.text; "
+        "false: recall never finds it. Default: all.",
+    )
+    metadata = Metadata(required=False)
+    ttl_seconds = Whole(
+        required=False,
+        min_value=1,
+        max_value=MAX_TTL_SECONDS,
+        help_text="It ends after so many seconds.",
+    )
+    expires_at = LaterMoment(
+        required=False, allow_null=True, help_text="In the future; null, or left out: no end."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for one, other in (("text", "index"), ("ttl_seconds", "expires_at")):
+            if one in attrs and other in attrs:
+                detail = f"It stands in place of {one}: leave out one of the two."
+                raise serializers.ValidationError({other: [detail]})
+        return attrs
+
+
+def scope_named(caller: Caller, given: Mapping[str, Any]) -> str | None:
+    """Return the scope that a caller names; None for a chat that doesn't exist.
+
+    Raises NotFound for a chat out of reach of a bound token, ValidationError for a missing one.
+    """
+    visibility = given.get("visibility")
+    if visibility in (Visibility.OWNER, Visibility.PUBLIC):
+        return scope_of(visibility, None)
+    name = given.get("whatsapp_chat") or own_chat(caller)
+    if not name and visibility:
+        raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
+    if not name:
+        return scope_of(str(Visibility.OWNER), None)
+    chat = chat_in_reach(caller, name)
+    return None if chat is None else scope_of(str(Visibility.CHAT), chat.pk)
+
+
+class KeyedView(ApiView):
+    scopes = {"GET": "read", "PUT": "write", "DELETE": "forget"}
+    staff_rights = {
+        "GET": ["memories_app.view_memory"],
+        "PUT": ["memories_app.add_memory", "memories_app.change_memory"],
+    }
+    answers = {"PUT": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+    raises = RAISES
+    query_serializer_class = ScopeQuery
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The checked query of any method."""
+        names = set(ScopeQuery().fields) & set(self.request.query_params)
+        return checked_data(ScopeQuery, {name: self.request.query_params[name] for name in names})
+
+    def memory(self, namespace: str, key: str, *also: Q) -> Any:
+        """Return the memory with its chat's name. Raises NotFound."""
+        scope = scope_named(self.caller, self.given)
+        rows = memories_named(memories_in_reach(self.caller))
+        there = rows.filter(keyed_in(scope or ""), *also, namespace=namespace, key=key)
+        memory = there.first()
+        if memory is None:
+            detail = (
+                f"There is no memory {key[:MAX_PLACE]} in the namespace {namespace[:MAX_PLACE]}."
+            )
+            raise NotFound(detail)
+        return memory
+
+    @described(
+        operation_id="memories_keyed_get",
+        summary="One keyed memory",
+        **versioned(MemorySerializer, NAMESPACE, KEY),
+        examples=[response_example("A keyed memory", examples.KEYED)],
+    )
+    def get(self, request: Request, namespace: str, key: str) -> Response:
+        """Return the memory. One that has expired is absent."""
+        memory = self.memory(namespace, key, is_current(timezone.now()))
+        return etagged(request, MemorySerializer(memory).data, etag=memory_etag(memory))
+
+    @described(
+        operation_id="memories_keyed_put",
+        summary="Store a value by namespace and key",
+        description=(
+            "201 where there was none, else 200; an equal value changes nothing. It is never "
+            "merged with another memory nor replaced by one, and what it said before is kept as a "
+            "revision. With `If-Match` only the version that you read, with `If-None-Match: *` "
+            "only a new one: else 412."
+        ),
+        parameters=[NAMESPACE, KEY, ScopeQuery, IF_MATCH, ONLY_NEW, etag(200, 201), location(201)],
+        request=KeyedSerializer,
+        responses={201: MemorySerializer, 200: MemorySerializer},
+        examples=[
+            request_example("A preference", {"value": examples.KEYED["value"]}),
+            response_example("Created", examples.KEYED, status=201),
+            response_example("Changed, or as it was", examples.KEYED),
+        ],
+    )
+    def put(self, request: Request, namespace: str, key: str) -> Response:
+        body = self.body(KeyedSerializer)
+        text = body.get("text") or value_text(body["value"], body.get("index"))
+        expires_at = body.get("expires_at")
+        if "ttl_seconds" in body:
+            expires_at = timezone.now() + timedelta(seconds=body["ttl_seconds"])
+        place = {**self.given, "namespace": namespace, "key": key}
+        told = {"value": body["value"], "metadata": body.get("metadata", {}), "content": text}
+        (new,) = memories_to_store([{**place, **told, "expires_at": expires_at}], self.caller)
+        memory, created = keyed_put(
+            new,
+            embedder=embedder(),
+            actor=self.caller.actor,
+            check=self._check,
+            before_storing=partial(chats_keep, [new.chat_id] if new.chat_id else []),
+        )
+        named = memories_named(memories_in_reach(self.caller)).filter(pk=memory.pk).first()
+        if named is None:
+            raise NotFound("It was stored, and forgotten since.")
+        headers = {"ETag": memory_etag(named)}
+        if created:
+            listed = reverse("api-keyed-list", args=[namespace])
+            query = request.META.get("QUERY_STRING")
+            headers["Location"] = f"{listed}{quote(key, safe='')}/" + (f"?{query}" if query else "")
+        status = 201 if created else 200
+        return Response(MemorySerializer(named).data, status=status, headers=headers)
+
+    def _check(self, there: Memory | None) -> None:
+        """Check the preconditions, with the memory locked. Raises PreconditionFailed."""
+        if there is None:
+            if "If-Match" in self.request.headers:
+                raise PreconditionFailed("There is no such memory: without If-Match it is made.")
+            return
+        found = memory_etag(memories_named().get(pk=there.pk))
+        if is_known(self.request, found):
+            raise PreconditionFailed("There is such a memory already.")
+        require_match(self.request, found)
+
+    @forgets(
+        receipt("memory", MEMORY_ID, memories_app_memory=1),
+        NAMESPACE,
+        KEY,
+        ScopeQuery,
+        example="Forgotten",
+        operation_id="memories_keyed_forget",
+        summary="Forget a keyed memory",
+        description="Everywhere it was derived, with a receipt. Once more: 404.",
+    )
+    def delete(self, request: Request, namespace: str, key: str) -> Response:
+        return forget_once(
+            self,
+            kind="memory",
+            find=lambda: self.memory(namespace, key).pk,
+            etag=lambda: memory_etag(self.memory(namespace, key)),
+        )
+
+
+class KeyedFilters(django_filters.FilterSet):  # type: ignore[misc]
+    value = MetadataFilter(
+        lookup_expr="contains",
+        help_text='A JSON object: those whose value has these names and values, such as {"n": 7}.',
+    )
+
+
+class KeyedList(ListView):
+    """A list of keyed memories of one scope that haven't expired."""
+
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["memories_app.view_memory"]}
+    query_serializer_class = ScopeQuery
+    queryset = Memory.objects.all()
+
+    def rows(self) -> QuerySet[Any]:
+        scope = scope_named(self.caller, self.query) or ""
+        rows = memories_named(memories_in_reach(self.caller))
+        return rows.filter(keyed_in(scope), is_current(timezone.now()))
+
+
+class NamespaceMemoriesView(KeyedList):
+    serializer_class = MemorySerializer
+    filterset_class = KeyedFilters
+    ordering = ("namespace", "key")
+
+    @described(
+        operation_id="memories_keyed_list",
+        summary="List the memories of a namespace",
+        parameters=[NAMESPACE],
+        examples=[response_example("A keyed memory", examples.KEYED)],
+    )
+    def get(self, request: Request, namespace: str) -> Response:
+        """Return those of the namespace and of the ones below it, by namespace and key."""
+        return self.page_of(self.rows().filter(within_namespace(namespace)))
+
+
+class NamespaceSerializer(serializers.Serializer[Any]):
+    namespace = fields.text("Its levels, separated by dots.")
+
+
+class NamespacesView(KeyedList):
+    serializer_class = NamespaceSerializer
+    ordering = ("namespace",)
+
+    @described(
+        operation_id="memories_keyed_namespaces",
+        summary="List the namespaces of keyed memories",
+        examples=[response_example("One namespace", {"namespace": "users.42.prefs"})],
+    )
+    def get(self, request: Request) -> Response:
+        """Return each namespace that holds a memory, in order."""
+        return self.page_of(self.rows().only("namespace").distinct("namespace"))
