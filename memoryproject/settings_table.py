@@ -353,6 +353,12 @@ INTEGRATIONS: Settings = {
         _("An endpoint that can't be reached for so many days is disabled."), 5, 1, 36_500
     ),
     "WEBHOOKS_LOG_DAYS": Integer(_("How long the log of webhooks is kept."), 30, 1, 36_500),
+    "EVENT_LOG_DAYS": Integer(
+        _("How long the log of events is kept, from which programs catch up. 0: there is none."),
+        7,
+        0,
+        36_500,
+    ),
     "DOCUMENT_MAX_MB": Integer(_("Larger documents are refused."), 20, 1, 100),
     "DOCUMENT_MAX_PAGES": Integer(_("Documents of more pages are refused."), 500, 1, 10_000),
     "MEMORY_DOCUMENTS_CONTEXT_DAYS": Integer(

@@ -16,7 +16,7 @@ from memories_app.memory_documents.document_rows import documents_tend
 from memories_app.models import SourceDocument
 from memories_app.review.consolidate import memories_propose_merges
 from memoryproject.foundation.leases import leases_sweep
-from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop, events_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from sessions_app.cards.dependencies import card_maker, enqueue_cards
 from sessions_app.cards.make_cards import cards_make
@@ -247,7 +247,7 @@ def send_webhooks(endpoint_id: int) -> int:
 
 
 def drop_webhook_deliveries() -> int:
-    """Remove deliveries whose retention has ended."""
-    return deliveries_drop(
-        now=timezone.now(), older_than=timedelta(days=settings.WEBHOOKS_LOG_DAYS)
-    )
+    """Remove deliveries, and events of the log, whose retention has ended."""
+    now = timezone.now()
+    events_drop(now=now, older_than=timedelta(days=settings.EVENT_LOG_DAYS))
+    return deliveries_drop(now=now, older_than=timedelta(days=settings.WEBHOOKS_LOG_DAYS))

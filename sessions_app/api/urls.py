@@ -36,8 +36,18 @@ from sessions_app.transcripts.api import (
     ValidateTranscriptView,
 )
 from sessions_app.turns.turn_api import ContextView, TurnView
+from sessions_app.webhook_endpoints.api import (
+    DeliveriesView,
+    EndpointsView,
+    EndpointView,
+    EventsView,
+    RedeliverView,
+    RotateView,
+    TestView,
+)
 
 SESSION = f"sessions/<{ID}:session_id>/"
+ENDPOINT = f"webhooks/endpoints/<{ID}:endpoint_id>/"
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
 
 urlpatterns = [
@@ -86,4 +96,15 @@ urlpatterns = [
     path("documents/", DocumentsView.as_view(), name="api-documents"),
     path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
     path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
+    path("webhooks/endpoints/", EndpointsView.as_view(), name="api-webhooks"),
+    path(ENDPOINT, EndpointView.as_view(), name="api-webhook"),
+    path(f"{ENDPOINT}test/", TestView.as_view(), name="api-webhook-test"),
+    path(f"{ENDPOINT}rotate/", RotateView.as_view(), name="api-webhook-rotate"),
+    path(f"{ENDPOINT}deliveries/", DeliveriesView.as_view(), name="api-webhook-deliveries"),
+    path(
+        f"{ENDPOINT}deliveries/<{ID}:delivery_id>/redeliver/",
+        RedeliverView.as_view(),
+        name="api-webhook-redeliver",
+    ),
+    path("events/", EventsView.as_view(), name="api-events"),
 ]

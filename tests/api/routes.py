@@ -43,6 +43,13 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-documents-cleanup": {"POST": "forget"},
     "api-document": {"GET": "read", "PUT": "write", "DELETE": "forget"},
     "api-document-archive": {"POST": "write"},
+    "api-webhooks": {"GET": "read", "POST": "write"},
+    "api-webhook": {"GET": "read", "PATCH": "write", "DELETE": "write"},
+    "api-webhook-test": {"POST": "write"},
+    "api-webhook-rotate": {"POST": "write"},
+    "api-webhook-deliveries": {"GET": "read"},
+    "api-webhook-redeliver": {"POST": "write"},
+    "api-events": {"GET": "read"},
 }
 # Without a token: what they hold is no secret.
 PUBLIC = {"api-schema", "api-docs", "api-nowhere"}

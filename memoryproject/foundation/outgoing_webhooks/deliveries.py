@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -26,13 +27,17 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
+    WebhookEvent,
 )
 
 BATCH = 5_000
 
 
-def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
-    """Queue a test delivery. Raises EndpointNotFoundError."""
+def delivery_test(*, endpoint_id: int, wait: timedelta = timedelta()) -> WebhookDelivery:
+    """Queue a test delivery. Raises EndpointNotFoundError.
+
+    ``wait``: no worker sends it before; the caller does.
+    """
     endpoint = endpoint_get(endpoint_id)
     now = timezone.now()
     with transaction.atomic():
@@ -42,9 +47,10 @@ def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
             event_type=TEST,
             data={"endpoint": endpoint.name},
             occurred_at=now,
-            due_at=now,
+            due_at=now + wait,
         )
-        transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
+        if not wait:
+            transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
     return delivery
 
 
@@ -71,6 +77,11 @@ def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
     return again
 
 
+def events_drop(*, now: datetime, older_than: timedelta) -> int:
+    """Delete old events from the log; return their number."""
+    return WebhookEvent.objects.filter(occurred_at__lt=now - older_than).delete()[0]
+
+
 def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
     """Delete deliveries that finished long ago or waited too long for a disabled endpoint.
 
@@ -95,11 +106,15 @@ def chat_deliveries_erase(*, chat_id: UUID) -> int:
     of_chat = WebhookDelivery.objects.filter(chat_id=chat_id)
     untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type__in=ERASURES)
     gone, _ = untold.delete()
+    logged = WebhookEvent.objects.filter(chat_id=chat_id)
+    logged.exclude(event_type__in=ERASURES).update(event_type="", data={})
+    logged.update(chat_id=None)
     return gone + of_chat.update(chat_id=None)
 
 
 def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
     """Move deliveries when two chats are merged as one person."""
+    WebhookEvent.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
     return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
 
 
@@ -172,8 +187,8 @@ _gathering: ContextVar[list[HookEvent] | None] = ContextVar("gathering", default
 def hooks_raise(events: Sequence[HookEvent]) -> None:
     """Queue these events for delivery. Call it in the transaction of the change.
 
-    It makes one query if no endpoint wants the events. The number of queries doesn't grow with the
-    number of events.
+    It makes one query, and one for the log if that is kept, if no endpoint wants the events. The
+    number of queries doesn't grow with the number of events.
     """
     gathered = _gathering.get()
     if gathered is not None:
@@ -221,24 +236,54 @@ def _write(events: Sequence[HookEvent]) -> None:
     endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
     now = timezone.now()
     rows: list[WebhookDelivery] = []
-    for event in joined(events) if endpoints else ():
-        # The rows of all endpoints have the same id.
-        event_id = uuid.uuid4()
+    logged: list[WebhookEvent] = []
+    for event in joined(events) if endpoints or settings.EVENT_LOG_DAYS else ():
+        told = {
+            # The rows of all endpoints have the same id.
+            "event_id": uuid.uuid4(),
+            "event_type": event.type,
+            "data": event.data,
+            "chat_id": event.chat_id,
+            "occurred_at": now,
+        }
+        logged.append(WebhookEvent(**told))
         rows += [
-            WebhookDelivery(
-                endpoint=endpoint,
-                event_id=event_id,
-                event_type=event.type,
-                data=event.data,
-                chat_id=event.chat_id,
-                occurred_at=now,
-                due_at=now,
-            )
+            WebhookDelivery(endpoint=endpoint, due_at=now, **told)
             for endpoint in endpoints
             if endpoint.wants(event.type, event.chat_id)
         ]
+    if settings.EVENT_LOG_DAYS:
+        WebhookEvent.objects.bulk_create(logged, batch_size=BATCH)
     if not rows:
         return
     WebhookDelivery.objects.bulk_create(rows, batch_size=BATCH)
     wake = partial(endpoints_wake, endpoint_ids=sorted({row.endpoint_id for row in rows}))
     transaction.on_commit(wake, robust=True)
+
+
+# Read the log of events.
+
+# An advisory lock number that nothing else uses.
+_LOG_LOCK = 7_302_114
+_NUMBER = """
+UPDATE hooks_webhookevent SET seq = number.seq
+FROM (
+    SELECT id, (SELECT coalesce(max(seq), 0) FROM hooks_webhookevent)
+        + row_number() OVER (ORDER BY id) AS seq
+    FROM hooks_webhookevent WHERE seq IS NULL
+) number
+WHERE hooks_webhookevent.id = number.id
+"""
+
+
+def events_number() -> None:
+    """Give a number to each committed event that has none, in order.
+
+    One transaction at a time does it. What is committed later gets a higher number, so that no
+    reader misses it.
+    """
+    if not WebhookEvent.objects.filter(seq=None).exists():
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOG_LOCK])
+        cursor.execute(_NUMBER)
