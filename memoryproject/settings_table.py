@@ -23,6 +23,7 @@ from memoryproject.environment import (
     Integer,
     JsonObject,
     Networks,
+    Origins,
     Prices,
     Setting,
     TimeZone,
@@ -62,6 +63,7 @@ SERVER: Settings = {
     "ALLOWED_HOSTS": Hosts(
         _("Host names under which the server is reached."), ["localhost", "127.0.0.1", "[::1]"]
     ),
+    "CORS_ALLOWED_ORIGINS": Origins(_("Web pages of these origins may call the API."), []),
     "DEBUG": Boolean(_("Shows errors in full. Never on where others can reach the server.")),
     "SECRET_KEY": Setting(_("Signs logins, forms and jobs."), secret=True, file="secret.key"),
     "AUDIT_KEY": Setting(
