@@ -35,7 +35,7 @@ from sessions_app.transcripts.api import (
     TranscriptsView,
     ValidateTranscriptView,
 )
-from sessions_app.turns.turn_api import ContextView, TurnView
+from sessions_app.turns.turn_api import ContextView, FeedbackView, TurnView
 from sessions_app.webhook_endpoints.api import (
     DeliveriesView,
     EndpointsView,
@@ -75,6 +75,7 @@ urlpatterns = [
     path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
     path("chats/<str:whatsapp_chat>/person/", PersonView.as_view(), name="api-chat-person"),
     path(f"turns/<{ID}:turn_id>/", TurnView.as_view(), name="api-turn"),
+    path(f"turns/<{ID}:turn_id>/feedback/", FeedbackView.as_view(), name="api-turn-feedback"),
     path("memories/", MemoriesView.as_view(), name="api-memories"),
     path("memories/batch/", MemoryBatchView.as_view(), name="api-memories-batch"),
     path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
+from django.db import transaction
 from django.db.models import OuterRef, Prefetch
 from django.utils import timezone
 from rest_framework import serializers
@@ -15,13 +16,15 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
+from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
+from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
+    IF_MATCH,
     conflicting,
     described,
+    etag,
     location,
     path_parameter,
     request_example,
@@ -29,7 +32,14 @@ from memoryproject.foundation.rest_kit.operations import (
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
-from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of_document,
+    etagged,
+    require_match,
+)
+from sessions_app.conversation_views.chat_change import ChangeChatSerializer, chat_change
 from sessions_app.conversation_views.session_actions import (
     SessionEndedError,
     session_expire,
@@ -39,6 +49,7 @@ from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
+from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
@@ -55,6 +66,7 @@ from sessions_app.presentation.serializers import (
     NewSessionSerializer,
     SessionSerializer,
 )
+from sessions_app.turns.facade import chat_locked
 
 NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
 
@@ -62,8 +74,9 @@ NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP
 class ChatsView(ListView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_chat"]}
-    queryset = Chat.objects.prefetch_related(
-        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
+    queryset = Chat.objects.select_related("pause", "assignment__assignee").prefetch_related(
+        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True)),
+        "chat_labels__label",
     )
     serializer_class = ChatSerializer
     filterset_class = ChatFilters
@@ -79,11 +92,23 @@ class ChatsView(ListView):
         return self.page_of(self.within_reach())
 
 
+# Those of the pages of staff on which the fields are.
+CHANGE_RIGHTS = [
+    "sessions_app.change_chat",
+    "sessions_app.review_chat",
+    "sessions_app.takeover_chat",
+]
+
+
+def _of_assignee(error: Exception) -> APIException:
+    return refuse(str(error), attr="assignee")
+
+
 class ChatView(ApiView):
-    scopes = {"GET": "read", "DELETE": "forget"}
-    staff_rights = {"GET": ["sessions_app.view_chat"]}
-    answers = {"DELETE": [CHANGED_MEANWHILE]}
-    raises = FORGETTING
+    scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chat"], "PATCH": CHANGE_RIGHTS}
+    answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+    raises = {**FORGETTING, ReviewError: _of_assignee}
 
     @described(
         operation_id="chats_get",
@@ -96,6 +121,31 @@ class ChatView(ApiView):
         chat = chat_within(self.caller, whatsapp_chat)
         self.record_read(object_type="chat", object_id=chat.pk)
         return etagged(request, ChatSerializer(chat).data)
+
+    @described(
+        operation_id="chats_change",
+        summary="Change what staff can change of a chat",
+        parameters=[NAMED, IF_MATCH, etag(200)],
+        request=ChangeChatSerializer,
+        responses=ChatSerializer,
+        examples=[
+            request_example("Take a chat over", {"paused": True, "labels": ["complaint"]}),
+            response_example("Changed", examples.CHAT_ROW),
+        ],
+    )
+    @idempotent(atomic=True)
+    def patch(self, request: Request, whatsapp_chat: str) -> Response:
+        """Change what is given, all of it or nothing; labels that are new are made."""
+        changes = self.body(ChangeChatSerializer, partial=True)
+        chat = chat_within(self.caller, whatsapp_chat)
+        require_reading(self.caller)
+        by = request.user.pk if self.caller.is_staff else None
+        with transaction.atomic():
+            chat = chat_locked(chat.pk)
+            require_match(request, etag_of_document(ChatSerializer(chat).data))
+            chat_change(chat, changes, actor=self.caller.actor, by=by)
+        document = ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
+        return Response(document, headers={"ETag": etag_of_document(document)})
 
     @forgets(
         examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
