@@ -31,6 +31,7 @@ from sessions_app.forgetting.facade import run_work
 from sessions_app.history.clear_session import sessions_archive, sessions_expire
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.facade import raw_deliveries_drop
+from sessions_app.jobs.run_jobs import job_run
 from sessions_app.limits.answer_limits import usage_drop
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.media.dependencies import (
@@ -69,6 +70,11 @@ def run_trial(trial_id: str) -> str:
     return trial_run(
         trial_id=UUID(trial_id), dependencies=build_turn_dependencies(), model_named=trial_model
     )
+
+
+def run_job(job_id: str) -> str:
+    """Do a job that a program asked for, or go on with it; return its state."""
+    return job_run(UUID(job_id))
 
 
 def sweep_work() -> dict[str, int]:

@@ -26,6 +26,15 @@ from sessions_app.conversation_views.session_api import (
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
+from sessions_app.jobs.api import (
+    EraseJobView,
+    ExportJobView,
+    ImportJobView,
+    JobResultView,
+    JobsView,
+    JobView,
+    ReembedJobView,
+)
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
 from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
@@ -108,4 +117,11 @@ urlpatterns = [
         name="api-webhook-redeliver",
     ),
     path("events/", EventsView.as_view(), name="api-events"),
+    path("jobs/", JobsView.as_view(), name="api-jobs"),
+    path("jobs/export/", ExportJobView.as_view(), name="api-jobs-export"),
+    path("jobs/import/", ImportJobView.as_view(), name="api-jobs-import"),
+    path("jobs/reembed/", ReembedJobView.as_view(), name="api-jobs-reembed"),
+    path("jobs/erase/", EraseJobView.as_view(), name="api-jobs-erase"),
+    path(f"jobs/<{ID}:job_id>/", JobView.as_view(), name="api-job"),
+    path(f"jobs/<{ID}:job_id>/result/", JobResultView.as_view(), name="api-job-result"),
 ]

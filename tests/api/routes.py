@@ -31,7 +31,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-file": {"GET": "read", "DELETE": "forget"},
     "api-receipts": {"GET": "read"},
     "api-receipt": {"GET": "read"},
-    # Any scope: it asks for nothing that is stored.
+    # Any scope: it asks for nothing that is stored, or for the caller's own jobs.
     "api-index": {"GET": "any"},
     "api-me": {"GET": "any"},
     "api-audit": {"GET": "audit"},
@@ -44,6 +44,13 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-documents-cleanup": {"POST": "forget"},
     "api-document": {"GET": "read", "PUT": "write", "DELETE": "forget"},
     "api-document-archive": {"POST": "write"},
+    "api-jobs": {"GET": "any"},
+    "api-job": {"GET": "any", "DELETE": "any"},
+    "api-job-result": {"GET": "read"},
+    "api-jobs-export": {"POST": "read"},
+    "api-jobs-import": {"POST": "write"},
+    "api-jobs-reembed": {"POST": "write"},
+    "api-jobs-erase": {"POST": "forget"},
     "api-webhooks": {"GET": "read", "POST": "write"},
     "api-webhook": {"GET": "read", "PATCH": "write", "DELETE": "write"},
     "api-webhook-test": {"POST": "write"},
@@ -57,6 +64,8 @@ PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
 # Refused to bound tokens, because they concern all chats.
 NOT_FOR_BOUND = {
     "api-memories-import",
+    "api-jobs-import",
+    "api-jobs-reembed",
     "api-audit",
     "api-audit-verify",
     "api-documents",
