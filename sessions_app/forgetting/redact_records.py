@@ -159,9 +159,10 @@ def _jobs_empty() -> None:
     exports = Job.objects.filter(kind=JobKind.EXPORT)
     exports = exports.filter(parts__isnull=False) | exports.filter(state__in=OPEN_STATES)
     keys = list(exports.order_by().values_list("pk", flat=True).distinct())
-    JobPart.objects.filter(job__in=keys).delete()
     failed = {**RELEASED, "state": JobState.FAILED, "error": ErrorText("job_forgotten")}
     Job.objects.filter(pk__in=keys).update(**failed, finished_at=timezone.now())
+    # After the job: its worker stores no further part.
+    JobPart.objects.filter(job__in=keys).delete()
     imports = Job.objects.filter(kind=JobKind.IMPORT).exclude(state__in=OPEN_STATES)
     imports.filter(result__errors__isnull=False).update(result=None)
 

@@ -71,7 +71,7 @@ class JobSerializer(serializers.Serializer[Any]):
     job_id = fields.uuid("Names it in addresses.")
     kind = serializers.ChoiceField(JobKind.choices)
     state = serializers.ChoiceField(JobState.choices)
-    progress = ProgressSerializer(source="*", help_text="How far it is.")  # type: ignore[assignment]
+    progress = ProgressSerializer(source="*", help_text="How far it is.")
     result = fields.json_object(
         "Of an import `created`, `duplicates` and `errors`, of an erasure `receipt_id`, of vectors "
         "`model` and `before`; null: none yet, or something was forgotten since.",

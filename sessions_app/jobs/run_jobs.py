@@ -6,7 +6,7 @@ import gzip
 import io
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -23,6 +23,12 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import RELEASED, Lease, LeaseLostError
 from memoryproject.foundation.rest_kit.authentication import Caller
+from sessions_app.conversations.epochs import (
+    ForgottenMeanwhileError,
+    Reader,
+    epoch_check,
+    epoch_read,
+)
 from sessions_app.embedding.facade import configured, embedder, reembed, target
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import NothingToForgetError, object_forget
@@ -51,7 +57,7 @@ class _TimeIsUp(Exception):
     """The worker's time for the job is used up."""
 
 
-def job_make(*, kind: JobKind, caller: Caller, lines: Iterable[bytes] = (), **params: Any) -> Job:
+def job_make(*, kind: str, caller: Caller, lines: Iterable[bytes] = (), **params: Any) -> Job:
     """Store a job, and queue it after the commit. ``lines``: what an import brings in."""
     actor = caller.actor
     bound = sorted(map(str, caller.chat_ids)) if caller.chat_ids is not None else None
@@ -88,13 +94,13 @@ def job_run(job_id: UUID) -> str:
     lease = Lease(job, token)
     until = time.monotonic() + BUDGET_SECONDS
     try:
-        while not _STEPS[JobKind(job.kind)](lease, until):
+        while not _STEPS[job.kind](lease, until):
             if time.monotonic() >= until:
                 raise _TimeIsUp
         lease.release(state=JobState.DONE, finished_at=timezone.now(), error="")
     except LeaseLostError as lost:
         logger.info("%s", lost)
-    except _TimeIsUp:
+    except (_TimeIsUp, ForgottenMeanwhileError):
         lease.release()
         enqueue_job(job_id)
     except Exception as error:
@@ -200,6 +206,8 @@ def _export_step(lease: Lease[Job], until: float) -> bool:
         memories = memories.filter(
             Q(created_at__gt=at) | Q(created_at=at, memory_id__gt=UUID(place[1]))
         )
+    # What is forgotten after it was read must not be stored.
+    epoch = epoch_read(Reader(job.pk, sees_all=True))
     keys = list(memories.values_list("created_at", "memory_id")[:LINES_A_PART])
     if not keys:
         return True
@@ -208,6 +216,7 @@ def _export_step(lease: Lease[Job], until: float) -> bool:
     lines = [line.encode() + b"\n" for line in memory_lines(part, **options)]
     reached = {**job.params, "after": [keys[-1][0].isoformat(), str(keys[-1][1])]}
     with transaction.atomic():
+        epoch_check(epoch)
         lease.renew(done=F("done") + len(keys), params=reached, attempts=0)
         _part_store(job, job.parts.count(), lines)
     return False
@@ -250,7 +259,7 @@ def _erase_step(lease: Lease[Job], until: float) -> bool:
     return True
 
 
-_STEPS = {
+_STEPS: dict[str, Callable[[Lease[Job], float], bool]] = {
     JobKind.IMPORT: _import_step,
     JobKind.EXPORT: _export_step,
     JobKind.REEMBED: _reembed_step,

@@ -25,9 +25,10 @@ from memoryproject.foundation.rest_kit.operations import (
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.inbox.move_markers import ReviewError
-from sessions_app.inbox.notes import MAX_NOTE_LENGTH, note_write
+from sessions_app.inbox.notes import note_write
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
+from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import session_in_chat_within

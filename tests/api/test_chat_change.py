@@ -46,7 +46,13 @@ def test_all_that_staff_can_change_is_changed_and_audited(api: Api) -> None:
         (action, "api") for action in ("chat.update", "chat.label", "chat.assign", "takeover.pause")
     }
     error_of(api.post("chat/", {"whatsapp_chat": CLIENT, "content": "hello?"}), 409)
-    back = {"language": "", "memory_enabled": None, "labels": [], "assignee": None, "paused": False}
+    back: dict[str, Any] = {
+        "language": "",
+        "memory_enabled": None,
+        "labels": [],
+        "assignee": None,
+        "paused": False,
+    }
     shown = api.call("PATCH", PATH, back).json()
     assert (shown["fixed_language"], shown["paused_until"], shown["labels"]) == ("", None, [])
     assert {**back, "language": "he", "name": changes["name"]}.items() <= shown.items()

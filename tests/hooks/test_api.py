@@ -130,7 +130,8 @@ def test_a_bound_token_reaches_what_is_of_its_chats_alone(api: Api, receiver: Re
     bound = api_with("read", "write", chat_ids=[Chat.objects.get(whatsapp_chat=CLIENT).pk])
     own = made(bound, receiver, name="own")
     assert own["whatsapp_chats"] == [CLIENT]
-    for chats in (None, []):
+    nothing: list[list[str] | None] = [None, []]
+    for chats in nothing:
         changed = bound.call(
             "PATCH", f"{ENDPOINTS}{own['endpoint_id']}/", {"whatsapp_chats": chats}
         )
