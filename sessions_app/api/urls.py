@@ -12,10 +12,9 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
+from sessions_app.conversation_views.chats_api import ChatsView, ChatView
 from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
 from sessions_app.conversation_views.session_api import (
-    ChatsView,
-    ChatView,
     ExpireView,
     OneSessionView,
     ResetView,
@@ -45,15 +44,13 @@ from sessions_app.transcripts.api import (
     ValidateTranscriptView,
 )
 from sessions_app.turns.turn_api import ContextView, FeedbackView, TurnView
-from sessions_app.webhook_endpoints.api import (
+from sessions_app.webhook_endpoints.delivery_api import (
     DeliveriesView,
-    EndpointsView,
-    EndpointView,
     EventsView,
     RedeliverView,
-    RotateView,
     TestView,
 )
+from sessions_app.webhook_endpoints.endpoint_api import EndpointsView, EndpointView, RotateView
 
 SESSION = f"sessions/<{ID}:session_id>/"
 ENDPOINT = f"webhooks/endpoints/<{ID}:endpoint_id>/"

@@ -6,8 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db import transaction
-from django.db.models import OuterRef, Prefetch
+from django.db.models import OuterRef
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
@@ -16,30 +15,20 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
-from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found, refuse
+from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
-    IF_MATCH,
     conflicting,
     described,
-    etag,
     location,
-    path_parameter,
     request_example,
     response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etag_of_document,
-    etagged,
-    require_match,
-)
-from sessions_app.conversation_views.chat_change import ChangeChatSerializer, chat_change
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_actions import (
     SessionEndedError,
     session_expire,
@@ -49,125 +38,10 @@ from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
-from sessions_app.inbox.move_markers import ReviewError
-from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
+from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import (
-    WHATSAPP_CHAT_SCHEMA,
-    ChatFilters,
-    SessionFilters,
-    chat_or_own,
-    chat_within,
-    check_chat,
-    session_within,
-)
-from sessions_app.presentation.serializers import (
-    ChatSerializer,
-    NewSessionSerializer,
-    SessionSerializer,
-)
-from sessions_app.turns.facade import chat_locked
-
-NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
-
-
-class ChatsView(ListView):
-    scopes = {"GET": "read"}
-    staff_rights = {"GET": ["sessions_app.view_chat"]}
-    queryset = Chat.objects.select_related("pause", "assignment__assignee").prefetch_related(
-        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True)),
-        "chat_labels__label",
-    )
-    serializer_class = ChatSerializer
-    filterset_class = ChatFilters
-    reach_field = "pk"
-    ordering = ("-created_at", "-id")
-
-    @described(
-        summary="List chats, the newest first",
-        examples=[response_example("One chat", examples.CHAT_ROW)],
-    )
-    def get(self, request: Request) -> Response:
-        """List people and groups, with the addresses by which they are known."""
-        return self.page_of(self.within_reach())
-
-
-# Those of the pages of staff on which the fields are.
-CHANGE_RIGHTS = [
-    "sessions_app.change_chat",
-    "sessions_app.review_chat",
-    "sessions_app.takeover_chat",
-]
-
-
-def _of_assignee(error: Exception) -> APIException:
-    return refuse(str(error), attr="assignee")
-
-
-class ChatView(ApiView):
-    scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
-    staff_rights = {"GET": ["sessions_app.view_chat"], "PATCH": CHANGE_RIGHTS}
-    answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
-    raises = {**FORGETTING, ReviewError: _of_assignee}
-
-    @described(
-        operation_id="chats_get",
-        summary="One chat",
-        **versioned(ChatSerializer, NAMED),
-        examples=[response_example("A person", examples.CHAT_ROW)],
-    )
-    def get(self, request: Request, whatsapp_chat: str) -> Response:
-        """Return the chat that has this address now; any of its addresses will do."""
-        chat = chat_within(self.caller, whatsapp_chat)
-        self.record_read(object_type="chat", object_id=chat.pk)
-        return etagged(request, ChatSerializer(chat).data)
-
-    @described(
-        operation_id="chats_change",
-        summary="Change what staff can change of a chat",
-        parameters=[NAMED, IF_MATCH, etag(200)],
-        request=ChangeChatSerializer,
-        responses=ChatSerializer,
-        examples=[
-            request_example("Take a chat over", {"paused": True, "labels": ["complaint"]}),
-            response_example("Changed", examples.CHAT_ROW),
-        ],
-    )
-    @idempotent(atomic=True)
-    def patch(self, request: Request, whatsapp_chat: str) -> Response:
-        """Change what is given, all of it or nothing; labels that are new are made."""
-        changes = self.body(ChangeChatSerializer, partial=True)
-        chat = chat_within(self.caller, whatsapp_chat)
-        require_reading(self.caller)
-        by = request.user.pk if self.caller.is_staff else None
-        with transaction.atomic():
-            chat = chat_locked(chat.pk)
-            require_match(request, etag_of_document(ChatSerializer(chat).data))
-            chat_change(chat, changes, actor=self.caller.actor, by=by)
-        document = ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
-        return Response(document, headers={"ETag": etag_of_document(document)})
-
-    @forgets(
-        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
-        NAMED,
-        operation_id="chats_erase",
-        summary="Erase a person or a group, with everything in the chat",
-    )
-    def delete(self, request: Request, whatsapp_chat: str) -> Response:
-        """Erase the conversations, memories and documents of the chat.
-
-        What other chats learned of them is erased, too. It can't be undone; export first what has
-        to be kept. With `If-Match` only the version that you read: else 412.
-        """
-        return forget_once(
-            self,
-            kind="chat",
-            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
-            etag=lambda: etag_of_document(
-                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
-            ),
-        )
-
+from sessions_app.presentation.access import SessionFilters, chat_or_own, check_chat, session_within
+from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
 
 # Sessions.
 

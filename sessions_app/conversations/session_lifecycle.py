@@ -297,15 +297,17 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     _raise_of(TURN_FAILED, turn, failed)
 
 
-def turn_answered(turn: Turn) -> None:
-    """Report a stored answer, of a model or from memory alone; of another outcome nothing.
+def answer_stored(turn: Turn) -> None:
+    """Report a stored answer: by a model, from memory alone, or an apology.
 
     Call it in the transaction that stores the answer.
     """
     kinds: dict[str, str] = {Outcome.ANSWERED: TURN_ANSWERED, Outcome.FROM_MEMORY: TURN_DEGRADED}
-    if turn.outcome in kinds:
-        told = {"outcome": str(turn.outcome), "error_code": turn.error_code}
-        _raise_of(kinds[turn.outcome], turn, {"reply_message_id": _text(turn.reply_id), **told})
+    if turn.outcome == Outcome.FAILED:
+        turn_failed(turn, stage=ANSWERING)
+    elif turn.outcome in kinds:
+        answer = {"outcome": str(turn.outcome), "error_code": turn.error_code}
+        _raise_of(kinds[turn.outcome], turn, {"reply_message_id": _text(turn.reply_id), **answer})
 
 
 def message_received(turn: Turn) -> None:
@@ -313,13 +315,13 @@ def message_received(turn: Turn) -> None:
     _raise_of(MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
 
 
-def _raise_of(event_type: str, turn: Turn, told: Mapping[str, Any]) -> None:
+def _raise_of(event_type: str, turn: Turn, more: Mapping[str, Any]) -> None:
     ids = {
         "turn_id": str(turn.turn_id),
         "session_id": _text(turn.session_id),
         "message_id": _text(turn.message_id),
     }
-    hooks_raise([HookEvent(event_type, turn.turn_id, {**ids, **told}, turn.chat_id)])
+    hooks_raise([HookEvent(event_type, turn.turn_id, {**ids, **more}, turn.chat_id)])
 
 
 def _text(key: UUID | None) -> str | None:

@@ -12,9 +12,9 @@ from django.db import transaction
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.session_lifecycle import (
+    answer_stored,
     message_received,
     session_open,
-    turn_answered,
 )
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.inbound.take_message import IntakeRules
@@ -92,7 +92,7 @@ def exchange_record(
     turn_move(turn, TurnState.SENT, finished_at=now)
     if question is not None:
         message_received(turn)
-    turn_answered(turn)
+    answer_stored(turn)
     TurnReplay.objects.create(turn=turn, **(replay or {}))
     return turn, _queued([turn], learn, chat)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -18,7 +17,6 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import (
     Items,
-    Moment,
     Object,
     StoredMoment,
     Strict,
@@ -33,7 +31,7 @@ from sessions_app.conversations.message_store import (
     form_size,
     own_metadata,
 )
-from sessions_app.models import Chat, ChatSession, ForgottenKind
+from sessions_app.models import ChatSession, ForgottenKind
 from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -345,49 +343,3 @@ class ReceiptSerializer(serializers.Serializer[Any]):
             "its id. Staff remove it by hand. Empty if nothing is left."
         ),
     )
-
-
-class ChatSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = fields.text(
-        "The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
-    )
-    object_id = fields.uuid("By which receipts and the audit log name it.", source="id")
-    addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
-    is_group = fields.truth("true: a group. false: one person.")
-    client_name = fields.text("The name on WhatsApp; empty where it isn't known.")
-    client_phone = fields.text("Empty where it isn't known.")
-    language = fields.text("The one that texts are sent in, such as en; empty: not known yet.")
-    fixed_language = fields.text("Chosen by staff; empty: language is told by what people write.")
-    memory_enabled = fields.truth("Null: as ENABLE_MEMORY_SYSTEM says.", allow_null=True)
-    created_at = fields.moment("When the chat was first stored.")
-    name = fields.text("Given by staff; empty: none.", source="staff_name")
-    labels = serializers.SerializerMethodField(help_text="Names, by which staff sort chats.")
-    assignee = fields.text(
-        "The staff member who looks after it, by login; null: nobody.",
-        source="assignment.assignee.username",
-        default=None,
-        allow_null=True,
-    )
-    paused = serializers.SerializerMethodField(
-        help_text="true: messages are stored, and the assistant doesn't answer."
-    )
-    paused_until = serializers.SerializerMethodField(
-        help_text="null: it isn't paused, or until somebody ends it."
-    )
-
-    def get_labels(self, chat: Chat) -> list[str]:
-        return sorted(each.label.name for each in chat.chat_labels.all())
-
-    def get_paused(self, chat: Chat) -> bool:
-        pause = getattr(chat, "pause", None)
-        return pause is not None and pause.holds(timezone.now())
-
-    @extend_schema_field(Moment(allow_null=True))
-    def get_paused_until(self, chat: Chat) -> str | None:
-        until = chat.pause.until if self.get_paused(chat) else None
-        return iso_utc(until) if until else None
-
-    def get_addresses(self, chat: Chat) -> list[str]:
-        """Return the addresses that the view's queryset prefetched with the chats."""
-        current = {link.address for link in chat.addresses.all() if link.left_at is None}
-        return sorted(current)

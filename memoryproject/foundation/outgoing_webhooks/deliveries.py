@@ -238,7 +238,7 @@ def _write(events: Sequence[HookEvent]) -> None:
     rows: list[WebhookDelivery] = []
     logged: list[WebhookEvent] = []
     for event in joined(events) if endpoints or settings.EVENT_LOG_DAYS else ():
-        told = {
+        values = {
             # The rows of all endpoints have the same id.
             "event_id": uuid.uuid4(),
             "event_type": event.type,
@@ -246,9 +246,9 @@ def _write(events: Sequence[HookEvent]) -> None:
             "chat_id": event.chat_id,
             "occurred_at": now,
         }
-        logged.append(WebhookEvent(**told))
+        logged.append(WebhookEvent(**values))
         rows += [
-            WebhookDelivery(endpoint=endpoint, due_at=now, **told)
+            WebhookDelivery(endpoint=endpoint, due_at=now, **values)
             for endpoint in endpoints
             if endpoint.wants(event.type, event.chat_id)
         ]
