@@ -179,9 +179,8 @@ def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
     had = set(Label.objects.filter(chat_labels__chat=chat))
     wanted = set()
     for name in names:
-        label = Label.objects.filter(name__iexact=name).first()
-        if label is None:
-            label = Label.objects.create(name=name)
+        label, is_new = Label.objects.get_or_create(name__iexact=name, defaults={"name": name})
+        if is_new:
             audit_record(
                 action="label.create", actor=actor, object_type="label", object_id=label.pk
             )

@@ -153,7 +153,9 @@ def _failed(lease: Lease[Job], error: Exception) -> None:
 
 
 def _part_store(job: Job, number: int, lines: list[bytes]) -> None:
-    body = gzip.compress(b"".join(lines), compresslevel=1)
+    # Of an overlong line there is only the start, without its end.
+    text = b"".join(line if line.endswith(b"\n") else line + b"\n" for line in lines)
+    body = gzip.compress(text, compresslevel=1)
     JobPart.objects.create(job=job, number=number, lines=len(lines), body=body)
 
 
