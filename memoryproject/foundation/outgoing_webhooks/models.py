@@ -227,6 +227,7 @@ class WebhookEvent(models.Model):
     class Meta:
         verbose_name = _("event")
         verbose_name_plural = _("events")
+        default_permissions = ()
         indexes: ClassVar = [
             models.Index(fields=["id"], condition=Q(seq=None), name="hooks_unnumbered")
         ]

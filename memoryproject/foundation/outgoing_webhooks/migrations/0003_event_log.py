@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'event',
                 'verbose_name_plural': 'events',
+                'default_permissions': (),
             },
         ),
         migrations.RemoveConstraint(
