@@ -28,7 +28,7 @@ from memoryproject.foundation.rest_kit.operations import (
     request_example,
     response_example,
 )
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Nothing, Strict
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Nothing, Strict, Truth
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.jobs.run_jobs import JobEndedError, export_parts, job_cancel, job_make
 from sessions_app.memories.presentation import (
@@ -54,6 +54,13 @@ from sessions_app.presentation.examples import CHAT, JOB
 from sessions_app.presentation.serializers import WhatsAppChat
 
 ENDED = conflicting("It has ended.", "The job can't be cancelled any more: it is done.")
+
+
+class ExportBody(ExportQuery):
+    """The query of an export, as JSON."""
+
+    embeddings = Truth(default=False, help_text="true: with the vectors of every model.")
+    redact = Truth(default=False, help_text="true: without personal data, and without vectors.")
 
 
 class EraseBody(Strict):
@@ -142,7 +149,7 @@ class JobView(OwnJobView):
     @described(
         operation_id="jobs_cancel",
         summary="Cancel a job",
-        responses=JobSerializer,
+        responses={200: JobSerializer},
         examples=[response_example("Cancelled", {**JOB, "state": "cancelled"})],
     )
     @idempotent(atomic=True)
@@ -207,7 +214,7 @@ class ExportJobView(ApiView):
         operation_id="jobs_export",
         summary="Export memories in the background",
         parameters=[location(202)],
-        request=ExportQuery,
+        request=ExportBody,
         responses=ACCEPTED,
         examples=[
             request_example("One chat", {"whatsapp_chat": CHAT}),
@@ -217,7 +224,7 @@ class ExportJobView(ApiView):
     @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
         """Export as `GET memories/export/` does; `result_url` has the lines when it is done."""
-        body = self.body(ExportQuery)
+        body = self.body(ExportBody)
         name = body.get("whatsapp_chat")
         chat = (chat_in_reach(self.caller, name) or no_chat(name)) if name else None
         options = {"embeddings": body["embeddings"], "redacted": body["redact"]}

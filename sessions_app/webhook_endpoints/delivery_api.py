@@ -252,7 +252,7 @@ class EventPages(BasePagination):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         limit = {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
-        after = {"type": "string", "minLength": 1}
+        after = {"type": "string", "minLength": 1, "pattern": r"^evt_[0-9a-f]{32}$"}
         return [
             {"name": name, "in": "query", "required": False, "description": text, "schema": schema}
             for name, text, schema in (

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client
 
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import AnswerRating, Chat, Label, Note
@@ -95,6 +96,10 @@ def test_a_program_s_rating_is_put_before_staff_and_its_comment_is_forgotten(api
     assert (rating.user_name, rating.is_good, note.text) == ("tests", False, given["comment"])
     assert review_reasons(rating.turn_id) == ["bad"]
     assert audited("answer.") == [("answer.rate", "api")]
+    staff = Client()
+    staff.force_login(User.objects.create_superuser("boss"))
+    page = staff.get(f"/admin/sessions_app/turn/{rating.turn_id}/change/")
+    assert given["comment"] in page.content.decode()
     # The same program changes its mind, and another one doesn't agree.
     api.post(path, {"rating": "good"})
     api_with("write", name="other").post(path, {"rating": "bad"})
