@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -166,6 +167,16 @@ FIELDS = "fields"
 # A removal of an endpoint waits until the transaction ends, so that no delivery is left without its
 # endpoint. Nothing else waits.
 _ENDPOINTS = "SELECT * FROM hooks_webhookendpoint WHERE enabled FOR KEY SHARE"
+# In one statement with it: most events are those of messages, whose people wait.
+_LOG = """
+WITH logged AS (
+    INSERT INTO hooks_webhookevent (event_id, event_type, data, chat_id, occurred_at)
+    SELECT event_id, event_type, data, chat_id, %s
+    FROM unnest(%s::uuid[], %s::text[], %s::jsonb[], %s::uuid[])
+        WITH ORDINALITY AS event (event_id, event_type, data, chat_id, number)
+    ORDER BY number
+)
+"""
 
 
 @dataclass(frozen=True)
@@ -187,8 +198,8 @@ _gathering: ContextVar[list[HookEvent] | None] = ContextVar("gathering", default
 def hooks_raise(events: Sequence[HookEvent]) -> None:
     """Queue these events for delivery. Call it in the transaction of the change.
 
-    It makes one query, and one for the log if that is kept, if no endpoint wants the events. The
-    number of queries doesn't grow with the number of events.
+    It makes one query if no endpoint wants the events. The number of queries doesn't grow with the
+    number of events.
     """
     gathered = _gathering.get()
     if gathered is not None:
@@ -233,32 +244,41 @@ def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
 
 
 def _write(events: Sequence[HookEvent]) -> None:
-    endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
     now = timezone.now()
-    rows: list[WebhookDelivery] = []
-    logged: list[WebhookEvent] = []
-    for event in joined(events) if endpoints or settings.EVENT_LOG_DAYS else ():
-        values = {
-            # The rows of all endpoints have the same id.
-            "event_id": uuid.uuid4(),
-            "event_type": event.type,
-            "data": event.data,
-            "chat_id": event.chat_id,
-            "occurred_at": now,
-        }
-        logged.append(WebhookEvent(**values))
-        rows += [
-            WebhookDelivery(endpoint=endpoint, due_at=now, **values)
-            for endpoint in endpoints
-            if endpoint.wants(event.type, event.chat_id)
-        ]
-    if settings.EVENT_LOG_DAYS:
-        WebhookEvent.objects.bulk_create(logged, batch_size=BATCH)
+    # The rows of all endpoints have the same id.
+    named = [(uuid.uuid4(), event) for event in joined(events)]
+    rows = [
+        WebhookDelivery(
+            endpoint=endpoint,
+            event_id=event_id,
+            event_type=event.type,
+            data=event.data,
+            chat_id=event.chat_id,
+            occurred_at=now,
+            due_at=now,
+        )
+        for endpoint in _logged(named, now)
+        for event_id, event in named
+        if endpoint.wants(event.type, event.chat_id)
+    ]
     if not rows:
         return
     WebhookDelivery.objects.bulk_create(rows, batch_size=BATCH)
     wake = partial(endpoints_wake, endpoint_ids=sorted({row.endpoint_id for row in rows}))
     transaction.on_commit(wake, robust=True)
+
+
+def _logged(named: Sequence[tuple[UUID, HookEvent]], now: datetime) -> list[WebhookEndpoint]:
+    """Write the events into the log, if it is kept; return the endpoints that are enabled."""
+    if not settings.EVENT_LOG_DAYS:
+        return list(WebhookEndpoint.objects.raw(_ENDPOINTS))
+    columns = [
+        [event_id for event_id, _event in named],
+        [event.type for _id, event in named],
+        [json.dumps(event.data) for _id, event in named],
+        [event.chat_id for _id, event in named],
+    ]
+    return list(WebhookEndpoint.objects.raw(_LOG + _ENDPOINTS, [now, *columns]))
 
 
 # Read the log of events.
