@@ -52,6 +52,9 @@ CONFIG_KEYS = {
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
 WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]+@bsuid")
+ORIGIN = re.compile(
+    r"\*|[A-Za-z][A-Za-z0-9+.-]*://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?/?"
+)
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 # A name, also of all hosts of a domain (.example.com), or an address; Django leaves out the port.
 HOST = re.compile(r"\*|\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
@@ -213,6 +216,18 @@ class Hosts(Words):
 
     code = "setting_hosts"
     matches = HOST.fullmatch
+
+
+class Origins(Words):
+    """Origins of web pages, such as https://app.example.com; * for all."""
+
+    code = "setting_origins"
+    matches = ORIGIN.fullmatch
+
+    def collect(self, words: list[str]) -> list[str]:
+        # As browsers write them: without the port that the scheme has anyway.
+        origins = (word.lower().rstrip("/") for word in words)
+        return [re.sub(r"^(http://.+):80$|^(https://.+):443$", r"\1\2", each) for each in origins]
 
 
 class Emails(Words):

@@ -184,7 +184,10 @@ MIDDLEWARE = [
     "memoryproject.staff_site.middleware.StaticFiles",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
+    # Before what refuses: a page must see the refusal.
+    "memoryproject.foundation.rest_kit.middleware.AllowedOrigins",
     "memoryproject.staff_site.middleware.KnownHosts",
+    "memoryproject.foundation.rest_kit.middleware.Compression",
     "memoryproject.staff_site.middleware.StoredSettings",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

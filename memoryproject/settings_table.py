@@ -23,6 +23,7 @@ from memoryproject.environment import (
     Integer,
     JsonObject,
     Networks,
+    Origins,
     Prices,
     Setting,
     TimeZone,
@@ -62,6 +63,7 @@ SERVER: Settings = {
     "ALLOWED_HOSTS": Hosts(
         _("Host names under which the server is reached."), ["localhost", "127.0.0.1", "[::1]"]
     ),
+    "CORS_ALLOWED_ORIGINS": Origins(_("Web pages of these origins may call the API."), []),
     "DEBUG": Boolean(_("Shows errors in full. Never on where others can reach the server.")),
     "SECRET_KEY": Setting(_("Signs logins, forms and jobs."), secret=True, file="secret.key"),
     "AUDIT_KEY": Setting(
@@ -353,6 +355,12 @@ INTEGRATIONS: Settings = {
         _("An endpoint that can't be reached for so many days is disabled."), 5, 1, 36_500
     ),
     "WEBHOOKS_LOG_DAYS": Integer(_("How long the log of webhooks is kept."), 30, 1, 36_500),
+    "EVENT_LOG_DAYS": Integer(
+        _("How long the log of events is kept, from which programs catch up. 0: there is none."),
+        7,
+        0,
+        36_500,
+    ),
     "DOCUMENT_MAX_MB": Integer(_("Larger documents are refused."), 20, 1, 100),
     "DOCUMENT_MAX_PAGES": Integer(_("Documents of more pages are refused."), 500, 1, 10_000),
     "MEMORY_DOCUMENTS_CONTEXT_DAYS": Integer(

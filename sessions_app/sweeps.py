@@ -24,6 +24,8 @@ from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
 from sessions_app.inbound.dependencies import build_intake_rules, enqueue_redaction
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
+from sessions_app.jobs.dependencies import enqueue_job
+from sessions_app.jobs.run_jobs import jobs_abandoned, jobs_drop
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.fetch import media_abandoned
 from sessions_app.promises.dependencies import enqueue_promises
@@ -53,6 +55,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("media", media_abandoned, enqueue_media, _media_remove)
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("trials", trials_abandoned, enqueue_trial)
+    yield LeasedKind("jobs", jobs_abandoned, enqueue_job, jobs_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 

@@ -16,7 +16,7 @@ from memories_app.memory_documents.document_rows import documents_tend
 from memories_app.models import SourceDocument
 from memories_app.review.consolidate import memories_propose_merges
 from memoryproject.foundation.leases import leases_sweep
-from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop
+from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop, events_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
 from sessions_app.cards.dependencies import card_maker, enqueue_cards
 from sessions_app.cards.make_cards import cards_make
@@ -31,6 +31,7 @@ from sessions_app.forgetting.facade import run_work
 from sessions_app.history.clear_session import sessions_archive, sessions_expire
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.facade import raw_deliveries_drop
+from sessions_app.jobs.run_jobs import job_run
 from sessions_app.limits.answer_limits import usage_drop
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.media.dependencies import (
@@ -69,6 +70,11 @@ def run_trial(trial_id: str) -> str:
     return trial_run(
         trial_id=UUID(trial_id), dependencies=build_turn_dependencies(), model_named=trial_model
     )
+
+
+def run_job(job_id: str) -> str:
+    """Do a job that a program asked for, or go on with it; return its state."""
+    return job_run(UUID(job_id))
 
 
 def sweep_work() -> dict[str, int]:
@@ -247,7 +253,7 @@ def send_webhooks(endpoint_id: int) -> int:
 
 
 def drop_webhook_deliveries() -> int:
-    """Remove deliveries whose retention has ended."""
-    return deliveries_drop(
-        now=timezone.now(), older_than=timedelta(days=settings.WEBHOOKS_LOG_DAYS)
-    )
+    """Remove deliveries, and events of the log, whose retention has ended."""
+    now = timezone.now()
+    events_drop(now=now, older_than=timedelta(days=settings.EVENT_LOG_DAYS))
+    return deliveries_drop(now=now, older_than=timedelta(days=settings.WEBHOOKS_LOG_DAYS))

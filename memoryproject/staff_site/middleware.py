@@ -66,7 +66,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _PORT = re.compile(r"[0-9]{1,5}")
 _ORIGIN = re.compile(r"https?://[^/?#\s]+")
 # Addresses for programs, whose errors are JSON.
-FOR_PROGRAMS = ("/api/", "/v1/", "/mcp", "/webhooks/")
+FOR_PROGRAMS = ("/api/", "/v1/", "/mcp/", "/webhooks/")
 SHOWN_HOST = 100
 LOGGED_EVERY_SECONDS = 60
 HOST_REFUSED = (
@@ -136,7 +136,7 @@ class KnownHosts(MiddlewareMixin):
                 logger.warning("Host %a isn't allowed: see BASE_URL and ALLOWED_HOSTS.", shown)
         if not may_be_slow(request):
             drain(request)
-        if request.path_info.startswith(FOR_PROGRAMS):
+        if f"{request.path_info}/".startswith(FOR_PROGRAMS):
             refusal: HttpResponse = error_response("host_not_allowed", HOST_REFUSED, status=400)
         else:
             with translation.override(translation.get_language_from_request(request)):

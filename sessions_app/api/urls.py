@@ -12,10 +12,9 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
+from sessions_app.conversation_views.chats_api import ChatsView, ChatView
 from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
 from sessions_app.conversation_views.session_api import (
-    ChatsView,
-    ChatView,
     ExpireView,
     OneSessionView,
     ResetView,
@@ -26,6 +25,15 @@ from sessions_app.conversation_views.session_api import (
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.api import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
+from sessions_app.jobs.api import (
+    EraseJobView,
+    ExportJobView,
+    ImportJobView,
+    JobResultView,
+    JobsView,
+    JobView,
+    ReembedJobView,
+)
 from sessions_app.memories.api.delete_api import MemoriesDeleteView
 from sessions_app.memories.api.keyed_api import KeyedView, NamespaceMemoriesView, NamespacesView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
@@ -37,9 +45,17 @@ from sessions_app.transcripts.api import (
     TranscriptsView,
     ValidateTranscriptView,
 )
-from sessions_app.turns.turn_api import ContextView, TurnView
+from sessions_app.turns.turn_api import ContextView, FeedbackView, TurnView
+from sessions_app.webhook_endpoints.delivery_api import (
+    DeliveriesView,
+    EventsView,
+    RedeliverView,
+    TestView,
+)
+from sessions_app.webhook_endpoints.endpoint_api import EndpointsView, EndpointView, RotateView
 
 SESSION = f"sessions/<{ID}:session_id>/"
+ENDPOINT = f"webhooks/endpoints/<{ID}:endpoint_id>/"
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
 
 urlpatterns = [
@@ -67,6 +83,7 @@ urlpatterns = [
     path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
     path("chats/<str:whatsapp_chat>/person/", PersonView.as_view(), name="api-chat-person"),
     path(f"turns/<{ID}:turn_id>/", TurnView.as_view(), name="api-turn"),
+    path(f"turns/<{ID}:turn_id>/feedback/", FeedbackView.as_view(), name="api-turn-feedback"),
     path("memories/", MemoriesView.as_view(), name="api-memories"),
     path("memories/batch/", MemoryBatchView.as_view(), name="api-memories-batch"),
     path("memories/recall/", RecallView.as_view(), name="api-memories-recall"),
@@ -92,4 +109,22 @@ urlpatterns = [
     path("documents/", DocumentsView.as_view(), name="api-documents"),
     path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
     path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
+    path("webhooks/endpoints/", EndpointsView.as_view(), name="api-webhooks"),
+    path(ENDPOINT, EndpointView.as_view(), name="api-webhook"),
+    path(f"{ENDPOINT}test/", TestView.as_view(), name="api-webhook-test"),
+    path(f"{ENDPOINT}rotate/", RotateView.as_view(), name="api-webhook-rotate"),
+    path(f"{ENDPOINT}deliveries/", DeliveriesView.as_view(), name="api-webhook-deliveries"),
+    path(
+        f"{ENDPOINT}deliveries/<{ID}:delivery_id>/redeliver/",
+        RedeliverView.as_view(),
+        name="api-webhook-redeliver",
+    ),
+    path("events/", EventsView.as_view(), name="api-events"),
+    path("jobs/", JobsView.as_view(), name="api-jobs"),
+    path("jobs/export/", ExportJobView.as_view(), name="api-jobs-export"),
+    path("jobs/import/", ImportJobView.as_view(), name="api-jobs-import"),
+    path("jobs/reembed/", ReembedJobView.as_view(), name="api-jobs-reembed"),
+    path("jobs/erase/", EraseJobView.as_view(), name="api-jobs-erase"),
+    path(f"jobs/<{ID}:job_id>/", JobView.as_view(), name="api-job"),
+    path(f"jobs/<{ID}:job_id>/result/", JobResultView.as_view(), name="api-job-result"),
 ]

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, Prefetch
+from django.db.models import OuterRef
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, NotFound
@@ -23,7 +23,6 @@ from memoryproject.foundation.rest_kit.operations import (
     conflicting,
     described,
     location,
-    path_parameter,
     request_example,
     response_example,
     versioned,
@@ -39,85 +38,10 @@ from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
-from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
+from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import (
-    WHATSAPP_CHAT_SCHEMA,
-    ChatFilters,
-    SessionFilters,
-    chat_or_own,
-    chat_within,
-    check_chat,
-    session_within,
-)
-from sessions_app.presentation.serializers import (
-    ChatSerializer,
-    NewSessionSerializer,
-    SessionSerializer,
-)
-
-NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
-
-
-class ChatsView(ListView):
-    scopes = {"GET": "read"}
-    staff_rights = {"GET": ["sessions_app.view_chat"]}
-    queryset = Chat.objects.prefetch_related(
-        Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
-    )
-    serializer_class = ChatSerializer
-    filterset_class = ChatFilters
-    reach_field = "pk"
-    ordering = ("-created_at", "-id")
-
-    @described(
-        summary="List chats, the newest first",
-        examples=[response_example("One chat", examples.CHAT_ROW)],
-    )
-    def get(self, request: Request) -> Response:
-        """List people and groups, with the addresses by which they are known."""
-        return self.page_of(self.within_reach())
-
-
-class ChatView(ApiView):
-    scopes = {"GET": "read", "DELETE": "forget"}
-    staff_rights = {"GET": ["sessions_app.view_chat"]}
-    answers = {"DELETE": [CHANGED_MEANWHILE]}
-    raises = FORGETTING
-
-    @described(
-        operation_id="chats_get",
-        summary="One chat",
-        **versioned(ChatSerializer, NAMED),
-        examples=[response_example("A person", examples.CHAT_ROW)],
-    )
-    def get(self, request: Request, whatsapp_chat: str) -> Response:
-        """Return the chat that has this address now; any of its addresses will do."""
-        chat = chat_within(self.caller, whatsapp_chat)
-        self.record_read(object_type="chat", object_id=chat.pk)
-        return etagged(request, ChatSerializer(chat).data)
-
-    @forgets(
-        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
-        NAMED,
-        operation_id="chats_erase",
-        summary="Erase a person or a group, with everything in the chat",
-    )
-    def delete(self, request: Request, whatsapp_chat: str) -> Response:
-        """Erase the conversations, memories and documents of the chat.
-
-        What other chats learned of them is erased, too. It can't be undone; export first what has
-        to be kept. With `If-Match` only the version that you read: else 412.
-        """
-        return forget_once(
-            self,
-            kind="chat",
-            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
-            etag=lambda: etag_of_document(
-                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
-            ),
-        )
-
+from sessions_app.presentation.access import SessionFilters, chat_or_own, check_chat, session_within
+from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
 
 # Sessions.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -20,7 +20,13 @@ from cards_app.models import MemoryCard
 from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
-from memoryproject.foundation.outgoing_webhooks.models import SESSION_EXPIRED, TURN_FAILED
+from memoryproject.foundation.outgoing_webhooks.models import (
+    MESSAGE_RECEIVED,
+    SESSION_EXPIRED,
+    TURN_ANSWERED,
+    TURN_DEGRADED,
+    TURN_FAILED,
+)
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models import (
     CardWork,
@@ -287,15 +293,35 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     Call it in the transaction that records the failure. Staff read the error in the admin; the
     event names its code alone, because an error may quote a message.
     """
-    data = {
+    failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
+    _raise_of(TURN_FAILED, turn, failed)
+
+
+def answer_stored(turn: Turn) -> None:
+    """Report a stored answer: by a model, from memory alone, or an apology.
+
+    Call it in the transaction that stores the answer.
+    """
+    kinds: dict[str, str] = {Outcome.ANSWERED: TURN_ANSWERED, Outcome.FROM_MEMORY: TURN_DEGRADED}
+    if turn.outcome == Outcome.FAILED:
+        turn_failed(turn, stage=ANSWERING)
+    elif turn.outcome in kinds:
+        answer = {"outcome": str(turn.outcome), "error_code": turn.error_code}
+        _raise_of(kinds[turn.outcome], turn, {"reply_message_id": _text(turn.reply_id), **answer})
+
+
+def message_received(turn: Turn) -> None:
+    """Report a person's message, whose turn this is. Call it in the transaction that stores it."""
+    _raise_of(MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
+
+
+def _raise_of(event_type: str, turn: Turn, more: Mapping[str, Any]) -> None:
+    ids = {
         "turn_id": str(turn.turn_id),
         "session_id": _text(turn.session_id),
         "message_id": _text(turn.message_id),
-        "stage": stage,
-        "outcome": str(Outcome.FAILED),
-        "error_code": turn.error_code,
     }
-    hooks_raise([HookEvent(TURN_FAILED, turn.turn_id, data, turn.chat_id)])
+    hooks_raise([HookEvent(event_type, turn.turn_id, {**ids, **more}, turn.chat_id)])
 
 
 def _text(key: UUID | None) -> str | None:

@@ -20,14 +20,27 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django_q.models import OrmQ, Task
 
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
-from sessions_app.models import ForgetReceipt, InboundDelivery, Message, Note
+from sessions_app.models import (
+    ForgetReceipt,
+    InboundDelivery,
+    Job,
+    JobKind,
+    JobPart,
+    JobState,
+    Message,
+    Note,
+)
+from sessions_app.models.jobs import OPEN_STATES
 from sessions_app.models.messages import Role
 
 
@@ -135,9 +148,23 @@ def unscoped_redact(sweep: Sweep) -> None:
     # The response of a call in progress isn't known yet.
     answers = IdempotentAnswer.objects.filter(withheld=False, status__isnull=True)
     answers.update(withheld=True)
+    _jobs_empty()
     for trace in UnscopedTraces(sweep).find():
         trace.remove()
         sweep.count(trace.model, 1)
+
+
+def _jobs_empty() -> None:
+    """Empty results of jobs. An export that holds, or will hold, what goes has to be made again."""
+    exports = Job.objects.filter(kind=JobKind.EXPORT)
+    exports = exports.filter(parts__isnull=False) | exports.filter(state__in=OPEN_STATES)
+    keys = list(exports.order_by().values_list("pk", flat=True).distinct())
+    failed = {**RELEASED, "state": JobState.FAILED, "error": ErrorText("job_forgotten")}
+    Job.objects.filter(pk__in=keys).update(**failed, finished_at=timezone.now())
+    # After the job: its worker stores no further part.
+    JobPart.objects.filter(job__in=keys).delete()
+    imports = Job.objects.filter(kind=JobKind.IMPORT).exclude(state__in=OPEN_STATES)
+    imports.filter(result__errors__isnull=False).update(result=None)
 
 
 class UnscopedTraces:

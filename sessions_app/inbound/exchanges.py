@@ -11,7 +11,11 @@ from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.chat_addresses import chat_at_or_new
-from sessions_app.conversations.session_lifecycle import session_open
+from sessions_app.conversations.session_lifecycle import (
+    answer_stored,
+    message_received,
+    session_open,
+)
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
@@ -86,6 +90,9 @@ def exchange_record(
         outcome=Outcome.ANSWERED,
     )
     turn_move(turn, TurnState.SENT, finished_at=now)
+    if question is not None:
+        message_received(turn)
+    answer_stored(turn)
     TurnReplay.objects.create(turn=turn, **(replay or {}))
     return turn, _queued([turn], learn, chat)
 

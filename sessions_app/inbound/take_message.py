@@ -30,7 +30,12 @@ from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_p
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.plain_words import Command
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.conversations.session_lifecycle import session_end, session_open, session_start
+from sessions_app.conversations.session_lifecycle import (
+    message_received,
+    session_end,
+    session_open,
+    session_start,
+)
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
 from sessions_app.inbound.message_changes import (
@@ -290,7 +295,7 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
         context[TRACEPARENT] = around.traceparent
     if event.media and "message" not in stored:
         context["media"] = event.media.as_dict()
-    return turn_create(
+    turn = turn_create(
         state=state,
         finished_at=None if state in (TurnState.PENDING, TurnState.HELD) else incoming.now,
         error=ErrorText(error) if error else "",
@@ -303,6 +308,8 @@ def _turn_open(incoming: _Incoming, entry: Entry, **stored: Any) -> Turn:
         asked_at=event.timestamp,
         **stored,
     )
+    message_received(turn)
+    return turn
 
 
 def _state(incoming: _Incoming, entry: Entry) -> str:

@@ -23,9 +23,9 @@ from sessions_app.models.review import MAX_NOTE_LENGTH
 
 
 def note_write(
-    *, user: User, chat_id: UUID, text: str, actor: Actor, message_id: UUID | None = None
+    *, user: User | None, chat_id: UUID, text: str, actor: Actor, message_id: UUID | None = None
 ) -> Note:
-    """Write a note on a chat, or on one of its messages.
+    """Write a note on a chat, or on one of its messages; ``user`` None: a program's.
 
     Raises ReviewError for an invalid text, and if the chat or the message doesn't exist (any more).
     """
@@ -41,7 +41,7 @@ def note_write(
             chat_id=chat_id,
             message_id=message_id,
             author=user,
-            author_name=user.get_username(),
+            author_name=user.get_username() if user else actor.name,
             text=text,
             created_at=timezone.now(),
         )

@@ -17,6 +17,7 @@ from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
 from memoryproject.foundation.rest_kit.bodies import Json, RawJson
+from memoryproject.foundation.rest_kit.middleware import is_allowed_origin
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
 
@@ -35,9 +36,10 @@ class FromHere(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         origin = request.headers.get("Origin")
-        if origin is not None and not is_ours(origin):
+        if origin is not None and not (is_ours(origin) or is_allowed_origin(origin)):
             raise PermissionDenied(
-                "Pages of this Origin may not call: see BASE_URL, ALLOWED_HOSTS."
+                "Pages of this Origin may not call: see CORS_ALLOWED_ORIGINS, BASE_URL, "
+                "ALLOWED_HOSTS."
             )
         require_caller(request)
         return True

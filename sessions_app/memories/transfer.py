@@ -84,14 +84,23 @@ def memories_export(
     """
     if embeddings and redacted:
         raise ValueError(VECTORS_TELL)
-    marked = {"redacted": True} if redacted else {}
     with transaction.atomic():
         audit_record(
             action="export",
             actor=actor,
             object_type="memories",
-            details={"memories": memories.count(), "embeddings": embeddings, **marked},
+            details={
+                "memories": memories.count(),
+                "embeddings": embeddings,
+                **({"redacted": True} if redacted else {}),
+            },
         )
+    yield from memory_lines(memories, embeddings=embeddings, redacted=redacted)
+
+
+def memory_lines(memories: QuerySet[Memory], *, embeddings: bool, redacted: bool) -> Iterator[str]:
+    """Yield the lines of an export that is audited already."""
+    marked = {"redacted": True} if redacted else {}
     for record in records_of(memories, chat_names=_chat_names, embeddings=embeddings):
         shown = {**marked, **redact_data(record)} if redacted else record
         yield json.dumps(shown, ensure_ascii=False)

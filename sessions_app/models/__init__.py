@@ -2,6 +2,7 @@
 
 from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
+from sessions_app.models.jobs import Job, JobKind, JobPart, JobState
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
 from sessions_app.models.profile import AssistantProfile

@@ -31,7 +31,7 @@ from sessions_app.conversations.message_store import (
     form_size,
     own_metadata,
 )
-from sessions_app.models import Chat, ChatSession, ForgottenKind
+from sessions_app.models import ChatSession, ForgottenKind
 from sessions_app.models.chats import CLIENT, GODFATHER, chat_role
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -343,23 +343,3 @@ class ReceiptSerializer(serializers.Serializer[Any]):
             "its id. Staff remove it by hand. Empty if nothing is left."
         ),
     )
-
-
-class ChatSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = fields.text(
-        "The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
-    )
-    object_id = fields.uuid("By which receipts and the audit log name it.", source="id")
-    addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
-    is_group = fields.truth("true: a group. false: one person.")
-    client_name = fields.text("The name on WhatsApp; empty where it isn't known.")
-    client_phone = fields.text("Empty where it isn't known.")
-    language = fields.text("The one that texts are sent in, such as en; empty: not known yet.")
-    fixed_language = fields.text("Chosen by staff; empty: language is told by what people write.")
-    memory_enabled = fields.truth("Null: as ENABLE_MEMORY_SYSTEM says.", allow_null=True)
-    created_at = fields.moment("When the chat was first stored.")
-
-    def get_addresses(self, chat: Chat) -> list[str]:
-        """Return the addresses that the view's queryset prefetched with the chats."""
-        current = {link.address for link in chat.addresses.all() if link.left_at is None}
-        return sorted(current)

@@ -35,19 +35,22 @@ BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
 
 
 def answer_rate(
-    *, turn_id: int, user: User, is_good: bool, reason: str, actor: Actor
+    *, turn_id: int, user: User | None, is_good: bool, reason: str, actor: Actor
 ) -> AnswerRating:
     """Store a staff member's opinion of an answer, in place of an earlier one.
 
-    A bad answer is to be reviewed until somebody resolves it. Raises Turn.DoesNotExist.
+    ``user`` None: that of a program, which is known by the actor's name. A bad answer is to be
+    reviewed until somebody resolves it. Raises Turn.DoesNotExist.
     """
     with transaction.atomic():
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
+        name = user.get_username() if user else actor.name
         rating, _created = AnswerRating.objects.update_or_create(
             turn=turn,
             user=user,
+            **({} if user else {"user_name": name}),
             defaults={
-                "user_name": user.get_username(),
+                "user_name": name,
                 "is_good": is_good,
                 "reason": "" if is_good else reason,
                 "is_open": not is_good,

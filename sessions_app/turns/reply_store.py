@@ -20,7 +20,7 @@ from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import small_talk, without_mention
-from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
+from sessions_app.conversations.session_lifecycle import answer_stored
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import word_for
@@ -75,8 +75,7 @@ def reply_store(
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
         turn_move(turn, TurnState.REPLIED, **stored)
-        if draft.outcome == Outcome.FAILED:
-            turn_failed(turn, stage=ANSWERING)
+        answer_stored(turn)
         if draft.handover:
             hand_over(turn, draft.handover)
         if learn is not None and extraction_request(turn):

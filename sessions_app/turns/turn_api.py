@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -13,16 +14,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.errors import invalid
+from memoryproject.foundation.rest_kit.errors import Conflict, invalid
+from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
+    conflicting,
     described,
     request_example,
     response_example,
 )
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
+from sessions_app.inbox.move_markers import ReviewError
+from sessions_app.inbox.notes import note_write
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
+from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import session_in_chat_within
@@ -33,6 +39,7 @@ from sessions_app.presentation.message_forms import (
     PromptMessageSerializer,
     RecalledField,
 )
+from sessions_app.turns.answer_review import answer_rate
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.prompt_context import BudgetTooSmallError, ContextForm, context_make
 
@@ -272,3 +279,62 @@ class TurnView(ApiView):
             )
         self.record_read(object_type="turn", object_id=turn.turn_id, chat_id=turn.chat_id)
         return Response(TurnSerializer(TurnReplay.of(turn)).data)
+
+
+# Feedback of programs on an answer, which staff see beside their own ratings.
+
+
+class FeedbackBody(Strict):
+    rating = Choice(["good", "bad"], help_text="A bad answer is put before staff for review.")
+    comment = Text(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_NOTE_LENGTH,
+        help_text="For staff; kept as a note on the answer, and erased with it.",
+    )
+
+
+class FeedbackSerializer(serializers.Serializer[Any]):
+    turn_id = fields.uuid("The answer.")
+    rating = serializers.ChoiceField(["good", "bad"])
+    comment = fields.text("As it is kept; empty: none.")
+    rated_at = fields.moment("When it was given.")
+
+
+class FeedbackView(ApiView):
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["sessions_app.view_turn", "sessions_app.review_chat"]}
+    answers = {"POST": [conflicting("There is no answer yet.", "The turn has no answer yet.")]}
+    raises = {ReviewError: invalid}
+
+    @described(
+        operation_id="turns_feedback",
+        summary="Rate an answer",
+        request=FeedbackBody,
+        responses=FeedbackSerializer,
+        examples=[
+            request_example("Bad", {"rating": "bad", "comment": "The price is of last year."}),
+            response_example("Stored", examples.FEEDBACK),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, turn_id: UUID) -> Response:
+        """Store the caller's rating of the answer, in place of an earlier one."""
+        body = self.body(FeedbackBody)
+        turn = Turn.objects.filter(self.caller.reach(), turn_id=turn_id).first()
+        if turn is None:
+            raise NotFound(f"There is no turn {turn_id}.")
+        if turn.state in (TurnState.PENDING, TurnState.RUNNING):
+            raise Conflict("The turn has no answer yet: rate it when it has ended.")
+        who: dict[str, Any] = {
+            "user": request.user if self.caller.is_staff else None,
+            "actor": self.caller.actor,
+        }
+        with transaction.atomic():
+            if comment := body.get("comment", "").strip():
+                message_id = turn.reply_id or turn.message_id
+                note_write(chat_id=turn.chat_id, message_id=message_id, text=comment, **who)
+            is_good = body["rating"] == "good"
+            rating = answer_rate(turn_id=turn.pk, is_good=is_good, reason="", **who)
+        stored = {"turn_id": turn_id, "rating": body["rating"], "comment": comment}
+        return Response(FeedbackSerializer({**stored, "rated_at": rating.rated_at}).data)

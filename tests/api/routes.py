@@ -17,9 +17,10 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-session-summaries": {"GET": "read"},
     "api-session-summary": {"GET": "read"},
     "api-chats": {"GET": "read"},
-    "api-chat-detail": {"GET": "read", "DELETE": "forget"},
+    "api-chat-detail": {"GET": "read", "PATCH": "write", "DELETE": "forget"},
     "api-chat-person": {"GET": "read"},
     "api-turn": {"GET": "read"},
+    "api-turn-feedback": {"POST": "write"},
     "api-memories": {"GET": "read", "POST": "write"},
     "api-memories-batch": {"POST": "write"},
     "api-memories-recall": {"POST": "read"},
@@ -34,7 +35,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-file": {"GET": "read", "DELETE": "forget"},
     "api-receipts": {"GET": "read"},
     "api-receipt": {"GET": "read"},
-    # Any scope: it asks for nothing that is stored.
+    # Any scope: it asks for nothing that is stored, or for the caller's own jobs.
     "api-index": {"GET": "any"},
     "api-me": {"GET": "any"},
     "api-audit": {"GET": "audit"},
@@ -47,12 +48,28 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-documents-cleanup": {"POST": "forget"},
     "api-document": {"GET": "read", "PUT": "write", "DELETE": "forget"},
     "api-document-archive": {"POST": "write"},
+    "api-jobs": {"GET": "any"},
+    "api-job": {"GET": "any", "DELETE": "any"},
+    "api-job-result": {"GET": "read"},
+    "api-jobs-export": {"POST": "read"},
+    "api-jobs-import": {"POST": "write"},
+    "api-jobs-reembed": {"POST": "write"},
+    "api-jobs-erase": {"POST": "forget"},
+    "api-webhooks": {"GET": "read", "POST": "write"},
+    "api-webhook": {"GET": "read", "PATCH": "write", "DELETE": "write"},
+    "api-webhook-test": {"POST": "write"},
+    "api-webhook-rotate": {"POST": "write"},
+    "api-webhook-deliveries": {"GET": "read"},
+    "api-webhook-redeliver": {"POST": "write"},
+    "api-events": {"GET": "read"},
 }
 # Without a token: what they hold is no secret.
 PUBLIC = {"api-schema", "api-docs", "api-nowhere"}
 # Refused to bound tokens, because they concern all chats.
 NOT_FOR_BOUND = {
     "api-memories-import",
+    "api-jobs-import",
+    "api-jobs-reembed",
     "api-audit",
     "api-audit-verify",
     "api-documents",

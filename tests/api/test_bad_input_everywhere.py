@@ -13,6 +13,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEndpoint
 from sessions_app.models import ChatSession, Message, SummarizationMetadata, Turn
 from tests.api.calling import Api, api_with, error_of
 from tests.api.routes import SCOPE_OF
@@ -20,6 +22,7 @@ from tests.api.test_bad_input import BROKEN_BODIES, MEGABYTE
 from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
 from tests.api.test_sessions import opened
+from tests.hooks.receiver import endpoint_at
 
 pytestmark = pytest.mark.django_db
 
@@ -34,13 +37,16 @@ LISTS = sorted(
 )
 # Lines that make no sense are told one by one; the rest goes in.
 LINES = "api-memories-import"
+# They are looked at later.
+JOB_OF_LINES = "api-jobs-import"
 # What takes nothing at all, or may.
 NEEDS_NO_BODY = {
     *("api-session-reset", "api-session-expire", "api-session-card", "api-session-context"),
-    *("api-document-archive", "api-memory"),
+    *("api-document-archive", "api-memory", "api-chat-detail", "api-webhook", "api-webhook-test"),
+    *("api-webhook-rotate", "api-webhook-redeliver", "api-jobs-export", "api-jobs-reembed"),
 }
 # So many megabytes are taken, where it isn't three.
-TAKES_MORE = {"api-transcripts", "api-transcripts-check", LINES}
+TAKES_MORE = {"api-transcripts", "api-transcripts-check", LINES, JOB_OF_LINES}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +70,11 @@ def ids(api: Api) -> dict[str, str]:
     )
     file = api.upload(b"We open at 9", "hours.txt").json()
     api.call("PUT", "documents/decisions/use-postgres/", b'{"decision": "Use PostgreSQL"}')
+    endpoint = endpoint_at("http://127.0.0.1:9/")
     return {
+        "endpoint_id": str(endpoint.public_id),
+        "delivery_id": str(delivery_test(endpoint_id=endpoint.pk).event_id),
+        "job_id": api.post("jobs/reembed/").json()["job_id"],
         **{"whatsapp_chat": CHAT, "session_id": said["session_id"], "turn_id": said["turn_id"]},
         "message_id": said["message_id"],
         **{"memory_id": memory, "receipt_id": receipt},
@@ -86,6 +96,9 @@ def many_rows(api: Api, ids: dict[str, str]) -> None:
         api.post("memories/", {"content": f"Door {number} is blue", **other})
         api.upload(f"Gate {number}".encode(), f"{number}.txt", other)
         api.call("PUT", f"documents/decisions/door-{number}/", {"decision": f"Paint {number}"})
+        delivery_test(endpoint_id=endpoint_at("http://127.0.0.1:9/", f"crm {number}").pk)
+        delivery_test(endpoint_id=WebhookEndpoint.objects.get(public_id=ids["endpoint_id"]).pk)
+        api.post("jobs/export/")
 
 
 def address(name: str, ids: dict[str, str]) -> str:
@@ -101,7 +114,9 @@ def test_a_broken_body_is_refused(name: str, method: str, api: Api, ids: dict[st
     before = counts()
     for kind, body in BROKEN_BODIES.items():
         answer = api.call(method, address(name, ids), body)
-        if name == LINES:
+        if name == JOB_OF_LINES:
+            assert answer.status_code == 202, kind
+        elif name == LINES:
             assert answer.status_code == 200, kind
             assert answer.json()["created"] == 0, kind
         elif kind == "nothing" and name in NEEDS_NO_BODY:
@@ -114,7 +129,9 @@ def test_a_broken_body_is_refused(name: str, method: str, api: Api, ids: dict[st
 @pytest.mark.parametrize(("name", "method"), WITH_BODY)
 def test_an_unknown_field_is_refused(name: str, method: str, api: Api, ids: dict[str, str]) -> None:
     answer = api.call(method, address(name, ids), {"colour": "red"})
-    if name == LINES:
+    if name == JOB_OF_LINES:
+        assert answer.status_code == 202
+    elif name == LINES:
         assert answer.json()["created"] == 0
     elif name == "api-document":  # which keeps fields that it doesn't know
         assert answer.status_code == 200
@@ -133,14 +150,16 @@ def test_a_body_of_ten_megabytes_is_refused(
     if name not in TAKES_MORE:
         assert "3 MB" in error_of(answer, 413)["detail"]
     else:
-        assert answer.status_code in (200, 400)
+        assert answer.status_code in (200, 202, 400)
 
 
 @pytest.mark.parametrize(("name", "method"), WITH_BODY)
 def test_a_form_is_415(name: str, method: str, api: Api, ids: dict[str, str]) -> None:
     for form in ("application/x-www-form-urlencoded", "multipart/form-data", "x"):
         answer = api.call(method, address(name, ids), b"a=b", Content_Type=form)
-        if name == LINES:
+        if name == JOB_OF_LINES:
+            assert answer.status_code == 202
+        elif name == LINES:
             assert answer.json()["created"] == 0
         else:
             error_of(answer, 415)
@@ -258,6 +277,7 @@ def test_what_is_no_id_is_not_there(name: str, method: str, api: Api, ids: dict[
 def test_the_lists_are_those_that_there_are() -> None:
     told: Any = {"api-sessions", "api-session-messages", "api-chats", "api-memories"}
     rest = {"api-audit", "api-documents", "api-files", "api-receipts", "api-session-summaries"}
+    rest |= {"api-webhooks", "api-webhook-deliveries", "api-events", "api-jobs"}
     assert set(LISTS) == told | rest
 
 

@@ -100,6 +100,7 @@ def test_a_route_opens_what_is_of_the_own_chat_and_finds_nothing_of_another(
     bound = api_with(chat_ids=[own.chat_id])
     bodies: dict[str, dict[str, Any]] = {
         "api-session-messages": {"messages": [{"role": "user", "content": "hello"}]},
+        "api-turn-feedback": {"rating": "good"},
         "api-session-exchanges": {"query": "hello", "reply": "Hi"},
     }
     body = bodies.get(name, {}) if method == "POST" else {}

@@ -65,7 +65,8 @@ def test_only_its_own_scope_opens_a_route(name: str, method: str) -> None:
     others = [scope for scope in SCOPES if scope != needed]
     assert error_of(Api(None).call(method, address), 401)["code"] == "not_authenticated"
     if needed == ANY:
-        assert {api_with(scope).call(method, address).status_code for scope in SCOPES} == {200}
+        opened = {api_with(scope).call(method, address).status_code for scope in SCOPES}
+        assert opened in ({200}, {404}), "there is none of this id"
         return
     assert error_of(api_with(*others).call(method, address), 403)["code"] == "permission_denied"
     assert api_with(needed).call(method, address, {}).status_code not in (401, 403)

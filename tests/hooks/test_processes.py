@@ -53,7 +53,8 @@ def receiver() -> Iterator[HoldingReceiver]:
 @pytest.fixture
 def secret(hooked: Stage, receiver: HoldingReceiver) -> Iterator[str]:
     """Of an endpoint that leads to the receiver."""
-    yield hooked.installation.manage("webhook_endpoint", "add", "crm", receiver.url).strip()
+    add = ("add", "crm", receiver.url, "--event", "memory.created")
+    yield hooked.installation.manage("webhook_endpoint", *add).strip()
     receiver.open.set()
     hooked.installation.manage("webhook_endpoint", "remove", "crm")
 

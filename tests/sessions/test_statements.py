@@ -18,10 +18,10 @@ from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MAX_TO_TAKE_IN = 14
-MAX_TO_ANSWER = 53
+MAX_TO_TAKE_IN = 15
+MAX_TO_ANSWER = 54
 # With the word to the programs that answer.
-MAX_OF_A_WEBHOOK = 16
+MAX_OF_A_WEBHOOK = 17
 MAX_OF_A_REPEATED_WEBHOOK = 3
 
 

@@ -283,6 +283,12 @@ CATALOGUE: dict[str, str] = {
         "%(name)s must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid), separated by "
         "commas"
     ),
+    "job_no_chat": _("The chat is not there any more."),
+    "job_forgotten": _("Something was erased meanwhile: export again."),
+    "setting_origins": _(
+        "%(name)s must hold origins without a path, such as https://app.example.com, separated by "
+        "commas"
+    ),
     "setting_hosts": _(
         "%(name)s must hold names without https:// and port, such as example.com, separated by "
         "commas"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.conf import settings
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
@@ -26,13 +28,17 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
+    WebhookEvent,
 )
 
 BATCH = 5_000
 
 
-def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
-    """Queue a test delivery. Raises EndpointNotFoundError."""
+def delivery_test(*, endpoint_id: int, wait: timedelta = timedelta()) -> WebhookDelivery:
+    """Queue a test delivery. Raises EndpointNotFoundError.
+
+    ``wait``: no worker sends it before; the caller does.
+    """
     endpoint = endpoint_get(endpoint_id)
     now = timezone.now()
     with transaction.atomic():
@@ -42,9 +48,10 @@ def delivery_test(*, endpoint_id: int) -> WebhookDelivery:
             event_type=TEST,
             data={"endpoint": endpoint.name},
             occurred_at=now,
-            due_at=now,
+            due_at=now + wait,
         )
-        transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
+        if not wait:
+            transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
     return delivery
 
 
@@ -71,6 +78,11 @@ def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
     return again
 
 
+def events_drop(*, now: datetime, older_than: timedelta) -> int:
+    """Delete old events from the log; return their number."""
+    return WebhookEvent.objects.filter(occurred_at__lt=now - older_than).delete()[0]
+
+
 def deliveries_drop(*, now: datetime, older_than: timedelta) -> int:
     """Delete deliveries that finished long ago or waited too long for a disabled endpoint.
 
@@ -95,11 +107,15 @@ def chat_deliveries_erase(*, chat_id: UUID) -> int:
     of_chat = WebhookDelivery.objects.filter(chat_id=chat_id)
     untold = of_chat.filter(state=DeliveryState.PENDING).exclude(event_type__in=ERASURES)
     gone, _ = untold.delete()
+    logged = WebhookEvent.objects.filter(chat_id=chat_id)
+    logged.exclude(event_type__in=ERASURES).update(event_type="", data={})
+    logged.update(chat_id=None)
     return gone + of_chat.update(chat_id=None)
 
 
 def deliveries_move(*, from_chat: UUID, to_chat: UUID) -> int:
     """Move deliveries when two chats are merged as one person."""
+    WebhookEvent.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
     return WebhookDelivery.objects.filter(chat_id=from_chat).update(chat_id=to_chat)
 
 
@@ -151,6 +167,16 @@ FIELDS = "fields"
 # A removal of an endpoint waits until the transaction ends, so that no delivery is left without its
 # endpoint. Nothing else waits.
 _ENDPOINTS = "SELECT * FROM hooks_webhookendpoint WHERE enabled FOR KEY SHARE"
+# In one statement with it: most events are those of messages, whose people wait.
+_LOG = """
+WITH logged AS (
+    INSERT INTO hooks_webhookevent (event_id, event_type, data, chat_id, occurred_at)
+    SELECT event_id, event_type, data, chat_id, %s
+    FROM unnest(%s::uuid[], %s::text[], %s::jsonb[], %s::uuid[])
+        WITH ORDINALITY AS event (event_id, event_type, data, chat_id, number)
+    ORDER BY number
+)
+"""
 
 
 @dataclass(frozen=True)
@@ -218,27 +244,66 @@ def joined(events: Iterable[HookEvent]) -> list[HookEvent]:
 
 
 def _write(events: Sequence[HookEvent]) -> None:
-    endpoints = list(WebhookEndpoint.objects.raw(_ENDPOINTS))
     now = timezone.now()
-    rows: list[WebhookDelivery] = []
-    for event in joined(events) if endpoints else ():
-        # The rows of all endpoints have the same id.
-        event_id = uuid.uuid4()
-        rows += [
-            WebhookDelivery(
-                endpoint=endpoint,
-                event_id=event_id,
-                event_type=event.type,
-                data=event.data,
-                chat_id=event.chat_id,
-                occurred_at=now,
-                due_at=now,
-            )
-            for endpoint in endpoints
-            if endpoint.wants(event.type, event.chat_id)
-        ]
+    # The rows of all endpoints have the same id.
+    named = [(uuid.uuid4(), event) for event in joined(events)]
+    rows = [
+        WebhookDelivery(
+            endpoint=endpoint,
+            event_id=event_id,
+            event_type=event.type,
+            data=event.data,
+            chat_id=event.chat_id,
+            occurred_at=now,
+            due_at=now,
+        )
+        for endpoint in _logged(named, now)
+        for event_id, event in named
+        if endpoint.wants(event.type, event.chat_id)
+    ]
     if not rows:
         return
     WebhookDelivery.objects.bulk_create(rows, batch_size=BATCH)
     wake = partial(endpoints_wake, endpoint_ids=sorted({row.endpoint_id for row in rows}))
     transaction.on_commit(wake, robust=True)
+
+
+def _logged(named: Sequence[tuple[UUID, HookEvent]], now: datetime) -> list[WebhookEndpoint]:
+    """Write the events into the log, if it is kept; return the endpoints that are enabled."""
+    if not settings.EVENT_LOG_DAYS:
+        return list(WebhookEndpoint.objects.raw(_ENDPOINTS))
+    columns = [
+        [event_id for event_id, _event in named],
+        [event.type for _id, event in named],
+        [json.dumps(event.data) for _id, event in named],
+        [event.chat_id for _id, event in named],
+    ]
+    return list(WebhookEndpoint.objects.raw(_LOG + _ENDPOINTS, [now, *columns]))
+
+
+# Read the log of events.
+
+# An advisory lock number that nothing else uses.
+_LOG_LOCK = 7_302_114
+_NUMBER = """
+UPDATE hooks_webhookevent SET seq = number.seq
+FROM (
+    SELECT id, (SELECT coalesce(max(seq), 0) FROM hooks_webhookevent)
+        + row_number() OVER (ORDER BY id) AS seq
+    FROM hooks_webhookevent WHERE seq IS NULL
+) number
+WHERE hooks_webhookevent.id = number.id
+"""
+
+
+def events_number() -> None:
+    """Give a number to each committed event that has none, in order.
+
+    One transaction at a time does it. What is committed later gets a higher number, so that no
+    reader misses it.
+    """
+    if not WebhookEvent.objects.filter(seq=None).exists():
+        return
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOG_LOCK])
+        cursor.execute(_NUMBER)

@@ -6,7 +6,7 @@ import base64
 import hmac
 import logging
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -86,12 +86,13 @@ def endpoint_change(
     rules: AddressRules,
     actor: Actor,
     resolve: bool = True,
+    check: Callable[[WebhookEndpoint], None] = lambda endpoint: None,
 ) -> WebhookEndpoint:
     """Change the given fields among name, url, event_types, chat_ids and enabled.
 
     An endpoint that is enabled again starts fresh: earlier failures no longer count. ``resolve``:
-    False if the caller has just checked the addresses of the URL's host. Raises EndpointError,
-    EndpointNotFoundError.
+    False if the caller has just checked the addresses of the URL's host. ``check`` is called with
+    the endpoint locked, before it is changed. Raises EndpointError, EndpointNotFoundError.
     """
     if unknown := set(changes) - set(CHANGEABLE):
         raise TypeError(f"No fields that can be changed: {', '.join(sorted(unknown))}.")
@@ -104,6 +105,7 @@ def endpoint_change(
     try:
         with transaction.atomic():
             endpoint = _locked(endpoint_id)
+            check(endpoint)
             changed = [name for name, value in wanted.items() if getattr(endpoint, name) != value]
             if not changed:
                 return endpoint

@@ -8,6 +8,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -29,6 +30,9 @@ DOCUMENT_FORGOTTEN = "document.forgotten"
 CHAT_ERASED = "chat.erased"
 SESSION_EXPIRED = "session.expired"
 CARD_MADE = "card.made"
+MESSAGE_RECEIVED = "message.received"
+TURN_ANSWERED = "turn.answered"
+TURN_DEGRADED = "turn.degraded"
 TURN_FAILED = "turn.failed"
 HANDOVER_REQUESTED = "handover.requested"
 
@@ -42,6 +46,9 @@ EVENT_TYPES = {
     CHAT_ERASED: _("a chat is erased with everything in it"),
     SESSION_EXPIRED: _("a session has ended"),
     CARD_MADE: _("the memory card of a session is made, or made again"),
+    MESSAGE_RECEIVED: _("a person's message arrives"),
+    TURN_ANSWERED: _("a message is answered"),
+    TURN_DEGRADED: _("a message is answered from memory alone, because no model answered"),
     TURN_FAILED: _("a message could not be answered, or its answer not be sent"),
     HANDOVER_REQUESTED: _("a client needs a person"),
 }
@@ -63,9 +70,13 @@ class WebhookEndpoint(LeasedWork):
     ``secret`` signs, so it is stored as it is. Until ``old_secret_until`` the previous secret signs
     as well. ``failing_since`` is the first failure after the last success, and ``failures`` is the
     number of failures since then. Until ``paused_until`` nothing is sent. ``asked_at``: a job that
-    sends is in the queue.
+    sends is in the queue. The API names an endpoint by its ``public_id``, which tells no number of
+    endpoints.
     """
 
+    public_id = models.UUIDField(
+        _("public id"), db_default=RandomUUID(), unique=True, editable=False
+    )
     name = models.CharField(_("name"), max_length=100, unique=True, help_text=_("Description."))
     url = models.CharField(max_length=2000, verbose_name=_("URL"))
     event_types = ArrayField(
@@ -195,4 +206,36 @@ class WebhookDelivery(models.Model):
     @property
     def message_id(self) -> str:
         """Return the id by which a receiver recognises a delivery that it already has."""
-        return f"evt_{self.event_id.hex}"
+        return webhook_id(self.event_id)
+
+
+class WebhookEvent(models.Model):
+    """The log of events, from which programs catch up; EVENT_LOG_DAYS says how long it is kept.
+
+    It holds what a delivery holds. ``seq`` is the order for readers, given when somebody reads:
+    an ``id`` may be committed after a higher one, and a reader would miss it. An event of a chat
+    that was erased is emptied; its row stays, as a reader's place in the log.
+    """
+
+    seq = models.BigIntegerField(_("number"), null=True, unique=True)
+    event_id = models.UUIDField(_("event id"), unique=True)
+    event_type = models.CharField(_("event type"), max_length=32)
+    data = models.JSONField(_("data"), default=dict)
+    chat_id = models.UUIDField(_("chat id"), null=True, db_index=True)
+    occurred_at = models.DateTimeField(_("occurred at"), db_index=True)
+
+    class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
+        default_permissions = ()
+        indexes: ClassVar = [
+            models.Index(fields=["id"], condition=Q(seq=None), name="hooks_unnumbered")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} {webhook_id(self.event_id)}"
+
+
+def webhook_id(event_id: UUID) -> str:
+    """Return the id by which receivers know an event."""
+    return f"evt_{event_id.hex}"

@@ -30,6 +30,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
     WebhookEndpoint,
+    WebhookEvent,
 )
 from memoryproject.foundation.text.uuids import iso_utc
 
@@ -266,13 +267,17 @@ def body_of(delivery: WebhookDelivery, chat_name: ChatName) -> bytes:
     forgotten chat has none.
     """
     chat_id = delivery.chat_id
-    name = None if chat_id is None else chat_name(chat_id)
-    payload = {
-        "type": delivery.event_type,
-        "timestamp": iso_utc(delivery.occurred_at),
-        "data": {**delivery.data, "whatsapp_chat": name},
-    }
+    payload = payload_of(delivery, None if chat_id is None else chat_name(chat_id))
     return json.dumps(payload, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def payload_of(event: WebhookDelivery | WebhookEvent, whatsapp_chat: str | None) -> dict[str, Any]:
+    """Return what receivers and readers of the log are told of an event in this chat."""
+    return {
+        "type": event.event_type,
+        "timestamp": iso_utc(event.occurred_at),
+        "data": {**event.data, "whatsapp_chat": whatsapp_chat},
+    }
 
 
 def headers_of(

@@ -113,7 +113,14 @@ _annotating = threading.Lock()
 
 
 class Generator(SchemaGenerator):
-    """Apply what ``described`` recorded of the operations."""
+    """Apply what ``described`` recorded of the operations, and name the server that was asked."""
+
+    def get_schema(self, request: Any = None, public: bool = False) -> Any:
+        schema = super().get_schema(request=request, public=public)  # type: ignore[no-untyped-call]
+        # Where BASE_URL is set, the settings name it.
+        if request is not None and "servers" not in schema:
+            schema["servers"] = [{"url": request.build_absolute_uri("/").rstrip("/")}]
+        return schema
 
     def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
         handler = getattr(callback.cls, method.lower())

@@ -51,9 +51,11 @@ class Strict(serializers.Serializer[Any]):
         return super().to_internal_value(data)
 
 
-def checked_data(serializer_class: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    """Return the checked data. Raises ValidationError."""
-    serializer = serializer_class(data=data)
+def checked_data(
+    serializer_class: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False
+) -> dict[str, Any]:
+    """Return the checked data; ``partial``: no field is required. Raises ValidationError."""
+    serializer = serializer_class(data=data, partial=partial)
     serializer.is_valid(raise_exception=True)
     checked: dict[str, Any] = serializer.validated_data
     return checked

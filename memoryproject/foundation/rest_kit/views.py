@@ -139,11 +139,13 @@ class ApiView(GenericAPIView[Any]):
             known |= set(self.query_serializer_class().fields)
         return known
 
-    def body(self, serializer_class: type[Serializer[Any]]) -> dict[str, Any]:
+    def body(
+        self, serializer_class: type[Serializer[Any]], *, partial: bool = False
+    ) -> dict[str, Any]:
         """Return the body's checked data. Raises ValidationError."""
         if not isinstance(self.request.data, Mapping):
             raise refuse(f"The body must be {OBJECT}, not {json_kind(self.request.data)}.")
-        return checked_data(serializer_class, self.request.data)
+        return checked_data(serializer_class, self.request.data, partial=partial)
 
     def handle_exception(self, exc: Exception) -> Response:
         for kind, make in self.raises.items():
@@ -233,22 +235,26 @@ def etagged(request: Request, document: Mapping[str, Any], *, etag: str = "") ->
 
 def is_known(request: Request, etag: str) -> bool:
     """Return whether the caller already has this version (If-None-Match): answer 304."""
-    known = parse_etags(request.headers.get("If-None-Match", ""))
-    return "*" in known or etag in [tag.removeprefix("W/") for tag in known]
+    return _names(request.headers.get("If-None-Match", ""), etag)
 
 
 def require_match(request: Request, etag: str) -> None:
     """Check If-Match. Raises PreconditionFailed where it names another version.
 
-    Call it with the row locked, before the row is changed. Without If-Match the last write wins.
+    A proxy that compresses marks ETags as weak: they name the same version. Call it with the row
+    locked, before the row is changed. Without If-Match the last write wins.
     """
     header = request.headers.get("If-Match")
     if header is None:
         return
-    wanted = parse_etags(header)
-    if "*" in wanted or etag in wanted:
-        return
-    raise PreconditionFailed
+    if not _names(header, etag):
+        raise PreconditionFailed
+
+
+def _names(header: str, etag: str) -> bool:
+    """Return whether the ETags of a header name this version; weak ones do, too."""
+    named = parse_etags(header)
+    return "*" in named or etag in [tag.removeprefix("W/") for tag in named]
 
 
 # Addresses: the schema and its page, the response to unknown addresses, and ids in paths.

@@ -225,6 +225,7 @@ class MemoryView(ApiView):
             response_example("Changed", examples.ONE),
         ],
     )
+    @idempotent(atomic=False)
     def patch(self, request: Request, memory_id: UUID) -> Response:
         changes = self.body(ChangeMemorySerializer)
         memory = self.memory(memory_id)

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
-from sessions_app.models import AnswerRating, RatingReason, Turn
+from sessions_app.models import AnswerRating, Note, RatingReason, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.replay import UNANSWERED
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
@@ -73,7 +73,8 @@ REVIEW_FILTER = choice_filter(
 def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
     """Return the ratings of an answer, and what this staff member may do about it.
 
-    ``reasons``: why it is to be reviewed. ``queue``: None unless staff go through the answers. None
+    ``comments``: what programs wrote with their ratings. ``reasons``: why it is to be reviewed.
+    ``queue``: None unless staff go through the answers. None
     for an answer that staff wrote themselves.
     """
     if turn.by_hand:
@@ -82,6 +83,9 @@ def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
     in_queue = _in_queue(request)
     return {
         "may_rate": request.user.has_perm(RATE) and turn.state not in UNANSWERED,
+        "comments": Note.objects.filter(
+            author=None, message__in=filter(None, [turn.message_id, turn.reply_id])
+        ),
         "mine": next((each for each in ratings if each.user_id == request.user.pk), None),
         "others": [each for each in ratings if each.user_id != request.user.pk],
         "reasons": [str(_WHY[name]) for name in review_reasons(turn.pk)],

@@ -26,6 +26,10 @@ NAMED = {
     "path.namespace": "namespaces",
     "path.key": "keys",
     "path.document_id": "files",
+    "path.job_id": "jobs",
+    "path.endpoint_id": "endpoints",
+    "path.delivery_id": "deliveries",
+    "body.url": "urls",
     "query.whatsapp_chat": "chats",
     "body.whatsapp_chat": "chats",
 }
@@ -38,9 +42,13 @@ DOOMED = {
     "path.namespace": "namespaces",
     "path.key": "doomed_keys",
     "path.document_id": "doomed_files",
+    "path.job_id": "doomed_jobs",
+    "path.endpoint_id": "doomed_endpoints",
 }
 # The only session with a summary.
 SUMMED = {"path.session_id": "summed", "path.summary_metadata_id": "summaries"}
+# The one to which something was sent.
+TESTED = {"path.endpoint_id": "tested", "path.delivery_id": "deliveries"}
 OFTEN = 0.8
 
 
@@ -114,7 +122,9 @@ def toml_of(world: World, caller: str) -> str:
     lines += ["[[operations]]", 'include-method = "DELETE"', "[operations.parameters]"]
     lines += [*bindings(DOOMED), ""]
     lines += ["[[operations]]", 'include-operation-id = "sessions_summaries_get"']
-    return "\n".join([*lines, "[operations.parameters]", *bindings(SUMMED), ""])
+    lines += ["[operations.parameters]", *bindings(SUMMED), ""]
+    lines += ["[[operations]]", 'include-operation-id = "webhooks_redeliver"']
+    return "\n".join([*lines, "[operations.parameters]", *bindings(TESTED), ""])
 
 
 # A version that isn't there and a key that was used are refused for what is in the table.

@@ -53,6 +53,14 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "memories_remember": {"visibility", "expires_at", "valid_until"},
     "memories_remember_batch": {"visibility", "expires_at", "valid_until"},
     "memories_change": {"visibility", "expires_at", "valid_until"},
+    "chats_change": {"assignee", "paused_until"},
+    "jobs_erase": {"whatsapp_chat"},
+    "jobs_export": {"embeddings"},
+    # Where it leads, and whether the name is another's.
+    "webhooks_add": {"url", "name"},
+    "webhooks_change": {"url", "name"},
+    # A place in the log.
+    "events_list": {"after"},
 }
 TALLY = "CONTRACT_TALLY"
 ALIKE = "CONTRACT_ALIKE"

@@ -22,9 +22,13 @@ SETTINGS = {
     "CHAT_MODEL": "offline",
     "EMBEDDER": "wordllama",
     # Any number of calls.
+    "WEBHOOKS_ALLOW_HTTP": "true",
+    "WEBHOOKS_PRIVATE_NETWORKS": "127.0.0.0/8",
     **{f"API_RATE_{kind}": "0" for kind in ("READ", "WRITE", "FORGET", "CHAT", "BULK")},
 }
 PEOPLE = 6
+# Where nobody listens.
+NOWHERE = "http://127.0.0.1:9/"
 DOCUMENTS = {
     "decisions": {"decision": "Use PostgreSQL", "status": "accepted"},
     "context": {"feature": "auth", "status": "in progress"},
@@ -37,7 +41,10 @@ import json
 from memoryproject.foundation.rest_kit.models import SCOPES
 from memoryproject.foundation.rest_kit.tokens import token_create
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from sessions_app.models import Chat, Message, SummarizationMetadata
+from sessions_app.jobs.run_jobs import job_run
+from sessions_app.models import Chat, Job, Message, SummarizationMetadata
+for job in Job.objects.filter(kind="export"):
+    job_run(job.pk)
 chat = Chat.objects.get(whatsapp_chat="{chat}")
 made = {{name: token_create(name=name, scopes=[name], actor=COMMAND_LINE) for name in SCOPES}}
 made["bound"] = token_create(name="bound", chat_ids=[chat.pk], actor=COMMAND_LINE)
@@ -121,7 +128,34 @@ class Seeder:
                 for key in ("kept", *keys):
                     self._call("PUT", f"memories/keyed/notes/{key}/{query}", {"value": {"n": key}})
             known |= {"namespaces": ["notes"], "keys": ["kept"], "doomed_keys": keys}
-            return {**known, "categories": list(DOCUMENTS)}
+            known["categories"] = list(DOCUMENTS)
+            return {**known, **self._long_work(), **self._webhooks()}
+
+    def _long_work(self) -> dict[str, list[str]]:
+        """Exports of a chat without memories, which no forgetting deletes; and what can end."""
+        empty = {"whatsapp_chat": "1555017@external"}
+        self._call("POST", "sessions/", empty)
+        calls = {"jobs": ("jobs/export/", empty), "doomed_jobs": ("jobs/reembed/", {})}
+        return {
+            name: [self._call("POST", *call)["job_id"] for _ in range(PEOPLE)]
+            for name, call in calls.items()
+        }
+
+    def _webhooks(self) -> dict[str, list[str]]:
+        kept, doomed = (
+            [
+                self._call("POST", "webhooks/endpoints/", {"name": f"{name} {n}", "url": NOWHERE})
+                for n in range(PEOPLE)
+            ]
+            for name in ("kept", "doomed")
+        )
+        first = kept[0]["endpoint_id"]
+        tested = self._call("POST", f"webhooks/endpoints/{first}/test/")
+        return {
+            "endpoints": [each["endpoint_id"] for each in kept],
+            "doomed_endpoints": [each["endpoint_id"] for each in doomed],
+            **{"tested": [first], "deliveries": [tested["delivery_id"]], "urls": [NOWHERE]},
+        }
 
     def _person(self, number: int) -> dict[str, str]:
         chat = f"1555016{number:04}@c.us"

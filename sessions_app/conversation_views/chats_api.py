@@ -1,0 +1,317 @@
+"""REST views of chats: read, changed as staff change them on their pages, erased."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import transaction
+from django.db.models import OuterRef, Prefetch
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.authentication import require_reading
+from memoryproject.foundation.rest_kit.errors import refuse
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    IF_MATCH,
+    described,
+    etag,
+    path_parameter,
+    request_example,
+    response_example,
+    versioned,
+)
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Items,
+    Moment,
+    StoredMoment,
+    Strict,
+    Text,
+    Truth,
+)
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of_document,
+    etagged,
+    require_match,
+)
+from memoryproject.foundation.text.uuids import iso_utc
+from sessions_app.conversations.phrases import languages
+from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
+from sessions_app.inbox.labels import chats_assign, chats_label, chats_unlabel
+from sessions_app.inbox.move_markers import ReviewError
+from sessions_app.models import Chat, ChatAddress, ChatLabel, Label
+from sessions_app.presentation import examples
+from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA, ChatFilters, chat_within
+from sessions_app.turns.dependencies import max_answer_age
+from sessions_app.turns.facade import answer_soon, chat_locked, chat_pause, chat_resume
+
+
+class ChatSerializer(serializers.Serializer[Any]):
+    whatsapp_chat = fields.text(
+        "The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
+    )
+    object_id = fields.uuid("By which receipts and the audit log name it.", source="id")
+    addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
+    is_group = fields.truth("true: a group. false: one person.")
+    client_name = fields.text("The name on WhatsApp; empty where it isn't known.")
+    client_phone = fields.text("Empty where it isn't known.")
+    language = fields.text("The one that texts are sent in, such as en; empty: not known yet.")
+    fixed_language = fields.text("Chosen by staff; empty: language is told by what people write.")
+    memory_enabled = fields.truth("Null: as ENABLE_MEMORY_SYSTEM says.", allow_null=True)
+    created_at = fields.moment("When the chat was first stored.")
+    name = fields.text("Given by staff; empty: none.", source="staff_name")
+    labels = serializers.SerializerMethodField(help_text="Names, by which staff sort chats.")
+    assignee = fields.text(
+        "The staff member who looks after it, by login; null: nobody.",
+        source="assignment.assignee.username",
+        default=None,
+        allow_null=True,
+    )
+    paused = serializers.SerializerMethodField(
+        help_text="true: messages are stored, and the assistant doesn't answer."
+    )
+    paused_until = serializers.SerializerMethodField(
+        help_text="null: it isn't paused, or until somebody ends it."
+    )
+
+    def get_labels(self, chat: Chat) -> list[str]:
+        """Return the names, with which lists annotate their chats."""
+        names = getattr(chat, "label_names", None)
+        if names is None:
+            names = chat.chat_labels.values_list("label__name", flat=True)
+        return sorted(names)
+
+    def get_paused(self, chat: Chat) -> bool:
+        pause = getattr(chat, "pause", None)
+        return pause is not None and pause.holds(timezone.now())
+
+    @extend_schema_field(Moment(allow_null=True))
+    def get_paused_until(self, chat: Chat) -> str | None:
+        until = chat.pause.until if self.get_paused(chat) else None
+        return iso_utc(until) if until else None
+
+    def get_addresses(self, chat: Chat) -> list[str]:
+        """Return the addresses that the view's queryset prefetched with the chats."""
+        current = {link.address for link in chat.addresses.all() if link.left_at is None}
+        return sorted(current)
+
+
+# Fields of the API and their columns.
+COLUMNS = {"name": "staff_name", "language": "fixed_language", "memory_enabled": "memory_enabled"}
+
+
+class ChangeChatSerializer(Strict):
+    name = Text(
+        allow_blank=True, max_length=255, help_text="Shown to staff; empty: the one on WhatsApp."
+    )
+    language = Choice(
+        sorted(languages()),
+        allow_blank=True,
+        help_text="Fixes the language of all that is sent; empty: as the person writes.",
+    )
+    memory_enabled = Truth(allow_null=True, help_text="null: as ENABLE_MEMORY_SYSTEM says.")
+    labels = Items(
+        child=Text(max_length=40, trim_whitespace=True),
+        max_length=50,
+        help_text="In place of those that it has; new ones are made.",
+    )
+    assignee = Text(
+        allow_null=True, max_length=150, help_text="A staff member's login; null: nobody."
+    )
+    paused = Truth(help_text="true: the assistant doesn't answer. false: it goes on.")
+    paused_until = StoredMoment(
+        allow_null=True, help_text="With `paused`; null: until somebody ends the pause."
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        until = attrs.get("paused_until")
+        if until is not None and not attrs.get("paused"):
+            raise serializers.ValidationError({"paused_until": "Give it with paused: true."})
+        if until is not None and until <= timezone.now():
+            raise serializers.ValidationError({"paused_until": "It is past."}, code="past")
+        return attrs
+
+
+def chat_change(chat: Chat, changes: dict[str, Any], *, actor: Actor, by: int | None) -> None:
+    """Make the changes of a locked chat, each with its audit event as on the pages of staff.
+
+    ``by``: the staff member's id, if it is one. Raises ReviewError for an unknown assignee.
+    """
+    changed = [name for name, column in COLUMNS.items() if _is_new(chat, column, changes, name)]
+    if changed:
+        for name in changed:
+            setattr(chat, COLUMNS[name], changes[name])
+        chat.language = chat.fixed_language or chat.language
+        chat.save(update_fields=[*map(COLUMNS.__getitem__, changed), "language", "updated_at"])
+        audit_record(
+            action="chat.update",
+            actor=actor,
+            object_type="chat",
+            object_id=chat.pk,
+            details={"fields": sorted(COLUMNS[name] for name in changed)},
+            chat_id=chat.pk,
+        )
+    if "labels" in changes:
+        _labels_set(chat, changes["labels"], actor)
+    if "assignee" in changes:
+        login = changes["assignee"]
+        assignee = User.objects.filter(username=login).first()
+        if login is not None and assignee is None:
+            raise ReviewError(f"There is no staff member {login}.")
+        chats_assign(chat_ids=[chat.pk], assignee=assignee if login else None, actor=actor)
+    if "paused" in changes:
+        _pause_set(chat, changes, actor, by)
+
+
+def _is_new(chat: Chat, column: str, changes: dict[str, Any], name: str) -> bool:
+    return name in changes and changes[name] != getattr(chat, column)
+
+
+def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
+    had = set(Label.objects.filter(chat_labels__chat=chat))
+    wanted = set()
+    for name in names:
+        label, is_new = Label.objects.get_or_create(name__iexact=name, defaults={"name": name})
+        if is_new:
+            audit_record(
+                action="label.create", actor=actor, object_type="label", object_id=label.pk
+            )
+        wanted.add(label)
+    for label in wanted - had:
+        chats_label(chat_ids=[chat.pk], label=label, actor=actor)
+    for label in had - wanted:
+        chats_unlabel(chat_ids=[chat.pk], label=label, actor=actor)
+
+
+def _pause_set(chat: Chat, changes: dict[str, Any], actor: Actor, by: int | None) -> None:
+    now = timezone.now()
+    if changes["paused"]:
+        until = changes.get("paused_until")
+        chat_pause(chat_id=chat.pk, until=until, by=by, actor=actor, now=now)
+        return
+    chat_resume(
+        chat_id=chat.pk, actor=actor, now=now, enqueue=answer_soon, max_age=max_answer_age()
+    )
+
+
+# The views.
+
+
+NAMED = path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
+
+
+LABELS = ArraySubquery(ChatLabel.objects.filter(chat=OuterRef("pk")).values("label__name"))
+
+
+class ChatsView(ListView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["sessions_app.view_chat"]}
+    queryset = (
+        Chat.objects.select_related("pause", "assignment__assignee")
+        .prefetch_related(
+            Prefetch("addresses", queryset=ChatAddress.objects.filter(left_at__isnull=True))
+        )
+        .annotate(label_names=LABELS)
+    )
+    serializer_class = ChatSerializer
+    filterset_class = ChatFilters
+    reach_field = "pk"
+    ordering = ("-created_at", "-id")
+
+    @described(
+        summary="List chats, the newest first",
+        examples=[response_example("One chat", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request) -> Response:
+        """List people and groups, with the addresses by which they are known."""
+        return self.page_of(self.within_reach())
+
+
+# Those of the pages of staff on which the fields are.
+CHANGE_RIGHTS = [
+    "sessions_app.change_chat",
+    "sessions_app.review_chat",
+    "sessions_app.takeover_chat",
+]
+
+
+def _of_assignee(error: Exception) -> APIException:
+    return refuse(str(error), attr="assignee")
+
+
+class ChatView(ApiView):
+    scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
+    staff_rights = {"GET": ["sessions_app.view_chat"], "PATCH": CHANGE_RIGHTS}
+    answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+    raises = {**FORGETTING, ReviewError: _of_assignee}
+
+    @described(
+        operation_id="chats_get",
+        summary="One chat",
+        **versioned(ChatSerializer, NAMED),
+        examples=[response_example("A person", examples.CHAT_ROW)],
+    )
+    def get(self, request: Request, whatsapp_chat: str) -> Response:
+        """Return the chat that has this address now; any of its addresses will do."""
+        chat = chat_within(self.caller, whatsapp_chat)
+        self.record_read(object_type="chat", object_id=chat.pk)
+        return etagged(request, ChatSerializer(chat).data)
+
+    @described(
+        operation_id="chats_change",
+        summary="Change what staff can change of a chat",
+        parameters=[NAMED, IF_MATCH, etag(200)],
+        request=ChangeChatSerializer,
+        responses=ChatSerializer,
+        examples=[
+            request_example("Take a chat over", {"paused": True, "labels": ["complaint"]}),
+            response_example("Changed", examples.CHAT_ROW),
+        ],
+    )
+    @idempotent(atomic=True)
+    def patch(self, request: Request, whatsapp_chat: str) -> Response:
+        """Change what is given, all of it or nothing; labels that are new are made."""
+        changes = self.body(ChangeChatSerializer, partial=True)
+        chat = chat_within(self.caller, whatsapp_chat)
+        require_reading(self.caller)
+        by = request.user.pk if self.caller.is_staff else None
+        with transaction.atomic():
+            chat = chat_locked(chat.pk)
+            require_match(request, etag_of_document(ChatSerializer(chat).data))
+            chat_change(chat, changes, actor=self.caller.actor, by=by)
+        document = ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
+        return Response(document, headers={"ETag": etag_of_document(document)})
+
+    @forgets(
+        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
+        NAMED,
+        operation_id="chats_erase",
+        summary="Erase a person or a group, with everything in the chat",
+    )
+    def delete(self, request: Request, whatsapp_chat: str) -> Response:
+        """Erase the conversations, memories and documents of the chat.
+
+        What other chats learned of them is erased, too. It can't be undone; export first what has
+        to be kept. With `If-Match` only the version that you read: else 412.
+        """
+        return forget_once(
+            self,
+            kind="chat",
+            find=lambda: chat_within(self.caller, whatsapp_chat).pk,
+            etag=lambda: etag_of_document(
+                ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
+            ),
+        )

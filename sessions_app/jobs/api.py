@@ -1,0 +1,314 @@
+"""REST: long work that is asked for, looked after, cancelled, and whose result is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+from uuid import UUID
+
+import django_filters
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.errors import Conflict, conflict
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.models import ANY
+from memoryproject.foundation.rest_kit.operations import (
+    conflicting,
+    described,
+    location,
+    request_example,
+    response_example,
+)
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Nothing, Strict, Truth
+from memoryproject.foundation.rest_kit.views import ApiView, ListView
+from sessions_app.jobs.run_jobs import JobEndedError, export_parts, job_cancel, job_make
+from sessions_app.memories.presentation import (
+    EXPORT_NAMES,
+    LINE,
+    NDJSON,
+    ExportQuery,
+    JsonErrors,
+    Lines,
+    LinesParser,
+    NdJson,
+)
+from sessions_app.models import Job, JobKind, JobState
+from sessions_app.presentation.access import (
+    chat_in_reach,
+    chat_or_own,
+    chat_within,
+    no_chat,
+    require_longterm,
+    require_memory,
+)
+from sessions_app.presentation.examples import CHAT, JOB
+from sessions_app.presentation.serializers import WhatsAppChat
+
+ENDED = conflicting("It has ended.", "The job can't be cancelled any more: it is done.")
+
+
+class ExportBody(ExportQuery):
+    """The query of an export, as JSON."""
+
+    embeddings = Truth(default=False, help_text="true: with the vectors of every model.")
+    redact = Truth(default=False, help_text="true: without personal data, and without vectors.")
+
+
+class EraseBody(Strict):
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Required, except for a token that is bound to one chat."
+    )
+
+
+class ProgressSerializer(serializers.Serializer[Any]):
+    done = fields.number("Lines, memories or texts.")
+    total = fields.number("How many there are; null: not known yet.", allow_null=True)
+
+
+class JobSerializer(serializers.Serializer[Any]):
+    job_id = fields.uuid("Names it in addresses.")
+    kind = serializers.ChoiceField(JobKind.choices)
+    state = serializers.ChoiceField(JobState.choices)
+    progress = ProgressSerializer(source="*", help_text="How far it is.")
+    result = fields.json_object(
+        "Of an import `created`, `duplicates` and `errors`, of an erasure `receipt_id`, of vectors "
+        "`model` and `before`; null: none yet, or something was forgotten since.",
+        allow_null=True,
+    )
+    result_url = serializers.SerializerMethodField(
+        help_text="The lines of an export, or the receipt of an erasure; null: none, or not yet."
+    )
+    error = serializers.SerializerMethodField(
+        help_text="What went wrong last, also if it is tried again; empty: nothing."
+    )
+    created_at = fields.moment("When it was asked for.")
+    finished_at = fields.moment("null: it hasn't ended.", allow_null=True)
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_result_url(self, job: Job) -> str | None:
+        if job.state != JobState.DONE:
+            return None
+        if job.kind == JobKind.EXPORT:
+            return str(reverse("api-job-result", args=[job.pk]))
+        if job.kind == JobKind.ERASE and job.result:
+            return str(reverse("api-receipt", args=[job.result["receipt_id"]]))
+        return None
+
+    def get_error(self, job: Job) -> str:
+        return translate_error(job.error)
+
+
+ACCEPTED = {202: OpenApiResponse(JobSerializer, "It is queued: `Location` says how far it is.")}
+
+
+class JobFilters(django_filters.FilterSet):  # type: ignore[misc]
+    kind = ChoiceFilter(choices=JobKind.choices, help_text="import, export, reembed or erase.")
+    state = ChoiceFilter(choices=JobState.choices, help_text="Such as running.")
+
+
+def _accepted(job: Job) -> Response:
+    headers = {"Location": reverse("api-job", args=[job.pk])}
+    return Response(JobSerializer(job).data, status=202, headers=headers)
+
+
+class OwnJobView(ApiView):
+    """A job of the caller; others' jobs are as if they didn't exist."""
+
+    def job(self, job_id: UUID) -> Job:
+        job = Job.objects.filter(caller=self.caller.key, pk=job_id).first()
+        if job is None:
+            raise NotFound(f"There is no job {job_id} of yours.")
+        return job
+
+
+class JobView(OwnJobView):
+    scopes = {"GET": ANY, "DELETE": ANY}
+    staff_rights = {"GET": (), "DELETE": ()}
+    answers = {"DELETE": [ENDED]}
+    raises = {JobEndedError: conflict}
+
+    @described(
+        operation_id="jobs_get",
+        summary="How far a job is",
+        responses=JobSerializer,
+        examples=[response_example("An export", JOB)],
+    )
+    def get(self, request: Request, job_id: UUID) -> Response:
+        """Return the job. Ask every few seconds, until `finished_at` is there."""
+        return Response(JobSerializer(self.job(job_id)).data)
+
+    @described(
+        operation_id="jobs_cancel",
+        summary="Cancel a job",
+        responses={200: JobSerializer},
+        examples=[response_example("Cancelled", {**JOB, "state": "cancelled"})],
+    )
+    @idempotent(atomic=True)
+    def delete(self, request: Request, job_id: UUID) -> Response:
+        """Stop the job; what it has done stays. An erasure that has begun can't be stopped."""
+        job_cancel(self.job(job_id))
+        return Response(JobSerializer(self.job(job_id)).data)
+
+
+class JobsView(ListView):
+    scopes = {"GET": ANY}
+    staff_rights = {"GET": ()}
+    queryset = Job.objects.all()
+    serializer_class = JobSerializer
+    filterset_class = JobFilters
+    ordering = ("-created_at", "-job_id")
+
+    @described(
+        operation_id="jobs_list",
+        summary="List one's own jobs, the newest first",
+        examples=[response_example("An export", JOB)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return the jobs that this caller asked for in the last 30 days."""
+        return self.page_of(self.get_queryset().filter(caller=self.caller.key))
+
+
+class JobResultView(OwnJobView):
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": ["memories_app.view_memory", "memories_app.export_memory"]}
+    kinds = {"GET": "bulk"}
+    renderer_classes = [JsonErrors, NdJson]
+    answers = {"GET": [conflicting("There is no result.", "The job has no result.")]}
+
+    @described(
+        operation_id="jobs_result",
+        summary="What an export has made, as lines of JSON",
+        responses={(200, NDJSON): OpenApiTypes.BINARY},
+        examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
+    )
+    def get(self, request: Request, job_id: UUID) -> Any:
+        """Stream the lines; they are kept for a day, and until something is forgotten."""
+        job = self.job(job_id)
+        is_kept = not job.total or job.parts.exists()
+        if (job.kind, job.state) != (JobKind.EXPORT, JobState.DONE) or not is_kept:
+            raise Conflict("The job has no result, not yet, or not any more.")
+        name = EXPORT_NAMES[job.params["redacted"]]
+        return StreamingHttpResponse(
+            export_parts(job),
+            content_type=f"{NDJSON}; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{name}"'},
+        )
+
+
+class ExportJobView(ApiView):
+    scopes = {"POST": "read"}
+    staff_rights = {"POST": ["memories_app.view_memory", "memories_app.export_memory"]}
+    kinds = {"POST": "bulk"}
+    needs_body = False
+
+    @described(
+        operation_id="jobs_export",
+        summary="Export memories in the background",
+        parameters=[location(202)],
+        request=ExportBody,
+        responses=ACCEPTED,
+        examples=[
+            request_example("One chat", {"whatsapp_chat": CHAT}),
+            response_example("Queued", JOB, status=202),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request) -> Response:
+        """Export as `GET memories/export/` does; `result_url` has the lines when it is done."""
+        body = self.body(ExportBody)
+        name = body.get("whatsapp_chat")
+        chat = (chat_in_reach(self.caller, name) or no_chat(name)) if name else None
+        options = {"embeddings": body["embeddings"], "redacted": body["redact"]}
+        chat_id = None if chat is None else str(chat.pk)
+        return _accepted(
+            job_make(kind=JobKind.EXPORT, caller=self.caller, chat_id=chat_id, **options)
+        )
+
+
+class ImportJobView(ApiView):
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
+    kinds = {"POST": "bulk"}
+    bound_tokens = False
+    parser_classes = [LinesParser]
+    needs_body = False
+    taken_in: Lines | None = None
+
+    def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
+        if self.taken_in is not None:
+            self.taken_in.close()
+        return super().finalize_response(*args, **kwargs)
+
+    @described(
+        operation_id="jobs_import",
+        summary="Import memories in the background",
+        parameters=[location(202)],
+        request={NDJSON: OpenApiTypes.BINARY},
+        responses=ACCEPTED,
+        examples=[
+            OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
+            response_example("Queued", {**JOB, "kind": "import"}, status=202),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request) -> Response:
+        """Take the lines in as `memories/import/` does, and import them later, 500 at a time."""
+        require_memory()
+        require_longterm()
+        lines: Iterator[bytes] = iter(cast(Lines, request.data))
+        return _accepted(job_make(kind=JobKind.IMPORT, caller=self.caller, lines=lines))
+
+
+class ReembedJobView(ApiView):
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
+    kinds = {"POST": "bulk"}
+    bound_tokens = False
+    needs_body = False
+
+    @described(
+        operation_id="jobs_reembed",
+        summary="Make all vectors with the embedder of the settings",
+        parameters=[location(202)],
+        request=None,
+        responses=ACCEPTED,
+        examples=[response_example("Queued", {**JOB, "kind": "reembed"}, status=202)],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request) -> Response:
+        """Make the missing vectors, and then let recall use them, as `memories_reembed` does."""
+        self.body(Nothing)
+        return _accepted(job_make(kind=JobKind.REEMBED, caller=self.caller))
+
+
+class EraseJobView(ApiView):
+    scopes = {"POST": "forget"}
+    kinds = {"POST": "forget"}
+    needs_body = False
+
+    @described(
+        operation_id="jobs_erase",
+        summary="Erase a chat in the background",
+        parameters=[location(202)],
+        request=EraseBody,
+        responses=ACCEPTED,
+        examples=[
+            request_example("A person", {"whatsapp_chat": CHAT}),
+            response_example("Queued", {**JOB, "kind": "erase"}, status=202),
+        ],
+    )
+    @idempotent(atomic=True, holds_texts=False)
+    def post(self, request: Request) -> Response:
+        """Erase as `DELETE chats/{whatsapp_chat}/` does; `result_url` then has the receipt."""
+        name = chat_or_own(self.caller, self.body(EraseBody).get("whatsapp_chat"))
+        chat = chat_within(self.caller, name)
+        return _accepted(job_make(kind=JobKind.ERASE, caller=self.caller, chat_id=str(chat.pk)))

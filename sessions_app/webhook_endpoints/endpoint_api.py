@@ -1,0 +1,309 @@
+"""REST: endpoints of webhooks."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+from rest_framework.exceptions import APIException, NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.outgoing_webhooks.endpoints import (
+    MAX_NAME_LENGTH,
+    EndpointError,
+    EndpointNotFoundError,
+    endpoint_change,
+    endpoint_create,
+    endpoint_remove,
+    endpoint_rotate,
+)
+from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
+from memoryproject.foundation.rest_kit.errors import not_found, refuse
+from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.operations import (
+    CHANGED_MEANWHILE,
+    IF_MATCH,
+    described,
+    etag,
+    location,
+    request_example,
+    response_example,
+    versioned,
+)
+from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
+from memoryproject.foundation.rest_kit.views import (
+    ApiView,
+    ListView,
+    etag_of,
+    etagged,
+    require_match,
+)
+from sessions_app.models import Chat
+from sessions_app.presentation.access import chat_in_reach
+from sessions_app.presentation.examples import ENDPOINT
+from sessions_app.presentation.serializers import WhatsAppChat
+from sessions_app.webhook_endpoints.dependencies import build_address_rules
+from sessions_app.webhook_endpoints.endpoint_form import hook_chats
+
+NAMES = {"chats": "whatsapp_chats"}
+
+
+class EndpointBody(Strict):
+    name = Text(max_length=MAX_NAME_LENGTH, help_text="For people, and unique.")
+    url = Text(max_length=2000, help_text="Where events are posted: https://…")
+    event_types = Items(
+        child=Choice(list(EVENT_TYPES)),
+        required=False,
+        max_length=len(EVENT_TYPES),
+        help_text="The events that it is told of; none: all, also those of later versions.",
+    )
+    whatsapp_chats = Items(
+        child=WhatsAppChat(),
+        required=False,
+        allow_null=True,
+        max_length=1000,
+        help_text="It is told of these chats alone; null or none: all that the token may see.",
+    )
+    enabled = Truth(required=False, help_text="false: nothing is sent.")
+
+
+class RotateBody(Strict):
+    keep_hours = Whole(
+        default=24,
+        min_value=0,
+        max_value=24 * 365,
+        help_text="So long the old secret signs as well.",
+    )
+
+
+class EndpointSerializer(serializers.Serializer[Any]):
+    endpoint_id = fields.uuid("Names it in addresses.", source="public_id")
+    name = fields.text("For people.")
+    url = fields.text("Where events are posted.")
+    event_types = fields.texts("The events that it is told of; empty: all.")
+    whatsapp_chats = serializers.SerializerMethodField(help_text="Its chats; null: all.")
+    enabled = fields.truth("false: nothing is sent.")
+    state = serializers.SerializerMethodField(help_text="unused, works, failing or disabled.")
+    error = serializers.SerializerMethodField(
+        help_text="Why it is disabled, or what went wrong last; empty: nothing."
+    )
+    created_at = fields.moment("When it was made.")
+    last_success_at = fields.moment("null: nothing was delivered yet.", allow_null=True)
+    last_failure_at = fields.moment("null: nothing went wrong yet.", allow_null=True)
+    old_secret_until = fields.moment(
+        "Until then the secret before this one signs as well; null: it doesn't.", allow_null=True
+    )
+
+    def get_whatsapp_chats(self, endpoint: WebhookEndpoint) -> list[str] | None:
+        if endpoint.chat_ids is None:
+            return None
+        chats = Chat.objects.filter(pk__in=endpoint.chat_ids).order_by("whatsapp_chat")
+        return list(chats.values_list("whatsapp_chat", flat=True))
+
+    def get_state(self, endpoint: WebhookEndpoint) -> str:
+        if not endpoint.enabled:
+            return "disabled"
+        if endpoint.failing_since is not None:
+            return "failing"
+        return "works" if endpoint.last_success_at else "unused"
+
+    def get_error(self, endpoint: WebhookEndpoint) -> str:
+        return translate_error(endpoint.disabled_reason or endpoint.last_error)
+
+
+class EndpointWithSecretSerializer(EndpointSerializer):
+    secret = fields.text("Signs what is sent. It is shown only now: keep it.")
+
+
+def _refused(error: Exception) -> APIException:
+    field = getattr(error, "field", "")
+    return refuse(str(error), attr=NAMES.get(field, field) or None)
+
+
+def endpoint_etag(endpoint: WebhookEndpoint) -> str:
+    """Return the ETag of what can be changed; a delivery changes no version."""
+    chats = sorted(map(str, endpoint.chat_ids)) if endpoint.chat_ids is not None else None
+    given = (endpoint.name, endpoint.url, endpoint.event_types, chats, endpoint.enabled)
+    return etag_of(endpoint.pk, *given)
+
+
+def endpoints_in_reach(caller: Caller) -> QuerySet[WebhookEndpoint]:
+    """Return the endpoints that are told of nothing that the caller may not see."""
+    found = WebhookEndpoint.objects.all()
+    if caller.chat_ids is None:
+        return found
+    return found.filter(chat_ids__isnull=False, chat_ids__contained_by=list(caller.chat_ids))
+
+
+class WebhookView(ApiView):
+    """What the views of endpoints share."""
+
+    raises = {EndpointError: _refused, EndpointNotFoundError: not_found}
+
+    def endpoint(self, endpoint_id: UUID) -> WebhookEndpoint:
+        """Return the endpoint. Raises NotFound also for one out of reach."""
+        found = endpoints_in_reach(self.caller).filter(public_id=endpoint_id).first()
+        if found is None:
+            raise NotFound(f"There is no endpoint {endpoint_id}.")
+        return found
+
+    def given(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of an endpoint as its services take them. Raises NotFound."""
+        changes = dict(body)
+        if "whatsapp_chats" in changes:
+            names = changes.pop("whatsapp_chats") or []
+            for name in names:
+                chat_in_reach(self.caller, name)
+            own = self.caller.chat_ids
+            changes["chat_ids"] = hook_chats(names) or (sorted(own) if own is not None else None)
+        return changes
+
+
+class EndpointsView(WebhookView, ListView):
+    scopes = {"GET": "read", "POST": "write"}
+    staff_rights = {"GET": ["hooks.view_webhookendpoint"], "POST": ["hooks.add_webhookendpoint"]}
+    serializer_class = EndpointSerializer
+
+    @described(
+        operation_id="webhooks_list",
+        summary="List the endpoints of webhooks, the newest first",
+        examples=[response_example("One endpoint", ENDPOINT)],
+    )
+    def get(self, request: Request) -> Response:
+        """Return the endpoints; a bound token sees those of its own chats."""
+        return self.page_of(endpoints_in_reach(self.caller))
+
+    def get_queryset(self) -> QuerySet[WebhookEndpoint]:
+        return WebhookEndpoint.objects.all()
+
+    @described(
+        operation_id="webhooks_add",
+        summary="Make an endpoint of webhooks",
+        parameters=[etag(201), location(201)],
+        request=EndpointBody,
+        responses={201: EndpointWithSecretSerializer},
+        examples=[
+            request_example("An endpoint", {"name": "crm", "url": "https://example.com/hooks"}),
+            response_example("Made", {**ENDPOINT, "secret": "whsec_…"}, status=201),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request) -> Response:
+        """Make an endpoint; its secret is shown in this answer alone.
+
+        It outlives the token that made it. The token needs the scope `read`, too.
+        """
+        body = self.body(EndpointBody)
+        require_reading(self.caller)
+        given = self.given({"whatsapp_chats": None, **body})
+        enabled = given.pop("enabled", True)
+        rules, actor = build_address_rules(), self.caller.actor
+        made = endpoint_create(**given, rules=rules, actor=actor)
+        if not enabled:
+            changes = {"enabled": False}
+            made = endpoint_change(endpoint_id=made.pk, changes=changes, rules=rules, actor=actor)
+        made.refresh_from_db()
+        headers = {
+            "Location": reverse("api-webhook", args=[made.public_id]),
+            "ETag": endpoint_etag(made),
+        }
+        return Response(EndpointWithSecretSerializer(made).data, status=201, headers=headers)
+
+
+class EndpointView(WebhookView):
+    scopes = {"GET": "read", "PATCH": "write", "DELETE": "write"}
+    staff_rights = {
+        "GET": ["hooks.view_webhookendpoint"],
+        "PATCH": ["hooks.change_webhookendpoint"],
+        "DELETE": ["hooks.delete_webhookendpoint"],
+    }
+    answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+
+    @described(
+        operation_id="webhooks_get",
+        summary="One endpoint",
+        **versioned(EndpointSerializer),
+        examples=[response_example("An endpoint", ENDPOINT)],
+    )
+    def get(self, request: Request, endpoint_id: UUID) -> Response:
+        """Return the endpoint without its secret."""
+        found = self.endpoint(endpoint_id)
+        return etagged(request, EndpointSerializer(found).data, etag=endpoint_etag(found))
+
+    @described(
+        operation_id="webhooks_change",
+        summary="Change an endpoint, or enable it again",
+        parameters=[IF_MATCH, etag(200)],
+        request=EndpointBody,
+        responses=EndpointSerializer,
+        examples=[
+            request_example("Enable it", {"enabled": True}),
+            response_example("Changed", ENDPOINT),
+        ],
+    )
+    @idempotent(atomic=False)
+    def patch(self, request: Request, endpoint_id: UUID) -> Response:
+        """Change what is given. An endpoint that is enabled starts fresh."""
+        body = self.body(EndpointBody, partial=True)
+        endpoint = self.endpoint(endpoint_id)
+        require_reading(self.caller)
+        changed = endpoint_change(
+            endpoint_id=endpoint.pk,
+            changes=self.given(body),
+            rules=build_address_rules(),
+            actor=self.caller.actor,
+            check=lambda locked: require_match(request, endpoint_etag(locked)),
+        )
+        headers = {"ETag": endpoint_etag(changed)}
+        return Response(EndpointSerializer(changed).data, headers=headers)
+
+    @described(
+        operation_id="webhooks_remove",
+        summary="Remove an endpoint with its deliveries",
+        parameters=[IF_MATCH],
+        responses={204: None},
+    )
+    @idempotent(atomic=True)
+    def delete(self, request: Request, endpoint_id: UUID) -> Response:
+        """Remove the endpoint: nothing more is sent to it. Once more: 404."""
+        found = self.endpoint(endpoint_id)
+        require_match(request, endpoint_etag(found))
+        endpoint_remove(endpoint_id=found.pk, actor=self.caller.actor)
+        return Response(status=204)
+
+
+class RotateView(WebhookView):
+    scopes = {"POST": "write"}
+    staff_rights = {"POST": ["hooks.change_webhookendpoint"]}
+    needs_body = False
+
+    @described(
+        operation_id="webhooks_rotate",
+        summary="Give an endpoint a new secret",
+        request=RotateBody,
+        responses=EndpointWithSecretSerializer,
+        examples=[
+            request_example("The old one ends now", {"keep_hours": 0}),
+            response_example("The new secret", {**ENDPOINT, "secret": "whsec_…"}),
+        ],
+    )
+    @idempotent(atomic=True)
+    def post(self, request: Request, endpoint_id: UUID) -> Response:
+        """Return the new secret, once. The old one also signs until `old_secret_until`."""
+        body = self.body(RotateBody)
+        endpoint = self.endpoint(endpoint_id)
+        require_reading(self.caller)
+        made = endpoint_rotate(
+            endpoint_id=endpoint.pk,
+            actor=self.caller.actor,
+            keep=timedelta(hours=body["keep_hours"]),
+        )
+        return Response(EndpointWithSecretSerializer(made).data)
