@@ -1,0 +1,359 @@
+"""Store what a reader found, or show what would be stored.
+
+Messages go the way of old messages that a phone shares, memories the way of their import. So the
+same file twice adds nothing, and what was forgotten here doesn't come back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+from typing import Any
+from uuid import UUID, uuid5
+
+from django.db import transaction
+
+from memories_app.models import Visibility
+from memories_app.store.retract import is_forgotten
+from memories_app.visibility import scope_of
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink, Recipient
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, Media, Party
+from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint, storable
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
+from sessions_app.conversations.chat_addresses import addresses_lock, party_of
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.inbound.facade import IntakeRules, old_thread_take
+from sessions_app.media.fetch import MediaDependencies, media_fetch
+from sessions_app.media.media_store import media_row_create
+from sessions_app.memories.transfer import memories_import
+from sessions_app.models import Chat, InboundDelivery, Message
+from sessions_app.models.chats import Provider
+from sessions_app.models.messages import BY_PHONE, IMPORTED, Role
+from sessions_app.moving.records import Found, Known, MoveError, Options, Said, Skipped, chat_named
+from sessions_app.moving.sources import Source
+
+MESSAGES_AT_ONCE = 500
+SHOWN, MAX_TOLD = 10, 1_000
+BLOCK = 1024 * 1024
+_KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
+CONSOLE = str(Provider.CONSOLE)
+# The kinds whose records keep their own chats and ids.
+ARCHIVE, WHATSAPP = "archive", "whatsapp"
+
+
+@dataclass
+class Report:
+    """The result. ``told`` are [{place, why, bad}]; further ones are only counted.
+
+    ``chats``: by their ids, how many messages and memories the file has for each.
+    """
+
+    kind: str
+    preview: bool
+    refused: bool = False
+    messages: int = 0
+    memories: int = 0
+    files: int = 0
+    there: int = 0
+    skipped: int = 0
+    bad: int = 0
+    chats: dict[str, Counter[str]] = field(default_factory=dict)
+    first: list[dict[str, Any]] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+
+    def tell(self, skipped: Skipped) -> None:
+        self.bad += skipped.is_bad
+        self.skipped += not skipped.is_bad
+        if len(self.told) < MAX_TOLD:
+            self.told.append({"place": skipped.place, "why": skipped.why, "bad": skipped.is_bad})
+
+    def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
+        self.chats.setdefault(chat, Counter())[what] += 1
+        if len(self.first) < SHOWN:
+            self.first.append({"chat": chat, **shown})
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.chats
+
+    def as_dict(self) -> dict[str, Any]:
+        chats = [{"whatsapp_chat": chat or None, **counts} for chat, counts in self.chats.items()]
+        return {**vars(self), "chats": chats}
+
+
+@dataclass
+class MoveIn:
+    """One run. ``read``: returns what the file holds, each time it is called.
+
+    ``media``: where files of messages are kept; None: they aren't kept.
+    """
+
+    kind: str
+    source: Source
+    read: Callable[[], Iterator[Found]]
+    options: Options
+    rules: IntakeRules
+    embedder: Embedder | None
+    media: MediaDependencies | None
+    actor: Actor
+    now: datetime
+
+    def run(self, *, preview: bool, all_or_nothing: bool = False) -> Report:
+        """Store everything, or nothing for a preview.
+
+        ``all_or_nothing``: also nothing if anything can't be read; the report is then ``refused``.
+        Raises MoveError, EmbedderError and DatabaseError; what is in stays, and a retry is safe.
+        """
+        if all_or_nothing and not preview and self.run(preview=True).bad:
+            report = self.run(preview=True)
+            report.refused = True
+            return report
+        self.report = Report(self.kind, preview)
+        self._seen: Counter[tuple[Any, ...]] = Counter()
+        if not preview:
+            self._take()
+            return self.report
+        with transaction.atomic():
+            self._take()
+            transaction.set_rollback(True)
+        return self.report
+
+    def _take(self) -> None:
+        waiting: dict[str, list[Said]] = {}
+        has_memories = False
+        for found in self.read():
+            if isinstance(found, Skipped):
+                self.report.tell(found)
+            elif isinstance(found, Known):
+                has_memories = True
+            elif chat := self._chat(found.chat, found.place):
+                some = waiting.setdefault(chat, [])
+                some.append(found)
+                shown = {"place": found.place, "from": found.sender, "text": found.text[:200]}
+                ours = {"ours": found.is_ours, "at": found.at.isoformat()}
+                self.report.count(chat, "messages", {**shown, **ours})
+                if len(some) == MESSAGES_AT_ONCE:
+                    self._messages(chat, waiting.pop(chat))
+        for chat, some in waiting.items():
+            self._messages(chat, some)
+        if has_memories:
+            self._memories(found for found in self.read() if isinstance(found, Known))
+        counts = ("messages", "memories", "files", "bad")
+        audit_record(
+            action="move.in",
+            actor=self.actor,
+            object_type="archive",
+            details={"kind": self.kind, **{name: getattr(self.report, name) for name in counts}},
+        )
+
+    def _chat(self, chat: str, place: str) -> str:
+        """Return the stored form of a chat's id, "" if it has none that can be used."""
+        try:
+            return whatsapp_chat_normalise(self.options.chat or chat)
+        except WhatsAppChatError as error:
+            if self.options.chat:
+                raise MoveError(f"{self.options.chat}: {error}") from error
+            why = "it doesn't tell whose it is: give a --chat" if not chat else str(error)
+            self.report.tell(Skipped(place, why, is_bad=True))
+            return ""
+
+    # Messages.
+
+    def _messages(self, chat: str, some: Sequence[Said]) -> None:
+        names = [one.sender for one in some if not one.is_ours]
+        keyed = {self._key(chat, one): one for one in some}
+        with transaction.atomic():
+            # Two runs at once take their turns.
+            addresses_lock([chat])
+            fresh = self._fresh(chat, keyed)
+            person = next((name for name in names if name and not name.startswith("+")), "")
+            events = [_event(key, chat, keyed[key], self.kind, person) for key in fresh]
+            stored = old_thread_take(events, self.rules, self.now) if events else []
+        if stored is None:
+            why = "memory is off in its chat, or the person has stopped us"
+            for key in fresh:
+                self.report.tell(Skipped(keyed[key].place, why))
+            return
+        self.report.messages += len(stored)
+        if not self.report.preview:
+            self._files({key: one for key, one in keyed.items() if one.media})
+
+    def _key(self, chat: str, one: Said) -> str:
+        """Return the id under which a message is stored, the same for each run."""
+        what = [one.key] if one.key else [one.at.isoformat(), one.sender, one.text, one.media]
+        number, said = 0, (chat, *what)
+        if not one.key:
+            self._seen[said] += 1
+            number = self._seen[said]
+        return f"import:{self.kind}:{fingerprint({'of': [chat, one.is_ours, number, *what]})}"
+
+    def _fresh(self, chat: str, keyed: Mapping[str, Said]) -> list[str]:
+        """Return the keys of the messages that are neither stored here nor forgotten."""
+        known = InboundDelivery.objects.filter(provider=CONSOLE, delivery_key__in=list(keyed))
+        delivered = dict(known.values_list("delivery_key", "message_id"))
+        of_chat = chat_at(chat)
+        stored = _stored(of_chat, list(keyed.values())) if of_chat else Counter()
+        fresh = []
+        for key, one in keyed.items():
+            self._seen[_alike(chat, one)] += 1
+            if key in delivered and delivered[key] is None:
+                self.report.tell(Skipped(one.place, "it was forgotten here"))
+            elif key in delivered or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
+                self.report.there += 1
+            else:
+                fresh.append(key)
+        return fresh
+
+    def _files(self, keyed: Mapping[str, Said]) -> None:
+        """Keep the files of messages that have none yet."""
+        lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
+        for message in lacking.filter(media_file__isnull=True) if keyed else ():
+            one = keyed[message.provider_message_id or ""]
+            row = media_row_create(message) if self.media else None
+            if row is None or self.media is None:
+                self.report.tell(Skipped(one.place, "files of messages aren't kept here"))
+                continue
+            provider = _FromSource(self.source, one.media)
+            kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
+                                     self.media.max_bytes, self.media.quota)  # fmt: skip
+            state = media_fetch(media_id=row.pk, dependencies=kept)
+            if state == "stored":
+                self.report.files += 1
+            else:
+                row.refresh_from_db()
+                why = f"its file isn't kept: {row.error_code or state}"
+                self.report.tell(Skipped(one.place, why))
+
+    # Memories.
+
+    def _memories(self, known: Iterable[Known]) -> None:
+        places: list[str] = []
+
+        def lines() -> Iterator[bytes]:
+            for one in known:
+                if (record := self._record(one)) is not None:
+                    places.append(one.place)
+                    yield json.dumps(record).encode()
+
+        embedder = None if self.report.preview else self.embedder
+        result = memories_import(lines=lines(), embedder=embedder, actor=self.actor)
+        self.report.memories += result.created
+        self.report.there += result.duplicates
+        for error in result.errors:
+            self.report.tell(Skipped(places[error["line"] - 1], error["detail"], is_bad=True))
+        self.report.bad += result.errors_left_out
+
+    def _record(self, one: Known) -> dict[str, Any] | None:
+        """Return the line of a memory; None if it doesn't come in."""
+        record: dict[str, Any] = storable(one.record)
+        chat = record.get("whatsapp_chat") or ""
+        if self.kind != ARCHIVE:
+            key = record.pop("key", "") or record["content"]
+            chat = self.options.chat or chat
+            record |= {"memory_id": str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{key}"))}
+            record.setdefault("source", "import")
+        elif chat:
+            chat = self.options.chat or chat
+        if chat:
+            chat = self._chat(chat, one.place)
+            if not chat:
+                return None
+            record["whatsapp_chat"] = chat
+        shown = {"place": one.place, "memory": str(record.get("content"))[:200]}
+        self.report.count(chat, "memories", shown)
+        of_chat = chat_at(chat) if chat else None
+        if of_chat is not None and of_chat.memory_enabled is False:
+            self.report.tell(Skipped(one.place, "memory is off in its chat"))
+            return None
+        if self.kind != ARCHIVE and _was_forgotten(record["content"], chat, of_chat):
+            self.report.tell(Skipped(one.place, "it was forgotten here"))
+            return None
+        return record
+
+
+def _was_forgotten(content: str, chat: str, of_chat: Chat | None) -> bool:
+    if chat and of_chat is None:
+        return False
+    scope = scope_of(str(Visibility.OWNER), None)
+    if of_chat is not None:
+        scope = scope_of(str(Visibility.CHAT), of_chat.pk)
+    return is_forgotten(content=content, scope=scope)
+
+
+def _alike(chat: str, one: Said) -> tuple[Any, ...]:
+    """Return what a message shares with its copy that came another way: phones show minutes."""
+    return chat, one.is_ours, one.text.strip(), one.at.replace(second=0, microsecond=0)
+
+
+def _stored(chat: Chat, some: Sequence[Said]) -> Counter[tuple[Any, ...]]:
+    times = [one.at for one in some]
+    minute = timedelta(minutes=1)
+    rows = chat.messages.filter(
+        timestamp__gte=min(times) - minute,
+        timestamp__lte=max(times) + minute,
+        role__in=(Role.USER, Role.ASSISTANT),
+    )
+    return Counter(
+        ("", role == Role.ASSISTANT, text.strip(), at.replace(second=0, microsecond=0))
+        for role, text, at in rows.values_list("role", "content", "timestamp")
+    )
+
+
+def _event(key: str, chat: str, one: Said, kind: str, person: str) -> InboundMessage:
+    is_group = chat.endswith("@g.us")
+    phone = chat_named(one.sender) if one.sender.startswith("+") else ""
+    author = party_of(phone) if phone.endswith("@c.us") else Party()
+    party = author if is_group else party_of(chat)
+    about: dict[str, Any] = storable(dict(one.metadata))
+    # An archive has our own metadata.
+    ours = about if kind == ARCHIVE else {}
+    if about.pop("by_hand", False):
+        ours["by_hand"] = True
+    if kind == WHATSAPP and one.is_ours:
+        ours[BY_PHONE] = True
+    name = one.sender[:255]
+    if name:
+        ours["sender_name"] = storable(name)
+    return InboundMessage(
+        provider=CONSOLE,
+        number_id="",
+        delivery_key=key,
+        provider_message_id=key,
+        party=Party(party.phone, party.bsuid, party.other, name if is_group else person[:255]),
+        group_id=chat if is_group else None,
+        timestamp=one.at,
+        kind=one.kind[:32],
+        text=storable(one.text),
+        media=Media(filename=PurePosixPath(one.media).name) if one.media else None,
+        from_business=one.is_ours,
+        metadata={**ours, IMPORTED: {"from": kind, **({} if kind == ARCHIVE else about)}},
+    )
+
+
+@dataclass(frozen=True)
+class _FromSource:
+    """Hands out the file of a message from what is moved in, as a provider does its own."""
+
+    source: Source
+    name: str
+
+    def fetch_media(
+        self, *, media: Media, provider_message_id: str, chat: Recipient, into: MediaSink,
+        max_bytes: int,
+    ) -> None:  # fmt: skip
+        try:
+            with self.source.open(self.name) as file:
+                # The sink refuses what is too large, whatever the Zip says of itself.
+                while block := file.read(BLOCK):
+                    into.write(block)
+        except MoveError as error:
+            raise MediaError(str(error), code="gone", permanent=True) from error

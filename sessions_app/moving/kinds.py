@@ -1,0 +1,58 @@
+"""The kinds of files that can be moved in, each with its reader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from django.utils.timezone import get_default_timezone
+
+from sessions_app.moving.archive import is_archive, read_archive
+from sessions_app.moving.bring_in import ARCHIVE, WHATSAPP
+from sessions_app.moving.json_readers import (
+    read_chatwoot,
+    read_honcho,
+    read_langgraph,
+    read_mem0,
+    read_zep,
+    shapes_in,
+)
+from sessions_app.moving.records import Found, MoveError, Options
+from sessions_app.moving.sources import Source
+from sessions_app.moving.whatsapp_export import has_chats, read_whatsapp
+
+Reader = Callable[[Source, Options], Iterator[Found]]
+
+READERS: Mapping[str, Reader] = {
+    ARCHIVE: read_archive,
+    WHATSAPP: lambda source, options: read_whatsapp(source, options, get_default_timezone()),
+    "mem0": read_mem0,
+    "zep": read_zep,
+    "honcho": read_honcho,
+    "langgraph": read_langgraph,
+    "chatwoot": read_chatwoot,
+}
+NAMES = {
+    ARCHIVE: "an archive of this server",
+    WHATSAPP: "WhatsApp (Export chat)",
+    "mem0": "mem0",
+    "zep": "Zep",
+    "honcho": "Honcho",
+    "langgraph": "LangGraph",
+    "chatwoot": "Chatwoot",
+}
+
+
+def kind_check(kind: str, source: Source) -> None:
+    """Raise MoveError if the file is none of this kind, with the kind that it looks like."""
+    if is_archive(source):
+        kinds = {ARCHIVE}
+    else:
+        kinds = {WHATSAPP} if has_chats(source) else shapes_in(source)
+    # An export job of mem0 has whatever fields it was told to have.
+    if kind in kinds or kind == "mem0" and not kinds:
+        return
+    likely = next((each for each in READERS if each in kinds), "")
+    hint = f" It looks like {NAMES[likely]}: use the kind {likely}." if likely else ""
+    if kind == "chatwoot" and not likely:
+        hint = " A report has figures only: take the conversations and messages from its API."
+    raise MoveError(f"Nothing in {source.title} is of the kind {kind}.{hint}")
