@@ -79,7 +79,7 @@ class Report:
     def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
         self.chats.setdefault(chat, Counter())[what] += 1
         if len(self.first) < SHOWN:
-            self.first.append({"chat": chat, **shown})
+            self.first.append({"what": what, "chat": chat, **shown})
 
     @property
     def is_empty(self) -> bool:
@@ -268,7 +268,7 @@ class MoveIn:
             if not chat:
                 return None
             record["whatsapp_chat"] = chat
-        shown = {"place": one.place, "memory": str(record.get("content"))[:200]}
+        shown = {"place": one.place, "text": str(record.get("content"))[:200]}
         self.report.count(chat, "memories", shown)
         of_chat = chat_at(chat) if chat else None
         if of_chat is not None and of_chat.memory_enabled is False:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from django.utils.timezone import get_default_timezone
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.moving.archive import is_archive, read_archive
 from sessions_app.moving.bring_in import ARCHIVE, WHATSAPP
@@ -32,8 +33,8 @@ READERS: Mapping[str, Reader] = {
     "chatwoot": read_chatwoot,
 }
 NAMES = {
-    ARCHIVE: "an archive of this server",
-    WHATSAPP: "WhatsApp (Export chat)",
+    ARCHIVE: _("an archive of this server"),
+    WHATSAPP: _("WhatsApp (Export chat)"),
     "mem0": "mem0",
     "zep": "Zep",
     "honcho": "Honcho",
