@@ -141,10 +141,16 @@ def read_zep(source: Source, options: Options) -> Iterator[Found]:
     objects, faults = _objects(source)
     yield from faults
     threads = ("thread_id", "session_id", "thread_uuid")
-    users = {one.text(*threads): one.text("user_id") for one in objects if one.text("user_id")}
-    users.pop("", "")
+    places = (*threads, "graph_uuid", "user_uuid")
+    users = {
+        one.text(name): one.text("user_id")
+        for one in objects
+        for name in (*places, "uuid")
+        if one.text("user_id") and one.text(name)
+    }
     for one in objects:
-        user = one.named("user_id") or users.get(one.named(*threads), "")
+        known = (users[key] for name in places if (key := one.named(name)) in users)
+        user = one.named("user_id") or next(known, "")
         if "fact" in one:
             yield _known(
                 one,
