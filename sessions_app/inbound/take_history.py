@@ -93,21 +93,9 @@ def old_thread_take(
 
     None: memory is off there, or the person has stopped us. Call it in a transaction.
     """
-    first = min(messages, key=lambda message: message.timestamp)
-    known = chat_known(party=first.party, group_id=first.group_id)
-    if known is None and not rules.memory_enabled:
+    chat = _chat_locked(min(messages, key=lambda message: message.timestamp), rules)
+    if chat is None:
         return None
-    if known is None and first.group_id:
-        known = chat_for_group(
-            provider=first.provider,
-            number_id=first.number_id,
-            group_id=first.group_id,
-            name=first.group_name,
-        )
-    chat = known or chat_for_party(
-        provider=first.provider, number_id=first.number_id, party=first.party, at=first.timestamp
-    )
-    chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
     access = access_of(chat)
     if access.standing == Standing.BLOCKED or access.opted_out_at or not rules.remember(chat):
         return None
@@ -138,6 +126,23 @@ def old_thread_take(
             now=now,
         )
     return stored
+
+
+def _chat_locked(first: InboundMessage, rules: IntakeRules) -> Chat | None:
+    """Return the chat of a thread, which is created if memory is on; else None."""
+    chat = chat_known(party=first.party, group_id=first.group_id)
+    if chat is None and not rules.memory_enabled:
+        return None
+    ours = first.provider, first.number_id
+    if chat is None and first.group_id:
+        chat = chat_for_group(
+            provider=ours[0], number_id=ours[1], group_id=first.group_id, name=first.group_name
+        )
+    if chat is None:
+        chat = chat_for_party(
+            provider=ours[0], number_id=ours[1], party=first.party, at=first.timestamp
+        )
+    return Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
 
 
 def _month(at: datetime) -> datetime:

@@ -11,10 +11,10 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.media.dependencies import build_media_dependencies
-from sessions_app.moving.bring_in import MoveIn, Report
 from sessions_app.moving.kinds import READERS, kind_check
 from sessions_app.moving.records import Options
 from sessions_app.moving.sources import Source
+from sessions_app.moving.store_records import MoveIn, Report
 
 
 def move_in(

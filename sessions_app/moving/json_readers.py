@@ -190,13 +190,13 @@ def read_honcho(source: Source, options: Options) -> Iterator[Found]:
     """
     objects, faults = _objects(source)
     yield from faults
-    said = [one for one in objects if "content" in one and one.text(*_PEER)]
+    messages = [one for one in objects if "content" in one and one.text(*_PEER)]
     peers: dict[str, dict[str, None]] = {}
-    for one in said:
+    for one in messages:
         peers.setdefault(one.named(*_SESSION), {})[one.text(*_PEER)] = None
     named = {peer for each in peers.values() for peer in each}
     ours = _assistants(named, options)
-    for one in said:
+    for one in messages:
         session, peer = one.named(*_SESSION), one.text(*_PEER)
         people = [each for each in peers[session] if each not in ours]
         # With several people it is the session's chat, as a group's.

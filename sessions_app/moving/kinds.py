@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from django.utils.timezone import get_default_timezone
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.moving.archive import is_archive, read_archive
-from sessions_app.moving.bring_in import ARCHIVE, WHATSAPP
 from sessions_app.moving.json_readers import (
     read_chatwoot,
     read_honcho,
@@ -17,8 +15,10 @@ from sessions_app.moving.json_readers import (
     read_zep,
     shapes_in,
 )
+from sessions_app.moving.open_archive import is_archive, read_archive
 from sessions_app.moving.records import Found, MoveError, Options
 from sessions_app.moving.sources import Source
+from sessions_app.moving.store_records import ARCHIVE, WHATSAPP
 from sessions_app.moving.whatsapp_export import has_chats, read_whatsapp
 
 Reader = Callable[[Source, Options], Iterator[Found]]

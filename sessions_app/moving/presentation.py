@@ -21,12 +21,12 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 )
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.embedding.facade import embedder
-from sessions_app.moving.archive import archive_write
-from sessions_app.moving.bring_in import Report
 from sessions_app.moving.dependencies import move_in
 from sessions_app.moving.kinds import NAMES
+from sessions_app.moving.open_archive import archive_write
 from sessions_app.moving.records import MoveError, Options
 from sessions_app.moving.sources import MEGABYTE, Source
+from sessions_app.moving.store_records import Report
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def moving_page(request: HttpRequest) -> HttpResponseBase:
         "form": form,
         "move_out": move_out if may_export else None,
         "report": report,
-        "told": report.told[:SHOWN] if report else [],
+        "notes": report.notes[:SHOWN] if report else [],
         "has_file_field": True,
     }
     status = 400 if request.method == "POST" and report is None else 200

@@ -158,8 +158,8 @@ def _head(raw: str) -> tuple[Any, ...] | None:
     is_name = bool(colon) and (not text or text[0].isspace()) and not re.search('[“”"«»„]', sender)
     who = " ".join(_SPACES.sub(" ", INVISIBLE.sub("", sender)).split()).removeprefix("~").strip()
     clock = (hours, int(minute), int(second or 0))
-    said = [text[1:] if is_name else rest]
-    return (int(one), int(two), int(three)), clock, is_late or is_early, who * is_name, said
+    begin = [text[1:] if is_name else rest]
+    return (int(one), int(two), int(three)), clock, is_late or is_early, who * is_name, begin
 
 
 def _plain(one: str) -> str:

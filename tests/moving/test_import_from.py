@@ -180,7 +180,7 @@ def test_files_of_a_zip_come_in_and_go_on_where_they_were_left(
     settings.MEDIA_RETENTION_DAYS = 365
     report = moved("whatsapp", path)
     assert (report["messages"], report["there"], report["files"]) == (0, 4, 1)
-    assert [one["place"] for one in report["told"]] == ["line 2"]
+    assert [one["place"] for one in report["notes"]] == ["line 2"]
     assert moved("whatsapp", path)["files"] == 0
     kept = MediaFile.objects.get(state="stored")
     assert kept.message is not None
@@ -222,7 +222,7 @@ def test_forgotten_messages_stay_forgotten(tmp_path: Path, world: World) -> None
     world.forget("message", Message.objects.get(content="Like this one").pk)
     report = moved("whatsapp", path, "--chat", CLIENT)
     assert (report["messages"], report["there"]) == (0, 6)
-    assert {"place": "line 7", "why": "it was forgotten here", "bad": False} in report["told"]
+    assert {"place": "line 7", "why": "it was forgotten here", "bad": False} in report["notes"]
     world.forget("chat", world.chat(CLIENT).pk)
     assert moved("whatsapp", path, "--chat", CLIENT)["messages"] == 0
 
@@ -292,7 +292,7 @@ def test_forgotten_memories_are_not_learned_again(world: World) -> None:
     world.forget("memory", Memory.objects.get(content="Is vegan and likes oat milk").pk)
     report = moved("mem0", SAMPLES / "mem0.json")
     assert (report["memories"], report["there"]) == (0, 2)
-    assert [one["why"] for one in report["told"]] == ["it was forgotten here"]
+    assert [one["why"] for one in report["notes"]] == ["it was forgotten here"]
 
 
 def test_what_agents_and_bots_wrote_is_told_apart() -> None:
@@ -313,7 +313,7 @@ def test_lines_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     assert not Memory.objects.exists()
     report = moved("mem0", path, fails=True)
     assert (report["memories"], report["bad"]) == (2, 2)
-    assert [one["place"] for one in report["told"]] == ["line 2", "line 3"]
+    assert [one["place"] for one in report["notes"]] == ["line 2", "line 3"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from sessions_app.conversations.chat_queries import chat_at, chat_option
-from sessions_app.moving.archive import archive_write
+from sessions_app.moving.open_archive import archive_write
 
 
 class Command(ReportingCommand):

@@ -16,11 +16,11 @@ from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageErro
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
-from sessions_app.moving.bring_in import Report
 from sessions_app.moving.dependencies import move_in
 from sessions_app.moving.kinds import READERS
 from sessions_app.moving.records import MoveError, Options
 from sessions_app.moving.sources import Source
+from sessions_app.moving.store_records import Report
 
 STOPPED = "Stopped: {error} What is in stays; run it again to go on."
 SHOWN = 50
@@ -32,7 +32,7 @@ class Command(ReportingCommand):
     help = (
         "Bring in an export of mem0, Zep, Honcho, a LangGraph store or Chatwoot (JSON, lines of "
         "JSON or CSV), a chat that WhatsApp exported (_chat.txt or its Zip), or an archive that "
-        "export_to wrote. PATH is a file, a folder or a Zip. Nothing of it is answered. What can't "
+        "export_to wrote. Nothing of it is answered. What can't "
         "be read is named by its place, and the rest comes in."
     )
     refusals = {
@@ -44,7 +44,7 @@ class Command(ReportingCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("kind", choices=list(READERS), help="What wrote the file.")
-        parser.add_argument("path", metavar="PATH", type=Path)
+        parser.add_argument("path", metavar="PATH", type=Path, help="A file, a folder or a Zip.")
         parser.add_argument(
             "--chat", metavar="WHATSAPP_CHAT", default="", help="Everything comes into this chat."
         )
@@ -100,7 +100,7 @@ def as_text(report: Report) -> str:
         lines.append(f"  {chat or 'no chat'}: {held}")
     if is_dry:
         lines += [f"  {each}" for each in report.first]
-    lines += [f"  {one['place']}: {one['why']}" for one in report.told[:SHOWN]]
-    if len(report.told) > SHOWN:
+    lines += [f"  {one['place']}: {one['why']}" for one in report.notes[:SHOWN]]
+    if len(report.notes) > SHOWN:
         lines.append(f"  and {report.skipped + report.bad - SHOWN} more: --json has them")
     return "\n".join(lines)

@@ -42,7 +42,7 @@ from sessions_app.moving.records import Found, Known, MoveError, Options, Said, 
 from sessions_app.moving.sources import Source
 
 MESSAGES_AT_ONCE = 500
-SHOWN, MAX_TOLD = 10, 1_000
+SHOWN, MAX_NOTES = 10, 1_000
 BLOCK = 1024 * 1024
 _KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
 CONSOLE = str(Provider.CONSOLE)
@@ -52,7 +52,7 @@ ARCHIVE, WHATSAPP = "archive", "whatsapp"
 
 @dataclass
 class Report:
-    """The result. ``told`` are [{place, why, bad}]; further ones are only counted.
+    """The result. ``notes`` are [{place, why, bad}]; further ones are only counted.
 
     ``chats``: by their ids, how many messages and memories the file has for each.
     """
@@ -68,13 +68,13 @@ class Report:
     bad: int = 0
     chats: dict[str, Counter[str]] = field(default_factory=dict)
     first: list[dict[str, Any]] = field(default_factory=list)
-    told: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
 
     def tell(self, skipped: Skipped) -> None:
         self.bad += skipped.is_bad
         self.skipped += not skipped.is_bad
-        if len(self.told) < MAX_TOLD:
-            self.told.append({"place": skipped.place, "why": skipped.why, "bad": skipped.is_bad})
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append({"place": skipped.place, "why": skipped.why, "bad": skipped.is_bad})
 
     def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
         self.chats.setdefault(chat, Counter())[what] += 1
@@ -190,10 +190,10 @@ class MoveIn:
     def _key(self, chat: str, one: Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
         what = [one.key] if one.key else [one.at.isoformat(), one.sender, one.text, one.media]
-        number, said = 0, (chat, *what)
+        number, same = 0, (chat, *what)
         if not one.key:
-            self._seen[said] += 1
-            number = self._seen[said]
+            self._seen[same] += 1
+            number = self._seen[same]
         return f"import:{self.kind}:{fingerprint({'of': [chat, one.is_ours, number, *what]})}"
 
     def _fresh(self, chat: str, keyed: Mapping[str, Said]) -> list[str]:
