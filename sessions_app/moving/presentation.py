@@ -71,7 +71,9 @@ class MoveOutForm(forms.Form):
         help_text=gettext_lazy("Empty: everything."),
         required=False,
     )
-    media = forms.BooleanField(label=gettext_lazy("With the files of messages"), required=False)
+    with_files = forms.BooleanField(
+        label=gettext_lazy("With the files of messages"), required=False
+    )
     redact = forms.BooleanField(
         label=gettext_lazy("Without personal data, and without files"), required=False
     )
@@ -136,7 +138,7 @@ def _archive(request: HttpRequest, given: dict[str, Any]) -> FileResponse:
         file,
         chat=given["whatsapp_chat"],
         actor=staff_actor(request),
-        storage=configured_media_storage() if given["media"] else None,
+        storage=configured_media_storage() if given["with_files"] else None,
         redacted=given["redact"],
     )
     file.seek(0)

@@ -16,9 +16,10 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from django.db import transaction
+from django.db.models import Max
 
 from memories_app.models import Visibility
-from memories_app.store.retract import is_forgotten
+from memories_app.store.retract import forgotten_among, keyed_hash
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -31,18 +32,38 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from sessions_app.conversations.chat_addresses import addresses_lock, party_of
 from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbound.facade import IntakeRules, old_thread_take
 from sessions_app.media.fetch import MediaDependencies, media_fetch
 from sessions_app.media.media_store import media_row_create
 from sessions_app.memories.transfer import memories_import
-from sessions_app.models import Chat, InboundDelivery, Message
+from sessions_app.models import (
+    Chat,
+    ForgetReceipt,
+    ForgottenKind,
+    InboundDelivery,
+    MediaFile,
+    Message,
+)
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import BY_PHONE, IMPORTED, Role
-from sessions_app.moving.records import Found, Known, MoveError, Options, Said, Skipped, chat_named
+from sessions_app.models.stored_media import MediaState
+from sessions_app.moving.records import (
+    EARLIEST,
+    Found,
+    Known,
+    MoveError,
+    Options,
+    Said,
+    Skipped,
+    chat_named,
+    moment,
+)
 from sessions_app.moving.sources import Source
 
 MESSAGES_AT_ONCE = 500
 SHOWN, MAX_NOTES = 10, 1_000
+FORGOTTEN = "it was forgotten here"
 BLOCK = 1024 * 1024
 _KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
 CONSOLE = str(Provider.CONSOLE)
@@ -81,10 +102,6 @@ class Report:
         if len(self.first) < SHOWN:
             self.first.append({"what": what, "chat": chat, **shown})
 
-    @property
-    def is_empty(self) -> bool:
-        return not self.chats
-
     def as_dict(self) -> dict[str, Any]:
         chats = [{"whatsapp_chat": chat or None, **counts} for chat, counts in self.chats.items()]
         return {**vars(self), "chats": chats}
@@ -113,12 +130,14 @@ class MoveIn:
         ``all_or_nothing``: also nothing if anything can't be read; the report is then ``refused``.
         Raises MoveError, EmbedderError and DatabaseError; what is in stays, and a retry is safe.
         """
-        if all_or_nothing and not preview and self.run(preview=True).bad:
-            report = self.run(preview=True)
-            report.refused = True
-            return report
+        if all_or_nothing and not preview:
+            before = self.run(preview=True)
+            if before.bad:
+                before.refused = True
+                return before
         self.report = Report(self.kind, preview)
         self._seen: Counter[tuple[Any, ...]] = Counter()
+        self._erased: dict[str, datetime] = {}
         if not preview:
             self._take()
             return self.report
@@ -166,6 +185,14 @@ class MoveIn:
             self.report.tell(Skipped(place, why, is_bad=True))
             return ""
 
+    def _erased_until(self, chat: str) -> datetime:
+        """Return when the person of a chat was erased: what was said before stays erased."""
+        if chat and chat not in self._erased:
+            rows = receipts_of(ForgetReceipt.objects.filter(kind=ForgottenKind.CHAT), chat)
+            last = rows.aggregate(last=Max("forgotten_at"))["last"]
+            self._erased[chat] = last or EARLIEST
+        return self._erased.get(chat, EARLIEST)
+
     # Messages.
 
     def _messages(self, chat: str, some: Sequence[Said]) -> None:
@@ -202,11 +229,15 @@ class MoveIn:
         delivered = dict(known.values_list("delivery_key", "message_id"))
         of_chat = chat_at(chat)
         stored = _stored(of_chat, list(keyed.values())) if of_chat else Counter()
+        texts = [one.text for one in keyed.values()]
+        gone = _forgotten(of_chat, texts) if of_chat else set()
+        until = self._erased_until(chat)
         fresh = []
         for key, one in keyed.items():
             self._seen[_alike(chat, one)] += 1
-            if key in delivered and delivered[key] is None:
-                self.report.tell(Skipped(one.place, "it was forgotten here"))
+            is_gone = one.text in gone or one.at <= until
+            if is_gone or delivered.get(key, key) is None:
+                self.report.tell(Skipped(one.place, FORGOTTEN))
             elif key in delivered or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
                 self.report.there += 1
             else:
@@ -216,6 +247,8 @@ class MoveIn:
     def _files(self, keyed: Mapping[str, Said]) -> None:
         """Keep the files of messages that have none yet."""
         lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
+        # What an interrupted run left to a worker, who can't have it.
+        MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
         for message in lacking.filter(media_file__isnull=True) if keyed else ():
             one = keyed[message.provider_message_id or ""]
             row = media_row_create(message) if self.media else None
@@ -255,38 +288,46 @@ class MoveIn:
     def _record(self, one: Known) -> dict[str, Any] | None:
         """Return the line of a memory; None if it doesn't come in."""
         record: dict[str, Any] = storable(one.record)
-        chat = record.get("whatsapp_chat") or ""
-        if self.kind != ARCHIVE:
-            key = record.pop("key", "") or record["content"]
+        content, chat = str(record.get("content")), str(record.get("whatsapp_chat") or "")
+        is_ours = self.kind == ARCHIVE
+        if chat or not is_ours:
             chat = self.options.chat or chat
-            record |= {"memory_id": str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{key}"))}
-            record.setdefault("source", "import")
-        elif chat:
-            chat = self.options.chat or chat
-        if chat:
-            chat = self._chat(chat, one.place)
-            if not chat:
-                return None
-            record["whatsapp_chat"] = chat
-        shown = {"place": one.place, "text": str(record.get("content"))[:200]}
-        self.report.count(chat, "memories", shown)
-        of_chat = chat_at(chat) if chat else None
-        if of_chat is not None and of_chat.memory_enabled is False:
-            self.report.tell(Skipped(one.place, "memory is off in its chat"))
+        if chat and not (chat := self._chat(chat, one.place)):
             return None
-        if self.kind != ARCHIVE and _was_forgotten(record["content"], chat, of_chat):
-            self.report.tell(Skipped(one.place, "it was forgotten here"))
+        if chat:
+            record["whatsapp_chat"] = chat
+        if not is_ours:
+            key = record.pop("key", "") or content
+            record["memory_id"] = str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{key}"))
+            record.setdefault("source", "import")
+        self.report.count(chat, "memories", {"place": one.place, "text": content[:200]})
+        of_chat = chat_at(chat) if chat else None
+        at = moment(record.get("created_at")) or self.now
+        why = ""
+        if of_chat is not None and of_chat.memory_enabled is False:
+            why = "memory is off in its chat"
+        elif at <= self._erased_until(chat) or (
+            (of_chat or not chat) and _forgotten(of_chat, [content])
+        ):
+            why = FORGOTTEN
+        if why:
+            self.report.tell(Skipped(one.place, why))
             return None
         return record
 
 
-def _was_forgotten(content: str, chat: str, of_chat: Chat | None) -> bool:
-    if chat and of_chat is None:
-        return False
-    scope = scope_of(str(Visibility.OWNER), None)
-    if of_chat is not None:
-        scope = scope_of(str(Visibility.CHAT), of_chat.pk)
-    return is_forgotten(content=content, scope=scope)
+def _forgotten(of_chat: Chat | None, texts: Sequence[str]) -> set[str]:
+    """Return those of the texts that were forgotten in a chat, or without one by the owner."""
+    visibility = str(Visibility.CHAT if of_chat else Visibility.OWNER)
+    key = of_chat.pk if of_chat else None
+    found = forgotten_among(texts=texts, scope=scope_of(visibility, key))
+    if of_chat is None:
+        return found
+    hashes = {keyed_hash(text, purpose="receipt"): text for text in texts if text}
+    receipts = ForgetReceipt.objects.filter(
+        kind=ForgottenKind.MESSAGE, chat_id=of_chat.pk, content_hash__in=list(hashes)
+    )
+    return found | {hashes[each] for each in receipts.values_list("content_hash", flat=True)}
 
 
 def _alike(chat: str, one: Said) -> tuple[Any, ...]:

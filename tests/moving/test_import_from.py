@@ -216,6 +216,20 @@ def test_what_is_stored_already_by_a_webhook_is_not_doubled(tmp_path: Path, worl
     assert (report["messages"], report["there"]) == (1, 1)
 
 
+def test_what_came_by_a_webhook_and_was_forgotten_stays_so(tmp_path: Path, world: World) -> None:
+    world.say(CLIENT, "My secret is 12")
+    live = Message.objects.get(content="My secret is 12")
+    at = live.timestamp.astimezone(ZoneInfo("Asia/Jerusalem"))
+    text = f"{at:%d/%m/%Y, %H:%M} - Dana: My secret is 12\n{at:%d/%m/%Y, %H:%M} - Bakery: new\n"
+    path = write(tmp_path, "WhatsApp Chat with Dana.txt", text)
+    world.forget("message", live.pk)
+    assert moved("whatsapp", path, "--chat", CLIENT)["messages"] == 1
+    world.forget("chat", world.chat(CLIENT).pk)
+    write(tmp_path, path.name, text.replace("new", "other"))
+    assert moved("whatsapp", path, "--chat", CLIENT)["messages"] == 0
+    assert not Chat.objects.exists()
+
+
 def test_forgotten_messages_stay_forgotten(tmp_path: Path, world: World) -> None:
     path = write(tmp_path, "WhatsApp Chat with Dana.txt", ANDROID)
     moved("whatsapp", path, "--chat", CLIENT)
