@@ -7,12 +7,15 @@ the objects by their shape, wherever in the JSON they are, with the ids of the o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from django.utils import timezone
 
+from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed
+from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.moving.records import (
     Found,
     Known,
@@ -102,8 +105,8 @@ def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: An
     for name in times:
         at = moment(fields.pop(name, None))
         fields |= {name: at.isoformat()} if at else {}
-    record = {"content": content, "whatsapp_chat": chat, "key": key, **fields}
-    return Known({name: value for name, value in record.items() if value}, one.place)
+    record = {"content": content, "whatsapp_chat": chat, **fields}
+    return Known({name: value for name, value in record.items() if value}, one.place, key)
 
 
 def read_mem0(source: Source, options: Options) -> Iterator[Found]:
@@ -271,17 +274,23 @@ def read_langgraph(source: Source, options: Options) -> Iterator[Found]:
         levels = space.split(".") if isinstance(space, str) else [str(each) for each in space or []]
         texts = [each for each in value.values() if isinstance(each, str) and each.strip()]
         is_text = len(texts) == len(value) == 1
-        about = {"namespace": levels, "key": one.text("key")}
-        yield _known(
+        whole = texts[0] if is_text else json.dumps(value, ensure_ascii=False)
+        memory = _known(
             one,
-            texts[0] if is_text else json.dumps(value, ensure_ascii=False),
+            cut_at_word(whole, MAX_CONTENT),
             chat="",
-            key=json.dumps([levels, about["key"]]),
+            key=json.dumps([levels, one.text("key")]),
             created_at=one.get("created_at"),
             updated_at=one.get("updated_at"),
             expires_at=one.get("expires_at"),
-            metadata={"langgraph": {**about, **({"value": value} if is_text else {})}},
+            metadata={"langgraph": {"namespace": levels, "key": one.text("key")}},
         )
+        if isinstance(memory, Known):
+            # As keyed memories have them: a level with a dot of its own is encoded.
+            plain = (re.sub("[%./]", lambda one: f"%{ord(one[0]):02X}", level) for level in levels)
+            place = {"namespace": ".".join(plain), "key": one.text("key"), "value": value}
+            memory.record.update(place)
+        yield memory
 
 
 def read_chatwoot(source: Source, options: Options) -> Iterator[Found]:

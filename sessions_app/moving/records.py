@@ -49,10 +49,14 @@ class Said:
 
 @dataclass(frozen=True)
 class Known:
-    """A memory: ``record`` has the fields of a line that memories_import reads."""
+    """A memory: ``record`` has the fields of a line that memories_import reads.
+
+    ``key``: its id in the other product, "" for none.
+    """
 
     record: dict[str, Any]
     place: str
+    key: str = ""
 
 
 @dataclass(frozen=True)

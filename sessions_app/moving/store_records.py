@@ -297,7 +297,7 @@ class MoveIn:
         if chat:
             record["whatsapp_chat"] = chat
         if not is_ours:
-            key = record.pop("key", "") or content
+            key = one.key or content
             record["memory_id"] = str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{key}"))
             record.setdefault("source", "import")
         self.report.count(chat, "memories", {"place": one.place, "text": content[:200]})

@@ -36,10 +36,11 @@ _PHRASES: dict[str, Any] = json.loads(
 _DAY = r"([0-9]{1,4})(?:[./-] ?|[年년] ?)([0-9]{1,2})(?:[./-] ?|[月월] ?)([0-9]{1,4})[.日일]?"
 _TIME = r"([0-9]{1,2})[:.]([0-9]{2})(?:[:.]([0-9]{2}))?"
 _WORD = r"([^0-9:\[\]]{0,16})"
-# iPhones write brackets, others a dash after the time.
+# iPhones write brackets, others a dash after the time, or in Korea a comma.
 _FORMS = (
     re.compile(rf"\[{_DAY}{_WORD}{_TIME}{_WORD}\] ?"),
     re.compile(rf"{_DAY}{_WORD}{_TIME}([^0-9:\[\]-]{{0,16}}) [-–] "),
+    re.compile(rf"(?=[0-9]{{4}}){_DAY}{_WORD}{_TIME}(), "),
 )
 _SPACES = re.compile("[\u00a0\u202f\u2007\u2009]")
 _NAME = r"[^\n<>:/\\]{1,200}\.[A-Za-z0-9]{1,5}"
@@ -141,7 +142,7 @@ def _head(raw: str) -> tuple[Any, ...] | None:
     """Return the day, the clock, whether it is of twelve hours, the sender and the text's begin."""
     shown = [place for place, one in enumerate(raw[:120]) if not INVISIBLE.match(one)]
     plain = "".join(_plain(raw[place]) for place in shown)
-    match = _FORMS[0].match(plain) or _FORMS[1].match(plain)
+    match = next(filter(None, (form.match(plain) for form in _FORMS)), None)
     if match is None:
         return None
     one, two, three, before, hour, minute, second, after = match.groups()

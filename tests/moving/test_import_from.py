@@ -12,10 +12,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import OperationalError
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.inbound.facade import old_thread_take
 from sessions_app.models import Chat, MediaFile, Message, Turn
+from sessions_app.moving import store_records
+from tests.threads import begin
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -357,3 +361,36 @@ def test_a_bomb_and_a_locked_zip_are_refused(tmp_path: Path) -> None:
     assert "too large" in refused("zep", bomb)
     (tmp_path / "no.zip").write_bytes(b"PK\x03\x04 broken")
     assert "no.zip" in refused("zep", tmp_path / "no.zip")
+
+
+def test_a_run_that_broke_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "{:02}/01/2026, 08:00 - {}: number {}\n"
+    many = [line.format(1 + n % 28, ("Dana", "Bakery")[n % 2], n) for n in range(700)]
+    path = write(tmp_path, "WhatsApp Chat with Dana.txt", "".join(many))
+    begun: list[int] = []
+
+    def breaks_off(*args: Any) -> Any:
+        begun.append(1)
+        if len(begun) == 2:
+            raise OperationalError("the connection is gone")
+        return old_thread_take(*args)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(store_records, "old_thread_take", breaks_off)
+        assert "run it again" in refused("whatsapp", path, "--chat", CLIENT)
+    assert Message.objects.count() == 500
+    report = moved("whatsapp", path, "--chat", CLIENT)
+    assert (report["messages"], report["there"]) == (200, 500)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_runs_at_once_store_everything_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "WhatsApp Chat with Dana.txt", ANDROID)
+
+    def move_both() -> None:
+        moved("whatsapp", path, "--chat", CLIENT)
+        moved("mem0", SAMPLES / "mem0.json")
+
+    for each in [begin(move_both), begin(move_both)]:
+        each.result()
+    assert (len(said()), Memory.objects.count()) == (7, 3)
