@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from django.utils import timezone
 
@@ -32,6 +32,9 @@ from sessions_app.moving.sources import Source
 
 _PEER = ("peer_id", "peer_name")
 _SESSION = ("session_id", "session_name")
+_LEARNED = ("representation", "peer_card", "explicit", "deductive")
+# Fields of a memory of mem0 that aren't of a schema.
+_OWN = ("id", "created_at", "updated_at", "hash", "expiration_date")
 OURS, THEIRS = ("assistant", "ai"), ("user", "human")
 
 
@@ -46,22 +49,20 @@ class _Object(Fields):
         return self.text(*keys) or self.outer.text(*keys)
 
 
+def _has(one: Fields, *keys: str) -> bool:
+    return not one.keys().isdisjoint(keys)
+
+
+Objects: TypeAlias = Sequence[_Object]
+ObjectReader: TypeAlias = Callable[[Objects, Options], Iterator[Found]]
 # By its shape an object belongs to a product.
 SHAPES: Mapping[str, Callable[[Fields], bool]] = {
     "mem0": lambda one: "memory" in one,
-    "zep": lambda one: (
-        "fact" in one or {"content"} <= one.keys() and bool({"role", "role_type"} & one.keys())
-    ),
+    "zep": lambda one: "fact" in one or "content" in one and _has(one, "role", "role_type"),
     "honcho": lambda one: "content" in one and bool(one.text(*_PEER, "observed_id", "observed")),
-    "langgraph": lambda one: (
-        {"key", "value"} <= one.keys() and bool({"prefix", "namespace"} & one.keys())
-    ),
+    "langgraph": lambda one: {"key", "value"} <= one.keys() and _has(one, "prefix", "namespace"),
     "chatwoot": lambda one: {"message_type", "content"} <= one.keys(),
 }
-
-
-def _has(one: Fields, *keys: str) -> bool:
-    return not one.keys().isdisjoint(keys)
 
 
 def shapes_in(source: Source) -> set[str]:
@@ -70,9 +71,15 @@ def shapes_in(source: Source) -> set[str]:
     if faults and not objects:
         # A file of which nothing can be read may be anybody's.
         return set(SHAPES)
-    others = ("representation", "peer_card", "explicit", "deductive")
     found = {kind for kind, has in SHAPES.items() if any(map(has, objects))}
-    return found | {"honcho" for one in objects if _has(one, *others)}
+    return found | {"honcho" for one in objects if _has(one, *_LEARNED)}
+
+
+def read_objects(reader: ObjectReader, source: Source, options: Options) -> Iterator[Found]:
+    """Yield what can't be read, and what the reader makes of the objects. Raises MoveError."""
+    objects, faults = _objects(source)
+    yield from faults
+    yield from reader(objects, options)
 
 
 def _objects(source: Source) -> tuple[list[_Object], list[Found]]:
@@ -90,38 +97,33 @@ def _objects(source: Source) -> tuple[list[_Object], list[Found]]:
     return objects, faults
 
 
-def _said(one: _Object, *, at: Any, **fields: Any) -> Found:
-    when = moment(at)
+def _said(one: _Object, **fields: Any) -> Found:
+    when = moment(one.get("created_at"))
     if (fault := time_fault(when, timezone.now())) or when is None:
         return Skipped(one.place, fault, is_bad=True)
     return Said(at=when, place=one.place, **fields)
 
 
 def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: Any) -> Found:
-    """Return a memory; times in ``fields`` are in any form."""
+    """Return a memory, with the object's own times; those in ``fields`` are in any form."""
     if not isinstance(content, str) or not content.strip():
         return Skipped(one.place, "it has no text", is_bad=True)
-    times = ("created_at", "updated_at", "valid_from", "valid_until", "expires_at")
-    for name in times:
-        at = moment(fields.pop(name, None))
+    for name in ("created_at", "updated_at", "expires_at", "valid_from", "valid_until"):
+        at = moment(fields.pop(name, one.get(name)))
         fields |= {name: at.isoformat()} if at else {}
     record = {"content": content, "whatsapp_chat": chat, **fields}
     return Known({name: value for name, value in record.items() if value}, one.place, key)
 
 
-def read_mem0(source: Source, options: Options) -> Iterator[Found]:
+def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:
     """Read what get_all, get or an export job of mem0 returns."""
-    objects, faults = _objects(source)
-    yield from faults
     memories = [one for one in objects if SHAPES["mem0"](one)]
     for one in memories or [one for one in objects if _is_profile(one, options)]:
         about = {name: one.named(name) for name in ("user_id", "agent_id", "run_id", "app_id")}
         common: dict[str, Any] = {
             "chat": chat_named(about["user_id"]),
-            "created_at": one.get("created_at"),
-            "updated_at": one.get("updated_at"),
             "expires_at": one.get("expiration_date"),
-            "tags": [tag[:64] for tag in one.get("categories") or [] if isinstance(tag, str)],
+            "tags": [tag[:64] for tag in listed(one.get("categories")) if isinstance(tag, str)],
             "metadata": {**Fields.of(one.get("metadata")), "mem0": compact(**about)},
         }
         if "memory" in one:
@@ -130,7 +132,7 @@ def read_mem0(source: Source, options: Options) -> Iterator[Found]:
         # The fields of the schema that an export job was given.
         for name, value in one.items():
             parts = [each for each in listed(value) if isinstance(each, (str, int, float))]
-            if parts and name not in (*about, *common, "id"):
+            if parts and name not in (*about, *common, *_OWN):
                 text = f"{name.replace('_', ' ').capitalize()}: {', '.join(map(str, parts))}"
                 yield _known(one, text, key=f"{one.place}.{name}", **common)
 
@@ -139,10 +141,8 @@ def _is_profile(one: _Object, options: Options) -> bool:
     return not one.outer and ("user_id" in one or bool(options.chat))
 
 
-def read_zep(source: Source, options: Options) -> Iterator[Found]:
+def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
     """Read threads (or sessions) with their messages, and the facts of a graph's edges."""
-    objects, faults = _objects(source)
-    yield from faults
     threads = ("thread_id", "session_id", "thread_uuid")
     places = (*threads, "graph_uuid", "user_uuid")
     users = {
@@ -160,7 +160,6 @@ def read_zep(source: Source, options: Options) -> Iterator[Found]:
                 one["fact"],
                 chat=chat_named(user),
                 key=one.text("uuid"),
-                created_at=one.get("created_at"),
                 valid_from=one.get("valid_at"),
                 # Zep sets the one where the world changed, the other where it only learned better.
                 valid_until=one.get("invalid_at") or one.get("expired_at"),
@@ -176,23 +175,20 @@ def read_zep(source: Source, options: Options) -> Iterator[Found]:
             thread = one.named(*threads)
             yield _said(
                 one,
-                at=one.get("created_at"),
                 chat=chat_named(user or thread),
                 is_ours=role in OURS,
                 text=one.text("content"),
                 sender=name,
                 key=one.text("uuid"),
-                metadata={"zep": compact(thread=thread, **Fields.of(one.get("metadata")))},
+                metadata={"zep": {**Fields.of(one.get("metadata")), "thread": thread}},
             )
 
 
-def read_honcho(source: Source, options: Options) -> Iterator[Found]:
+def read_honcho(objects: Objects, options: Options) -> Iterator[Found]:
     """Read the messages of peers in sessions, and what was concluded about a peer.
 
     Raises MoveError if nobody says which peer is the assistant.
     """
-    objects, faults = _objects(source)
-    yield from faults
     messages = [one for one in objects if "content" in one and one.text(*_PEER)]
     peers: dict[str, dict[str, None]] = {}
     for one in messages:
@@ -206,7 +202,6 @@ def read_honcho(source: Source, options: Options) -> Iterator[Found]:
         chat = people[0] if len(people) == 1 else session
         yield _said(
             one,
-            at=one.get("created_at"),
             chat=chat_named(chat),
             is_ours=peer in ours,
             text=one.text("content"),
@@ -237,7 +232,6 @@ def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
     common: dict[str, Any] = {
         # What is known about the assistant itself is nobody's chat.
         "chat": "" if about in ours else chat_named(about),
-        "created_at": one.get("created_at"),
         "metadata": {"honcho": compact(observer=one.text("observer_id", "observer"))},
     }
     if "content" in one and one.text("observed_id", "observed"):
@@ -246,7 +240,7 @@ def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
         yield _known(one, one["content"], **common)
     elif "conclusion" in one:
         yield _known(one, one["conclusion"], **common)
-    for name in ("representation", "peer_card", "explicit", "deductive"):
+    for name in _LEARNED:
         texts = one.get(name)
         for text in texts.split("\n") if isinstance(texts, str) else listed(texts):
             line = text.strip(" -*") if isinstance(text, str) else ""
@@ -254,13 +248,9 @@ def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
                 yield _known(one, line, **common)
 
 
-def read_langgraph(source: Source, options: Options) -> Iterator[Found]:
+def read_langgraph(objects: Objects, options: Options) -> Iterator[Found]:
     """Read rows of a store's table, or its Items: a namespace, a key, and a value."""
-    objects, faults = _objects(source)
-    yield from faults
-    for one in objects:
-        if not SHAPES["langgraph"](one):
-            continue
+    for one in filter(SHAPES["langgraph"], objects):
         space, value = one.get("namespace", one.get("prefix")), one["value"]
         try:
             # A row of CSV has its value as a text.
@@ -271,7 +261,7 @@ def read_langgraph(source: Source, options: Options) -> Iterator[Found]:
         if not isinstance(value, dict):
             yield Skipped(one.place, "its value is no JSON object", is_bad=True)
             continue
-        levels = space.split(".") if isinstance(space, str) else [str(each) for each in space or []]
+        levels = space.split(".") if isinstance(space, str) else list(map(str, listed(space)))
         texts = [each for each in value.values() if isinstance(each, str) and each.strip()]
         is_text = len(texts) == len(value) == 1
         whole = texts[0] if is_text else json.dumps(value, ensure_ascii=False)
@@ -280,9 +270,6 @@ def read_langgraph(source: Source, options: Options) -> Iterator[Found]:
             cut_at_word(whole, MAX_CONTENT),
             chat="",
             key=json.dumps([levels, one.text("key")]),
-            created_at=one.get("created_at"),
-            updated_at=one.get("updated_at"),
-            expires_at=one.get("expires_at"),
             metadata={"langgraph": {"namespace": levels, "key": one.text("key")}},
         )
         if isinstance(memory, Known):
@@ -293,13 +280,11 @@ def read_langgraph(source: Source, options: Options) -> Iterator[Found]:
         yield memory
 
 
-def read_chatwoot(source: Source, options: Options) -> Iterator[Found]:
+def read_chatwoot(objects: Objects, options: Options) -> Iterator[Found]:
     """Read conversations and messages of its API, or the rows of its table of messages.
 
     Yields nothing for a report, which has figures in place of messages.
     """
-    objects, faults = _objects(source)
-    yield from faults
     messages = [one for one in objects if SHAPES["chatwoot"](one)]
     people: dict[str, Fields] = {}
     for one in objects:
@@ -349,7 +334,6 @@ def _chatwoot_message(one: _Object, contact: Fields) -> Found:
     file_kind = files[0].text("file_type") if files else "text"
     return _said(
         one,
-        at=one.get("created_at"),
         chat=chat_named(f"+{phone}" if phone else name or (talk and f"chatwoot-{talk}")),
         is_ours=is_ours,
         text=one.text("content"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from django.utils.timezone import get_default_timezone
 from django.utils.translation import gettext_lazy as _
@@ -12,6 +13,7 @@ from sessions_app.moving.json_readers import (
     read_honcho,
     read_langgraph,
     read_mem0,
+    read_objects,
     read_zep,
     shapes_in,
 )
@@ -23,14 +25,17 @@ from sessions_app.moving.whatsapp_export import has_chats, read_whatsapp
 
 Reader = Callable[[Source, Options], Iterator[Found]]
 
-READERS: Mapping[str, Reader] = {
-    ARCHIVE: read_archive,
-    WHATSAPP: lambda source, options: read_whatsapp(source, options, get_default_timezone()),
+_OF_OBJECTS = {
     "mem0": read_mem0,
     "zep": read_zep,
     "honcho": read_honcho,
     "langgraph": read_langgraph,
     "chatwoot": read_chatwoot,
+}
+READERS: Mapping[str, Reader] = {
+    ARCHIVE: read_archive,
+    WHATSAPP: lambda source, options: read_whatsapp(source, options, get_default_timezone()),
+    **{kind: partial(read_objects, reader) for kind, reader in _OF_OBJECTS.items()},
 }
 NAMES = {
     ARCHIVE: _("an archive of this server"),
