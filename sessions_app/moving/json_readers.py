@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed
@@ -107,7 +108,7 @@ def _said(one: _Object, **fields: Any) -> Found:
 def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: Any) -> Found:
     """Return a memory, with the object's own times; those in ``fields`` are in any form."""
     if not isinstance(content, str) or not content.strip():
-        return Skipped(one.place, "it has no text", is_bad=True)
+        return Skipped(one.place, _("it has no text"), is_bad=True)
     for name in ("created_at", "updated_at", "expires_at", "valid_from", "valid_until"):
         at = moment(fields.pop(name, one.get(name)))
         fields |= {name: at.isoformat()} if at else {}
@@ -169,7 +170,9 @@ def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
             # Its second version has the role's kind beside the role, which is a name there.
             role = (one.text("role_type") or one.text("role")).lower().removesuffix("role")
             if role not in (*OURS, *THEIRS):
-                yield Skipped(one.place, f"a message of the role {role or 'none'}")
+                yield Skipped(
+                    one.place, _("a message of the role %(role)s") % {"role": role or "–"}
+                )
                 continue
             name = one.text("name") or (one.text("role") if one.text("role_type") else "")
             thread = one.named(*threads)
@@ -221,8 +224,8 @@ def _assistants(peers: Iterable[str], options: Options) -> set[str]:
         ours = {one for one in names if one.lower() in likely}
     if names and not ours:
         raise MoveError(
-            "Say which peer is the assistant, with --business NAME. There are: "
-            + ", ".join(names[:20])
+            _("Say which peer is the assistant (--business). There are: %(names)s")
+            % {"names": ", ".join(names[:20])}
         )
     return ours
 
@@ -256,10 +259,10 @@ def read_langgraph(objects: Objects, options: Options) -> Iterator[Found]:
             # A row of CSV has its value as a text.
             value = json.loads(value) if isinstance(value, str) else value
         except ValueError:
-            yield Skipped(one.place, "its value is no JSON", is_bad=True)
+            yield Skipped(one.place, _("its value is no JSON"), is_bad=True)
             continue
         if not isinstance(value, dict):
-            yield Skipped(one.place, "its value is no JSON object", is_bad=True)
+            yield Skipped(one.place, _("its value is no JSON object"), is_bad=True)
             continue
         levels = space.split(".") if isinstance(space, str) else list(map(str, listed(space)))
         texts = [each for each in value.values() if isinstance(each, str) and each.strip()]
@@ -320,11 +323,11 @@ def _chatwoot_message(one: _Object, contact: Fields) -> Found:
         str(one["message_type"]), str(one["message_type"])
     )
     if str(one.get("private")).lower() in ("true", "t", "1"):
-        return Skipped(one.place, "a private note")
+        return Skipped(one.place, _("a private note"))
     if kind not in ("incoming", "outgoing", "template"):
-        return Skipped(one.place, "a notice of the conversation, not a message")
+        return Skipped(one.place, _("a notice, not a message"))
     if Fields.of(one.get("content_attributes")).flag("deleted"):
-        return Skipped(one.place, "a deleted message")
+        return Skipped(one.place, _("a deleted message"))
     sender, files = one.at("sender"), one.objects("attachments")
     talk = _conversation(one)
     phone = contact.phone("phone_number")

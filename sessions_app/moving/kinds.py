@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from django.utils.timezone import get_default_timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from sessions_app.moving.json_readers import (
@@ -58,7 +59,11 @@ def kind_check(kind: str, source: Source) -> None:
     if kind in kinds or kind == "mem0" and not kinds:
         return
     likely = next((each for each in READERS if each in kinds), "")
-    hint = f" It looks like {NAMES[likely]}: use the kind {likely}." if likely else ""
-    if kind == "chatwoot" and not likely:
-        hint = " A report has figures only: take the conversations and messages from its API."
-    raise MoveError(f"Nothing in {source.title} is of the kind {kind}.{hint}")
+    hint = ""
+    if likely:
+        hint = gettext("It looks like %(name)s: use the kind %(kind)s.")
+    elif kind == "chatwoot":
+        hint = gettext("A report has figures only: take the conversations and messages of its API.")
+    text = gettext("Nothing in %(file)s is of the kind %(asked)s.")
+    values = {"name": NAMES.get(likely, ""), "kind": likely, "file": source.title, "asked": kind}
+    raise MoveError(f"{text} {hint}".strip() % values)

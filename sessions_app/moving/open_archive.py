@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
@@ -167,7 +168,7 @@ def read_archive(source: Source, options: Options) -> Iterator[Found]:
     if manifest.text("format") != FORMAT or manifest.get("version") != VERSION:
         raise MoveError(f"{MANIFEST} is not of a {FORMAT} of version {VERSION}.")
     if manifest.flag("redacted"):
-        raise MoveError("It was redacted when it was exported: it is for readers only.")
+        raise MoveError(_("It was redacted when it was exported: it is for readers only."))
     for place, line in source.documents():
         if isinstance(line, Skipped):
             yield line
@@ -180,7 +181,7 @@ def read_archive(source: Source, options: Options) -> Iterator[Found]:
 def _message(line: Fields, place: str, names: set[str]) -> Found:
     role, at = line.text("role"), moment(line.get("timestamp"))
     if role not in (Role.USER, Role.ASSISTANT):
-        return Skipped(place, f"a message of the role {role or 'none'}")
+        return Skipped(place, _("a message of the role %(role)s") % {"role": role or "–"})
     if (fault := time_fault(at, timezone.now())) or at is None:
         return Skipped(place, fault, is_bad=True)
     metadata = Fields.of(line.get("metadata"))

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext as _
 
 from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -64,7 +65,7 @@ class Skipped:
     """Something that doesn't come in. ``is_bad``: it should have, but can't be read."""
 
     place: str
-    why: str
+    why: Any
     is_bad: bool = False
 
 
@@ -129,9 +130,9 @@ def moment(value: Any) -> datetime | None:
 def time_fault(at: datetime | None, now: datetime) -> str:
     """Return why a message can't have this time, or ""."""
     if at is None:
-        return "it has no time that can be read"
+        return _("it has no time that can be read")
     if not EARLIEST <= at <= now + CLOCK_SLACK:
-        return "its time is before 1970 or in the future"
+        return _("its time is before 1970 or in the future")
     return ""
 
 

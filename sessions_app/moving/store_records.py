@@ -17,6 +17,8 @@ from uuid import UUID, uuid5
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from memories_app.models import Visibility
 from memories_app.store.retract import forgotten_among, keyed_hash
@@ -63,7 +65,7 @@ from sessions_app.moving.sources import Source
 
 MESSAGES_AT_ONCE = 500
 SHOWN, MAX_NOTES = 10, 1_000
-FORGOTTEN = "it was forgotten here"
+FORGOTTEN = gettext_lazy("it was forgotten here")
 BLOCK = 1024 * 1024
 _KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
 CONSOLE = str(Provider.CONSOLE)
@@ -95,7 +97,9 @@ class Report:
         self.bad += skipped.is_bad
         self.skipped += not skipped.is_bad
         if len(self.notes) < MAX_NOTES:
-            self.notes.append({"place": skipped.place, "why": skipped.why, "bad": skipped.is_bad})
+            self.notes.append(
+                {"place": skipped.place, "why": str(skipped.why), "bad": skipped.is_bad}
+            )
 
     def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
         self.chats.setdefault(chat, Counter())[what] += 1
@@ -181,7 +185,9 @@ class MoveIn:
         except WhatsAppChatError as error:
             if self.options.chat:
                 raise MoveError(f"{self.options.chat}: {error}") from error
-            why = "it doesn't tell whose it is: give a --chat" if not chat else str(error)
+            why = (
+                _("it doesn't tell whose it is: choose a chat (--chat)") if not chat else str(error)
+            )
             self.report.tell(Skipped(place, why, is_bad=True))
             return ""
 
@@ -206,7 +212,7 @@ class MoveIn:
             events = [_event(key, chat, keyed[key], self.kind, person) for key in fresh]
             stored = old_thread_take(events, self.rules, self.now) if events else []
         if stored is None:
-            why = "memory is off in its chat, or the person has stopped us"
+            why = _("memory is off in its chat, or the person has stopped us")
             for key in fresh:
                 self.report.tell(Skipped(keyed[key].place, why))
             return
@@ -253,7 +259,7 @@ class MoveIn:
             one = keyed[message.provider_message_id or ""]
             row = media_row_create(message) if self.media else None
             if row is None or self.media is None:
-                self.report.tell(Skipped(one.place, "files of messages aren't kept here"))
+                self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
                 continue
             provider = _FromSource(self.source, one.media)
             kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
@@ -263,7 +269,7 @@ class MoveIn:
                 self.report.files += 1
             else:
                 row.refresh_from_db()
-                why = f"its file isn't kept: {row.error_code or state}"
+                why = _("its file isn't kept: %(why)s") % {"why": row.error_code or state}
                 self.report.tell(Skipped(one.place, why))
 
     # Memories.
@@ -303,9 +309,9 @@ class MoveIn:
         self.report.count(chat, "memories", {"place": one.place, "text": content[:200]})
         of_chat = chat_at(chat) if chat else None
         at = moment(record.get("created_at")) or self.now
-        why = ""
+        why: Any = ""
         if of_chat is not None and of_chat.memory_enabled is False:
-            why = "memory is off in its chat"
+            why = _("memory is off in its chat")
         elif at <= self._erased_until(chat) or (
             (of_chat or not chat) and _forgotten(of_chat, [content])
         ):

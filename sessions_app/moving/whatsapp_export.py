@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from django.utils.timezone import now
+from django.utils.translation import gettext as _
 
 from sessions_app.moving.records import (
     INVISIBLE,
@@ -81,7 +82,9 @@ def read_whatsapp(source: Source, options: Options, zone: Any) -> Iterator[Found
     """
     names = [name for name in source.texts(".txt") if _is_chat(source, name)]
     if len(names) > 1 and options.chat:
-        raise MoveError("It holds several chats: move each in alone, with its --chat.")
+        raise MoveError(
+            _("It holds several chats: move each in alone, with its own chat (--chat).")
+        )
     for name in names:
         label = f"{name}: " if len(names) > 1 else ""
         yield from _chat(source, name, options, zone, label)
@@ -96,7 +99,7 @@ def _is_chat(source: Source, name: str) -> bool:
 def _chat(source: Source, name: str, options: Options, zone: Any, label: str) -> Iterator[Found]:
     lines, loose = _lines(source.text(name))
     for number in loose:
-        yield Skipped(f"{label}line {number}", "it belongs to no message", is_bad=True)
+        yield Skipped(f"{label}line {number}", _("it belongs to no message"), is_bad=True)
     if not lines:
         return
     order = _order(lines)
@@ -108,7 +111,7 @@ def _chat(source: Source, name: str, options: Options, zone: Any, label: str) ->
     for line in lines:
         place = f"{label}line {line.number}"
         if not line.sender or _is_notice(line):
-            yield Skipped(place, "a notice of WhatsApp")
+            yield Skipped(place, _("a notice, not a message"))
             continue
         at = _at(line, order, zone)
         fault = time_fault(at, now())
@@ -202,10 +205,11 @@ def _at(line: _Line, order: tuple[int, int, int], zone: Any) -> datetime | None:
 def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
     """Return the senders that are the business. Raises MoveError if that isn't clear."""
     names = list(senders)
+    there = {"names": ", ".join(names[:20])}
     ours = {name for name in names if options.is_business(name)}
     if options.business or not names:
         if names and not ours and len(names) > 1:
-            raise MoveError(f"Nobody is called so in it. There are: {', '.join(names[:20])}")
+            raise MoveError(_("Nobody is called so in it. There are: %(names)s") % there)
         return ours
     longest = sorted(names, key=len, reverse=True)
     person = next((name for name in longest if plain_name(name) in plain_name(title)), "")
@@ -213,9 +217,7 @@ def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
         person = next((name for name in names if _is_number(name)), "")
     if len(names) == 2 and person:
         return set(names) - {person}
-    raise MoveError(
-        f"Say who the business is, with --business NAME. There are: {', '.join(names[:20])}"
-    )
+    raise MoveError(_("Say who the business is in it (--business). There are: %(names)s") % there)
 
 
 def _is_number(name: str) -> bool:
@@ -227,8 +229,7 @@ def _whose(messages: Sequence[_Line], ours: set[str]) -> str:
     if len(people) == 1 and _is_number(person := people.pop()):
         return chat_named(person)
     raise MoveError(
-        "Say whose chat it is, with --chat: the person's number such as +15550100123, or …@g.us "
-        "for a group."
+        _("Say whose chat it is (--chat): the person's number with a +, or …@g.us for a group.")
     )
 
 
