@@ -136,6 +136,9 @@ def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:
             if parts and name not in (*about, *common, *_OWN):
                 text = f"{name.replace('_', ' ').capitalize()}: {', '.join(map(str, parts))}"
                 yield _known(one, text, key=f"{one.place}.{name}", **common)
+    for one in objects:
+        if _has(one, "relationship", "relation") and _has(one, "target", "destination"):
+            yield Skipped(one.place, _("a relation of a graph: there are none here"))
 
 
 def _is_profile(one: _Object, options: Options) -> bool:
@@ -166,6 +169,8 @@ def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
                 valid_until=one.get("invalid_at") or one.get("expired_at"),
                 metadata={"zep": compact(name=one.text("name"), uuid=one.text("uuid"))},
             )
+        elif "summary" in one and "labels" in one:
+            yield Skipped(one.place, _("an entity of a graph: only its facts come in"))
         elif SHAPES["zep"](one):
             # Its second version has the role's kind beside the role, which is a name there.
             role = (one.text("role_type") or one.text("role")).lower().removesuffix("role")

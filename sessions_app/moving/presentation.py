@@ -21,6 +21,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 )
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.embedding.facade import embedder
+from sessions_app.models import Chat
 from sessions_app.moving.dependencies import move_in
 from sessions_app.moving.kinds import NAMES
 from sessions_app.moving.open_archive import archive_write
@@ -65,43 +66,26 @@ class MoveInForm(forms.Form):
         return file
 
 
-class MoveOutForm(forms.Form):
-    whatsapp_chat = forms.CharField(
-        label=gettext_lazy("Only this chat"),
-        help_text=gettext_lazy("Empty: everything."),
-        required=False,
-    )
-    with_files = forms.BooleanField(
-        label=gettext_lazy("With the files of messages"), required=False
-    )
-    redact = forms.BooleanField(
-        label=gettext_lazy("Without personal data, and without files"), required=False
-    )
-
-    def clean_whatsapp_chat(self) -> Any:
-        typed = self.cleaned_data["whatsapp_chat"]
-        chat = chat_at(typed) if typed else None
-        if typed and chat is None:
-            raise forms.ValidationError(_("There is no such chat."))
-        return chat
-
-
 def moving_page(request: HttpRequest) -> HttpResponseBase:
     """Show both forms; preview or bring in a file, or send the archive."""
     rights_required(request, *RIGHTS)
     do = request.POST.get("do", "")
     may_export = request.user.has_perms(EXPORT_RIGHTS)
-    move_out = MoveOutForm(request.POST if do == "export" else None)
+    problem = ""
     if do == "export":
         rights_required(request, *EXPORT_RIGHTS)
-        if move_out.is_valid():
-            return _archive(request, move_out.cleaned_data)
+        typed = request.POST.get("whatsapp_chat", "").replace("\x00", "").strip()
+        chat = chat_at(typed) if typed else None
+        if chat or not typed:
+            return _archive(request, chat)
+        problem = _("There is no such chat.")
     is_in = request.method == "POST" and do != "export"
     form = MoveInForm(*((request.POST, request.FILES) if is_in else ()))
     report = _moved(request, form, preview=do != "store") if is_in and form.is_valid() else None
     context = {
         "form": form,
-        "move_out": move_out if may_export else None,
+        "may_export": may_export,
+        "problem": problem,
         "report": report,
         "notes": report.notes[:SHOWN] if report else [],
         "has_file_field": True,
@@ -132,17 +116,13 @@ def _moved(request: HttpRequest, form: MoveInForm, *, preview: bool) -> Report |
     return None
 
 
-def _archive(request: HttpRequest, given: dict[str, Any]) -> FileResponse:
+def _archive(request: HttpRequest, chat: Chat | None) -> FileResponse:
     file = tempfile.TemporaryFile()  # noqa: SIM115 the response closes it
-    archive_write(
-        file,
-        chat=given["whatsapp_chat"],
-        actor=staff_actor(request),
-        storage=configured_media_storage() if given["with_files"] else None,
-        redacted=given["redact"],
-    )
+    storage = configured_media_storage() if "with_files" in request.POST else None
+    redacted = "redact" in request.POST
+    archive_write(file, chat=chat, actor=staff_actor(request), storage=storage, redacted=redacted)
     file.seek(0)
-    name = "archive.redacted.zip" if given["redact"] else "archive.zip"
+    name = "archive.redacted.zip" if redacted else "archive.zip"
     headers = {"Cache-Control": "no-store"}
     return FileResponse(file, as_attachment=True, filename=name, headers=headers)
 

@@ -80,7 +80,7 @@ def read_whatsapp(source: Source, options: Options, zone: Any) -> Iterator[Found
 
     Raises MoveError if it isn't clear who is the business, or whose chat it is.
     """
-    names = [name for name in source.texts(".txt") if _is_chat(source, name)]
+    names = _chats(source)
     if len(names) > 1 and options.chat:
         raise MoveError(
             _("It holds several chats: move each in alone, with its own chat (--chat).")
@@ -88,12 +88,6 @@ def read_whatsapp(source: Source, options: Options, zone: Any) -> Iterator[Found
     for name in names:
         label = f"{name}: " if len(names) > 1 else ""
         yield from _chat(source, name, options, zone, label)
-
-
-def _is_chat(source: Source, name: str) -> bool:
-    """Return whether a text isn't one of the files that somebody sent."""
-    own = PurePosixPath(name).name.lower()
-    return len(source.texts(".txt")) == 1 or own == "_chat.txt" or "whatsapp" in own
 
 
 def _chat(source: Source, name: str, options: Options, zone: Any, label: str) -> Iterator[Found]:
@@ -298,6 +292,13 @@ def _kind_of(name: str) -> str:
 
 
 def has_chats(source: Source) -> bool:
-    """Return whether a text of the source begins as an exported chat. Raises MoveError."""
+    """Return whether the source holds an exported chat. Raises MoveError."""
+    return bool(_chats(source))
+
+
+def _chats(source: Source) -> list[str]:
+    """Return the texts that begin as an exported chat; others are files that somebody sent."""
     names = [name for name in source.texts(".txt") if not name.lower().endswith(DATA)]
-    return any(_head(line) for name in names for line in source.text(name).split("\n", 20)[:20])
+    found = [name for name in names if any(map(_head, source.text(name).split("\n", 20)[:20]))]
+    by_app = re.compile("_chat.txt$|whatsapp", re.IGNORECASE)
+    return [name for name in found if by_app.search(PurePosixPath(name).name)] or found

@@ -256,8 +256,8 @@ def test_where_memory_is_off_nothing_comes_in(tmp_path: Path, world: World) -> N
 NAMED = ("--business", "helper")
 # By its kind: messages, memories, what is left out, and the chats.
 COUNTS: dict[str, tuple[int, int, int, set[str | None]]] = {
-    "mem0": (0, 3, 0, {CLIENT, "alex@external", None}),
-    "zep": (2, 2, 1, {"alex@external"}),
+    "mem0": (0, 3, 1, {CLIENT, "alex@external", None}),
+    "zep": (2, 2, 2, {"alex@external"}),
     "honcho": (3, 4, 0, {"alice@external"}),
     "langgraph": (0, 2, 0, {None}),
     "chatwoot": (4, 0, 2, {CLIENT}),
@@ -310,7 +310,7 @@ def test_forgotten_memories_are_not_learned_again(world: World) -> None:
     world.forget("memory", Memory.objects.get(content="Is vegan and likes oat milk").pk)
     report = moved("mem0", SAMPLES / "mem0.json")
     assert (report["memories"], report["there"]) == (0, 2)
-    assert [one["why"] for one in report["notes"]] == ["it was forgotten here"]
+    assert "it was forgotten here" in [one["why"] for one in report["notes"]]
 
 
 def test_what_agents_and_bots_wrote_is_told_apart() -> None:
