@@ -18,10 +18,10 @@ from sessions_app.moving.json_readers import (
     read_zep,
     shapes_in,
 )
+from sessions_app.moving.old_message import ARCHIVE, WHATSAPP
 from sessions_app.moving.open_archive import is_archive, read_archive
 from sessions_app.moving.records import Found, MoveError, Options
 from sessions_app.moving.sources import Source
-from sessions_app.moving.store_records import ARCHIVE, WHATSAPP
 from sessions_app.moving.whatsapp_export import has_chats, read_whatsapp
 
 Reader = Callable[[Source, Options], Iterator[Found]]

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import PurePosixPath
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -25,14 +24,12 @@ from memories_app.store.retract import forgotten_among, keyed_hash
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink, Recipient
-from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, Media, Party
 from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint, storable
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.conversations.chat_addresses import addresses_lock, party_of
+from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbound.facade import IntakeRules, old_thread_take
@@ -47,9 +44,9 @@ from sessions_app.models import (
     MediaFile,
     Message,
 )
-from sessions_app.models.chats import Provider
-from sessions_app.models.messages import BY_PHONE, IMPORTED, Role
+from sessions_app.models.messages import Role
 from sessions_app.models.stored_media import MediaState
+from sessions_app.moving.old_message import ARCHIVE, CONSOLE, FromSource, old_message
 from sessions_app.moving.records import (
     EARLIEST,
     Found,
@@ -58,7 +55,6 @@ from sessions_app.moving.records import (
     Options,
     Said,
     Skipped,
-    chat_named,
     moment,
 )
 from sessions_app.moving.sources import Source
@@ -66,11 +62,7 @@ from sessions_app.moving.sources import Source
 MESSAGES_AT_ONCE = 500
 SHOWN, MAX_NOTES = 10, 1_000
 FORGOTTEN = gettext_lazy("it was forgotten here")
-BLOCK = 1024 * 1024
 _KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
-CONSOLE = str(Provider.CONSOLE)
-# The kinds whose records keep their own chats and ids.
-ARCHIVE, WHATSAPP = "archive", "whatsapp"
 
 
 @dataclass
@@ -209,7 +201,7 @@ class MoveIn:
             addresses_lock([chat])
             fresh = self._fresh(chat, keyed)
             person = next((name for name in names if name and not name.startswith("+")), "")
-            events = [_event(key, chat, keyed[key], self.kind, person) for key in fresh]
+            events = [old_message(key, chat, keyed[key], self.kind, person) for key in fresh]
             stored = old_thread_take(events, self.rules, self.now) if events else []
         if stored is None:
             why = _("memory is off in its chat, or the person has stopped us")
@@ -261,7 +253,7 @@ class MoveIn:
             if row is None or self.media is None:
                 self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
                 continue
-            provider = _FromSource(self.source, one.media)
+            provider = FromSource(self.source, one.media)
             kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
                                      self.media.max_bytes, self.media.quota)  # fmt: skip
             state = media_fetch(media_id=row.pk, dependencies=kept)
@@ -353,54 +345,3 @@ def _stored(chat: Chat, some: Sequence[Said]) -> Counter[tuple[Any, ...]]:
         ("", role == Role.ASSISTANT, text.strip(), at.replace(second=0, microsecond=0))
         for role, text, at in rows.values_list("role", "content", "timestamp")
     )
-
-
-def _event(key: str, chat: str, one: Said, kind: str, person: str) -> InboundMessage:
-    is_group = chat.endswith("@g.us")
-    phone = chat_named(one.sender) if one.sender.startswith("+") else ""
-    author = party_of(phone) if phone.endswith("@c.us") else Party()
-    party = author if is_group else party_of(chat)
-    about: dict[str, Any] = storable(dict(one.metadata))
-    # An archive has our own metadata.
-    ours = about if kind == ARCHIVE else {}
-    if about.pop("by_hand", False):
-        ours["by_hand"] = True
-    if kind == WHATSAPP and one.is_ours:
-        ours[BY_PHONE] = True
-    name = one.sender[:255]
-    if name:
-        ours["sender_name"] = storable(name)
-    return InboundMessage(
-        provider=CONSOLE,
-        number_id="",
-        delivery_key=key,
-        provider_message_id=key,
-        party=Party(party.phone, party.bsuid, party.other, name if is_group else person[:255]),
-        group_id=chat if is_group else None,
-        timestamp=one.at,
-        kind=one.kind[:32],
-        text=storable(one.text),
-        media=Media(filename=PurePosixPath(one.media).name) if one.media else None,
-        from_business=one.is_ours,
-        metadata={**ours, IMPORTED: {"from": kind, **({} if kind == ARCHIVE else about)}},
-    )
-
-
-@dataclass(frozen=True)
-class _FromSource:
-    """Hands out the file of a message from what is moved in, as a provider does its own."""
-
-    source: Source
-    name: str
-
-    def fetch_media(
-        self, *, media: Media, provider_message_id: str, chat: Recipient, into: MediaSink,
-        max_bytes: int,
-    ) -> None:  # fmt: skip
-        try:
-            with self.source.open(self.name) as file:
-                # The sink refuses what is too large, whatever the Zip says of itself.
-                while block := file.read(BLOCK):
-                    into.write(block)
-        except MoveError as error:
-            raise MediaError(str(error), code="gone", permanent=True) from error
