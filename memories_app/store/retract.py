@@ -113,7 +113,15 @@ def tombstones_remove(*, scope: str) -> int:
 
 def is_forgotten(*, content: str, scope: str) -> bool:
     """Return whether this fact was forgotten in the scope."""
-    return Tombstone.objects.filter(scope=scope, key=_key(scope, content)).exists()
+    return bool(forgotten_among(texts=[content], scope=scope))
+
+
+def forgotten_among(*, texts: Iterable[str], scope: str) -> set[str]:
+    """Return those of the texts whose facts were forgotten in the scope."""
+    keys = {text: _key(scope, text) for text in texts}
+    stones = Tombstone.objects.filter(scope=scope, key__in=keys.values())
+    found = set(stones.values_list("key", flat=True))
+    return {text for text, key in keys.items() if key in found}
 
 
 def _key(scope: str, text: str) -> str:

@@ -95,12 +95,14 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         from memoryproject.staff_site.operations.views import OPERATIONS_PAGES  # noqa: PLC0415
         from memoryproject.staff_site.setup.step_pages import SETUP_PAGES  # noqa: PLC0415
         from sessions_app.contacts.presentation import CONTACT_PAGES  # noqa: PLC0415
+        from sessions_app.moving.presentation import MOVING_PAGES  # noqa: PLC0415
 
         pages = {
             "dashboard_figures": OwnPage("dashboard/figures/", figures_page, "GET HEAD"),
             "costs": OwnPage("costs/", costs_page, "GET HEAD"),
             **SEARCH_PAGES,
             **CONTACT_PAGES,
+            **MOVING_PAGES,
             **OPERATIONS_PAGES,
             **SETUP_PAGES,
         }

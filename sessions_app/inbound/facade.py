@@ -14,4 +14,5 @@ from sessions_app.inbound.receive import (
     raw_deliveries_drop,
 )
 from sessions_app.inbound.retry_deliveries import deliveries_due, delivery_retry, unprocessed_count
+from sessions_app.inbound.take_history import old_thread_take
 from sessions_app.inbound.take_message import IntakeRules

@@ -7,7 +7,7 @@ from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.plain_words import Command
 from sessions_app.inbound.message_changes import quote_metadata
 from sessions_app.models import Chat
-from sessions_app.models.messages import BY_PHONE, Role
+from sessions_app.models.messages import BY_PHONE, IMPORTED, Role
 
 
 def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> NewMessage:
@@ -16,7 +16,8 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
     person = addresses[0] if addresses else chat.whatsapp_chat
     ours = event.business_address or event.number_id
     metadata = {**event.metadata, **quote_metadata(event, chat)}
-    if event.from_business:
+    # What is moved in from elsewhere says itself who wrote it.
+    if event.from_business and IMPORTED not in metadata:
         metadata[BY_PHONE] = True
     if event.group_id and event.party.name:
         metadata["sender_name"] = event.party.name

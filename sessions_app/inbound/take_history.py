@@ -27,7 +27,12 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     address_forms,
 )
-from sessions_app.conversations.chat_addresses import chat_for_party, chat_known, party_of
+from sessions_app.conversations.chat_addresses import (
+    chat_for_group,
+    chat_for_party,
+    chat_known,
+    party_of,
+)
 from sessions_app.conversations.message_store import message_row, window_recompute
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.session_lifecycle import activity_recount, sessions_record
@@ -57,7 +62,7 @@ def history_take(*, event: OldMessages, rules: IntakeRules, now: datetime) -> Ev
             threads.setdefault(addresses[0], []).append(message)
     # The order in which all pieces lock.
     for address in sorted(threads):
-        _thread_take(threads[address], rules, now)
+        old_thread_take(threads[address], rules, now)
     return EventResult("old messages stored", is_kept=False)
 
 
@@ -81,19 +86,19 @@ def _new_ones(event: OldMessages) -> Iterable[InboundMessage]:
             )
 
 
-def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: datetime) -> None:
-    """Store the messages of one person, where memory is on and the person hasn't stopped us."""
-    first = min(messages, key=lambda message: message.timestamp)
-    known = chat_known(party=first.party, group_id=None)
-    if known is None and not rules.memory_enabled:
-        return
-    chat = known or chat_for_party(
-        provider=first.provider, number_id=first.number_id, party=first.party, at=first.timestamp
-    )
-    chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
+def old_thread_take(
+    messages: Sequence[InboundMessage], rules: IntakeRules, now: datetime
+) -> list[Message] | None:
+    """Store the messages of one person or group, and return those that are stored.
+
+    None: memory is off there, or the person has stopped us. Call it in a transaction.
+    """
+    chat = _chat_locked(min(messages, key=lambda message: message.timestamp), rules)
+    if chat is None:
+        return None
     access = access_of(chat)
     if access.standing == Standing.BLOCKED or access.opted_out_at or not rules.remember(chat):
-        return
+        return None
     addresses = chat.addresses.filter(left_at=None).values_list("address", flat=True)
     # A person without a BSUID, whose number has one form, has one id.
     if any(
@@ -106,7 +111,7 @@ def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: da
     for month, some in groupby(in_order, key=lambda message: _month(message.timestamp)):
         stored += _month_take(chat, month, list(some), rules)
     if not stored:
-        return
+        return stored
     activity_recount(chat_ids=[chat.pk])
     sessions = [each for each in chat.sessions.all() if each.pk == _key(chat, each.created_at)]
     old_messages_seen(chat_id=chat.pk, sessions=sessions)
@@ -120,6 +125,24 @@ def _thread_take(messages: Sequence[InboundMessage], rules: IntakeRules, now: da
             learn=rules.learn_history,
             now=now,
         )
+    return stored
+
+
+def _chat_locked(first: InboundMessage, rules: IntakeRules) -> Chat | None:
+    """Return the chat of a thread, which is created if memory is on; else None."""
+    chat = chat_known(party=first.party, group_id=first.group_id)
+    if chat is None and not rules.memory_enabled:
+        return None
+    ours = first.provider, first.number_id
+    if chat is None and first.group_id:
+        chat = chat_for_group(
+            provider=ours[0], number_id=ours[1], group_id=first.group_id, name=first.group_name
+        )
+    if chat is None:
+        chat = chat_for_party(
+            provider=ours[0], number_id=ours[1], party=first.party, at=first.timestamp
+        )
+    return Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
 
 
 def _month(at: datetime) -> datetime:

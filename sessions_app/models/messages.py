@@ -50,6 +50,9 @@ AUTHOR = "author_id"
 # In the metadata of a message that somebody of the business typed on its phone.
 BY_PHONE = "by_phone"
 
+# In the metadata of a message that was moved in: what the other product said of it.
+IMPORTED = "imported"
+
 # False in the metadata of a message: whoever stored it wants nothing learned from it.
 LEARN = "learn"
 

@@ -150,6 +150,7 @@ PAGES: Mapping[str, Page] = {
     # --- contacts
     "contacts": Page(READ),
     "contact": Page(READ, args=_CHAT),
+    "moving": Page(ADMINISTER, ADMINISTER, data={"do": "preview"}),
     "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     "contact_export": Page(MANAGE, args=_CHAT),
     "contact_merge_find": Page(MANAGE, args=_CHAT),

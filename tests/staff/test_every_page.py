@@ -33,6 +33,7 @@ ENTRIES = {
     "index": "index",
     "costs": "index",
     "global_search": None,
+    "moving": None,
     "app_list": None,
     "password_change": "password_change",
     "password_change_done": "password_change",

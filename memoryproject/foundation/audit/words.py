@@ -93,6 +93,7 @@ ACTIONS: Mapping[str, Any] = {
     "note.delete": _("A note was deleted"),
     "note.edit": _("A note was edited"),
     "note.write": _("A note was written"),
+    "move.in": _("Data were moved in"),
     "profile.update": _("The assistant's profile was changed"),
     "proposal.accept": _("A proposal was accepted"),
     "proposal.dismiss": _("A proposal was dismissed"),
@@ -145,6 +146,7 @@ ACTOR_KINDS: Mapping[str, Any] = {
 }
 
 OBJECTS: Mapping[str, Any] = {
+    "archive": _("archive"),
     "audit log": _("audit log"),
     "backup": _("backup"),
     "canned_reply": _("canned reply"),

@@ -1,0 +1,200 @@
+"""The archive: a Zip of lines of JSON with chats, messages, memories and files, out and in again.
+
+``docs/moving.md`` describes its fields; the archive's own README tells them, too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memories_app.visibility import memories_for_staff
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.integrations.media_storage.base import MediaStorage
+from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact
+from memoryproject.foundation.redaction.redact import redact_data
+from memoryproject.foundation.text.uuids import iso_utc
+from sessions_app.media.media_store import media_name
+from sessions_app.memories.transfer import memories_export
+from sessions_app.models import Chat, MediaFile, Message
+from sessions_app.models.messages import AUTHOR, Role
+from sessions_app.models.stored_media import MediaState
+from sessions_app.moving.records import (
+    Found,
+    Known,
+    MoveError,
+    Options,
+    Said,
+    Skipped,
+    moment,
+    time_fault,
+)
+from sessions_app.moving.sources import Source
+
+logger = logging.getLogger(__name__)
+
+FORMAT, VERSION = "memory-archive", 1
+MANIFEST, CHATS, MESSAGES, MEMORIES = (
+    "manifest.json", "chats.ndjson", "messages.ndjson", "memories.ndjson"
+)  # fmt: skip
+ROWS_AT_ONCE = 500
+README = """# An archive of a memory server
+
+UTF-8 text; in *.ndjson each line is a JSON object. Times are UTC, in ISO-8601.
+
+- manifest.json: format ("memory-archive"), version (1), exported_at, redacted, and the counts.
+- chats.ndjson: whatsapp_chat, name, is_group, created_at.
+- messages.ndjson, by chat and in order: message_id, whatsapp_chat, session_id, order_num, role
+  (user, assistant, system, tool or summary), kind (text, image, ...), content, sender, timestamp,
+  metadata, and media: filename, content_type, sha256, and file, its name in this archive.
+- memories.ndjson: content, visibility (public, chat or owner), whatsapp_chat, type, tags, metadata,
+  created_at, valid_from, valid_until, expires_at, its revisions, and more.
+- media/: the files of messages, where the archive was made with them.
+"""
+
+
+def archive_write(
+    out: IO[bytes], *, chat: Chat | None, actor: Actor, storage: MediaStorage | None,
+    redacted: bool = False,
+) -> dict[str, int]:  # fmt: skip
+    """Write the archive, of one chat or of all; return its counts.
+
+    ``storage``: the files of messages are put in, too. Redacted, it has none of them. The export
+    is audited first. Raises OSError.
+    """
+    chats = Chat.objects.filter(pk=chat.pk) if chat else Chat.objects.all()
+    memories = memories_for_staff()
+    messages = Message.objects.filter(chat__in=chats)
+    if chat is not None:
+        memories = memories.filter(chat_id=chat.pk)
+    with transaction.atomic():
+        audit_record(
+            action="export",
+            actor=actor,
+            object_type="chat" if chat else "archive",
+            object_id=chat.pk if chat else "",
+            details={"messages": messages.count(), "everything": True,
+                     "media": storage is not None, **({"redacted": True} if redacted else {})},
+        )  # fmt: skip
+    counts: dict[str, int] = {}
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.md", README)
+        counts["chats"] = _write(archive, CHATS, map(_chat_line, chats.iterator()), redacted)
+        counts["messages"] = _write(archive, MESSAGES, _message_lines(messages, storage), redacted)
+        lines = memories_export(memories=memories, actor=actor, redacted=redacted)
+        counts["memories"] = _write(archive, MEMORIES, map(json.loads, lines), False)
+        counts["files"] = 0
+        if storage is not None and not redacted:
+            counts["files"] = _media_write(archive, messages, storage)
+        about = {"format": FORMAT, "version": VERSION, "exported_at": iso_utc(timezone.now())}
+        manifest = {**about, "redacted": redacted, **counts}
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+    return counts
+
+
+def _write(
+    archive: zipfile.ZipFile, name: str, lines: Iterable[dict[str, Any]], redacted: bool
+) -> int:
+    number = 0
+    with archive.open(name, "w", force_zip64=True) as file:
+        for line in lines:
+            shown = redact_data(line) if redacted else line
+            file.write(json.dumps(shown, ensure_ascii=False).encode() + b"\n")
+            number += 1
+    return number
+
+
+def _chat_line(chat: Chat) -> dict[str, Any]:
+    name = chat.staff_name or chat.client_name
+    return {"whatsapp_chat": chat.whatsapp_chat, "name": name, "is_group": chat.is_group,
+            "created_at": iso_utc(chat.created_at)}  # fmt: skip
+
+
+def _message_lines(messages: Any, storage: MediaStorage | None) -> Iterator[dict[str, Any]]:
+    related = messages.select_related("chat", "media_file").defer("terms")
+    in_order = related.order_by("chat_id", "session__created_at", "session_id", "order_num")
+    for row in in_order.iterator(ROWS_AT_ONCE):
+        kept: MediaFile | None = getattr(row, "media_file", None)
+        media = {"filename": row.media.get("filename", "")}
+        if kept is not None and kept.state == MediaState.STORED:
+            media |= {"content_type": kept.content_type, "sha256": kept.sha256}
+            media |= {"file": f"media/{media_name(kept.pk)}"} if storage else {}
+        metadata = {key: value for key, value in row.metadata.items() if key != AUTHOR}
+        yield {
+            "message_id": str(row.pk),
+            "whatsapp_chat": row.chat.whatsapp_chat,
+            "session_id": str(row.session_id),
+            "order_num": row.order_num,
+            "role": row.role,
+            "kind": row.kind,
+            "content": row.content,
+            "sender": row.sender,
+            "timestamp": iso_utc(row.timestamp),
+            "metadata": metadata,
+            "media": compact(**media),
+        }
+
+
+def _media_write(archive: zipfile.ZipFile, messages: Any, storage: MediaStorage) -> int:
+    number = 0
+    rows = MediaFile.objects.filter(message__in=messages, state=MediaState.STORED)
+    for key in rows.values_list("pk", flat=True).iterator():
+        name = media_name(key)
+        try:
+            with storage.open(name) as file, archive.open(f"media/{name}", "w") as into:
+                shutil.copyfileobj(file, into)
+            number += 1
+        except FileNotFoundError:
+            # It was forgotten, or its time was over, since the list was read.
+            logger.warning("A file of a message is gone: it isn't in the archive.")
+    return number
+
+
+def is_archive(source: Source) -> bool:
+    return MANIFEST in source.names and MESSAGES in source.names
+
+
+def read_archive(source: Source, options: Options) -> Iterator[Found]:
+    """Read an archive. Raises MoveError for a redacted one, or one of a later version."""
+    manifest = Fields.of(dict(source.documents()).get(f"{MANIFEST}: "))
+    if manifest.text("format") != FORMAT or manifest.get("version") != VERSION:
+        raise MoveError(f"{MANIFEST} is not of a {FORMAT} of version {VERSION}.")
+    if manifest.flag("redacted"):
+        raise MoveError(_("It was redacted when it was exported: it is for readers only."))
+    for place, line in source.documents():
+        if isinstance(line, Skipped):
+            yield line
+        elif place.startswith(f"{MEMORIES}: "):
+            yield Known(line if isinstance(line, dict) else {"content": None}, place)
+        elif place.startswith(f"{MESSAGES}: "):
+            yield _message(Fields.of(line), place, set(source.names))
+
+
+def _message(line: Fields, place: str, names: set[str]) -> Found:
+    role, at = line.text("role"), moment(line.get("timestamp"))
+    if role not in (Role.USER, Role.ASSISTANT):
+        return Skipped(place, _("a message of the role %(role)s") % {"role": role or "–"})
+    if (fault := time_fault(at, timezone.now())) or at is None:
+        return Skipped(place, fault, is_bad=True)
+    metadata = Fields.of(line.get("metadata"))
+    file = line.at("media").text("file")
+    return Said(
+        chat=line.text("whatsapp_chat"),
+        is_ours=role == Role.ASSISTANT,
+        text=line.text("content"),
+        at=at,
+        place=place,
+        sender=metadata.text("sender_name"),
+        key=line.text("message_id"),
+        kind=line.text("kind") or "text",
+        media=file if file in names else "",
+        metadata=metadata,
+    )

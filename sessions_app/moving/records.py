@@ -1,0 +1,163 @@
+"""The neutral records that every reader of another product's export gives, and their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeAlias
+
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    PERSON_DOMAIN,
+    outside_chat,
+)
+
+# The clock of the other product may be ahead of ours.
+CLOCK_SLACK = timedelta(days=1)
+EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Later numbers are milliseconds.
+_LAST_SECOND = 4_102_444_800
+
+
+class MoveError(Exception):
+    """The file can't be moved in as it was asked. The text says what to do."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message. ``chat``: the id of its chat, in any spelling; "" where the file doesn't tell.
+
+    ``place``: where it is in the file. ``key``: its id in the other product, "" for none.
+    ``media``: the name of its file in the same archive; ``kind``: as InboundMessage's.
+    """
+
+    chat: str
+    is_ours: bool
+    text: str
+    at: datetime
+    place: str
+    sender: str = ""
+    key: str = ""
+    kind: str = "text"
+    media: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A memory: ``record`` has the fields of a line that memories_import reads.
+
+    ``key``: its id in the other product, "" for none.
+    """
+
+    record: dict[str, Any]
+    place: str
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Something that doesn't come in. ``is_bad``: it should have, but can't be read."""
+
+    place: str
+    why: Any
+    is_bad: bool = False
+
+
+Found: TypeAlias = Said | Known | Skipped
+
+
+@dataclass(frozen=True)
+class Options:
+    """``chat``: takes in everything; "": each record's own. ``business``: names that are ours."""
+
+    chat: str = ""
+    business: Sequence[str] = ()
+
+    def is_business(self, name: str) -> bool:
+        return plain_name(name) in map(plain_name, self.business)
+
+
+# Direction marks and other characters that nobody sees, as phones write them around names.
+INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def plain_name(name: str) -> str:
+    """Return a name for comparing: as people see it, without WhatsApp's ~ of unknown ones."""
+    return " ".join(INVISIBLE.sub("", name).replace("~", " ").split()).casefold()
+
+
+def chat_named(name: str) -> str:
+    """Return the id of the chat of a user of another product; "" for no name.
+
+    A number with a + is that person on WhatsApp; any other name is a chat of its own.
+    """
+    shown = INVISIBLE.sub("", name).replace("\u2011", "-").strip()
+    if shown.startswith("+") and (digits := phone_digits(" ".join(shown.split()))):
+        return f"{digits}@{PERSON_DOMAIN}"
+    return outside_chat(shown) if shown else ""
+
+
+def moment(value: Any) -> datetime | None:
+    """Return a time: ISO-8601 (UTC without a zone), a day, or seconds or milliseconds since 1970.
+
+    None for anything else.
+    """
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{9,13}(\.[0-9]{1,9})?", value):
+        value = float(value)
+    try:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            seconds = value if value <= _LAST_SECOND else value / 1000
+            return datetime.fromtimestamp(seconds, tz=timezone.utc)
+        if not isinstance(value, str):
+            return None
+        # "2026-03-01 09:00:00 UTC" and "…+00" are PostgreSQL's and Rails's.
+        text = re.sub(r" ?UTC$|(?<=[0-9])([+-][0-9]{2})$", lambda zone: (zone[1] or "+00") + ":00",
+                      value.strip())  # fmt: skip
+        found = parse_datetime(text) if len(text) > len("2026-03-01") else None
+        if found is None and (day := parse_date(value.strip())):
+            found = datetime(day.year, day.month, day.day)
+        return found and (found if found.tzinfo else found.replace(tzinfo=timezone.utc))
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def time_fault(at: datetime | None, now: datetime) -> str:
+    """Return why a message can't have this time, or ""."""
+    if at is None:
+        return _("it has no time that can be read")
+    if not EARLIEST <= at <= now + CLOCK_SLACK:
+        return _("its time is before 1970 or in the future")
+    return ""
+
+
+# The walk through documents of JSON, in which every product has its own lists around its objects.
+
+# Values that the other product's users chose: nothing in them is an object of the product.
+_THEIRS = ("metadata", "value", "attributes", "content_attributes", "custom_attributes",
+           "additional_attributes", "configuration")  # fmt: skip
+_MAX_DEPTH = 40
+
+
+def walk(
+    value: Any, place: str, outer: Mapping[str, Any], depth: int = 0
+) -> Iterator[tuple[str, dict[str, Any], Mapping[str, Any]]]:
+    """Yield every object with its place, and the ids and people that the objects around it name."""
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(value, list):
+        for number, member in enumerate(value, start=1):
+            yield from walk(member, f"{place}[{number}]", outer, depth + 1)
+    elif isinstance(value, dict):
+        yield place, value, outer
+        ids = {key: one for key, one in value.items() if isinstance(one, (str, int))}
+        people = {key: value[key] for key in ("meta", "sender", "contact") if key in value}
+        inner = {**outer, **ids, **people}
+        for key, member in value.items():
+            if key not in _THEIRS:
+                yield from walk(member, f"{place}.{key}".lstrip("."), inner, depth + 1)

@@ -1,0 +1,347 @@
+"""Store what a reader found, or show what would be stored.
+
+Messages go the way of old messages that a phone shares, memories the way of their import. So the
+same file twice adds nothing, and what was forgotten here doesn't come back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memories_app.models import Visibility
+from memories_app.store.retract import forgotten_among, keyed_hash
+from memories_app.visibility import scope_of
+from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint, storable
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    whatsapp_chat_normalise,
+)
+from sessions_app.conversations.chat_addresses import addresses_lock
+from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.forgetting.facade import receipts_of
+from sessions_app.inbound.facade import IntakeRules, old_thread_take
+from sessions_app.media.fetch import MediaDependencies, media_fetch
+from sessions_app.media.media_store import media_row_create
+from sessions_app.memories.transfer import memories_import
+from sessions_app.models import (
+    Chat,
+    ForgetReceipt,
+    ForgottenKind,
+    InboundDelivery,
+    MediaFile,
+    Message,
+)
+from sessions_app.models.messages import Role
+from sessions_app.models.stored_media import MediaState
+from sessions_app.moving.old_message import ARCHIVE, CONSOLE, FromSource, old_message
+from sessions_app.moving.records import (
+    EARLIEST,
+    Found,
+    Known,
+    MoveError,
+    Options,
+    Said,
+    Skipped,
+    moment,
+)
+from sessions_app.moving.sources import Source
+
+MESSAGES_AT_ONCE = 500
+SHOWN, MAX_NOTES = 10, 1_000
+FORGOTTEN = gettext_lazy("it was forgotten here")
+_KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
+
+
+@dataclass
+class Report:
+    """The result. ``notes`` are [{place, why, bad}]; further ones are only counted.
+
+    ``chats``: by their ids, how many messages and memories the file has for each.
+    """
+
+    kind: str
+    preview: bool
+    refused: bool = False
+    messages: int = 0
+    memories: int = 0
+    files: int = 0
+    there: int = 0
+    skipped: int = 0
+    bad: int = 0
+    chats: dict[str, Counter[str]] = field(default_factory=dict)
+    first: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
+
+    def tell(self, skipped: Skipped) -> None:
+        self.bad += skipped.is_bad
+        self.skipped += not skipped.is_bad
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(
+                {"place": skipped.place, "why": str(skipped.why), "bad": skipped.is_bad}
+            )
+
+    def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
+        self.chats.setdefault(chat, Counter())[what] += 1
+        if len(self.first) < SHOWN:
+            self.first.append({"what": what, "chat": chat, **shown})
+
+    def as_dict(self) -> dict[str, Any]:
+        chats = [{"whatsapp_chat": chat or None, **counts} for chat, counts in self.chats.items()]
+        return {**vars(self), "chats": chats}
+
+
+@dataclass
+class MoveIn:
+    """One run. ``read``: returns what the file holds, each time it is called.
+
+    ``media``: where files of messages are kept; None: they aren't kept.
+    """
+
+    kind: str
+    source: Source
+    read: Callable[[], Iterator[Found]]
+    options: Options
+    rules: IntakeRules
+    embedder: Embedder | None
+    media: MediaDependencies | None
+    actor: Actor
+    now: datetime
+
+    def run(self, *, preview: bool, all_or_nothing: bool = False) -> Report:
+        """Store everything, or nothing for a preview.
+
+        ``all_or_nothing``: also nothing if anything can't be read; the report is then ``refused``.
+        Raises MoveError, EmbedderError and DatabaseError; what is in stays, and a retry is safe.
+        """
+        if all_or_nothing and not preview:
+            before = self.run(preview=True)
+            if before.bad:
+                before.refused = True
+                return before
+        self.report = Report(self.kind, preview)
+        self._seen: Counter[tuple[Any, ...]] = Counter()
+        self._erased: dict[str, datetime] = {}
+        if not preview:
+            self._take()
+            return self.report
+        with transaction.atomic():
+            self._take()
+            transaction.set_rollback(True)
+        return self.report
+
+    def _take(self) -> None:
+        waiting: dict[str, list[Said]] = {}
+        has_memories = False
+        for found in self.read():
+            if isinstance(found, Skipped):
+                self.report.tell(found)
+            elif isinstance(found, Known):
+                has_memories = True
+            elif chat := self._chat(found.chat, found.place):
+                some = waiting.setdefault(chat, [])
+                some.append(found)
+                shown = {"place": found.place, "from": found.sender, "text": found.text[:200]}
+                ours = {"ours": found.is_ours, "at": found.at.isoformat()}
+                self.report.count(chat, "messages", {**shown, **ours})
+                if len(some) == MESSAGES_AT_ONCE:
+                    self._messages(chat, waiting.pop(chat))
+        for chat, some in waiting.items():
+            self._messages(chat, some)
+        if has_memories:
+            self._memories(found for found in self.read() if isinstance(found, Known))
+        counts = ("messages", "memories", "files", "bad")
+        audit_record(
+            action="move.in",
+            actor=self.actor,
+            object_type="archive",
+            details={"kind": self.kind, **{name: getattr(self.report, name) for name in counts}},
+        )
+
+    def _chat(self, chat: str, place: str) -> str:
+        """Return the stored form of a chat's id, "" if it has none that can be used."""
+        try:
+            return whatsapp_chat_normalise(self.options.chat or chat)
+        except WhatsAppChatError as error:
+            if self.options.chat:
+                raise MoveError(f"{self.options.chat}: {error}") from error
+            why = (
+                _("it doesn't tell whose it is: choose a chat (--chat)") if not chat else str(error)
+            )
+            self.report.tell(Skipped(place, why, is_bad=True))
+            return ""
+
+    def _erased_until(self, chat: str) -> datetime:
+        """Return when the person of a chat was erased: what was said before stays erased."""
+        if chat and chat not in self._erased:
+            rows = receipts_of(ForgetReceipt.objects.filter(kind=ForgottenKind.CHAT), chat)
+            last = rows.aggregate(last=Max("forgotten_at"))["last"]
+            self._erased[chat] = last or EARLIEST
+        return self._erased.get(chat, EARLIEST)
+
+    # Messages.
+
+    def _messages(self, chat: str, some: Sequence[Said]) -> None:
+        names = [one.sender for one in some if not one.is_ours]
+        keyed = {self._key(chat, one): one for one in some}
+        with transaction.atomic():
+            # Two runs at once take their turns.
+            addresses_lock([chat])
+            fresh = self._fresh(chat, keyed)
+            person = next((name for name in names if name and not name.startswith("+")), "")
+            events = [old_message(key, chat, keyed[key], self.kind, person) for key in fresh]
+            stored = old_thread_take(events, self.rules, self.now) if events else []
+        if stored is None:
+            why = _("memory is off in its chat, or the person has stopped us")
+            for key in fresh:
+                self.report.tell(Skipped(keyed[key].place, why))
+            return
+        self.report.messages += len(stored)
+        if not self.report.preview:
+            self._files({key: one for key, one in keyed.items() if one.media})
+
+    def _key(self, chat: str, one: Said) -> str:
+        """Return the id under which a message is stored, the same for each run."""
+        what = [one.key] if one.key else [one.at.isoformat(), one.sender, one.text, one.media]
+        number, same = 0, (chat, *what)
+        if not one.key:
+            self._seen[same] += 1
+            number = self._seen[same]
+        return f"import:{self.kind}:{fingerprint({'of': [chat, one.is_ours, number, *what]})}"
+
+    def _fresh(self, chat: str, keyed: Mapping[str, Said]) -> list[str]:
+        """Return the keys of the messages that are neither stored here nor forgotten."""
+        known = InboundDelivery.objects.filter(provider=CONSOLE, delivery_key__in=list(keyed))
+        delivered = dict(known.values_list("delivery_key", "message_id"))
+        of_chat = chat_at(chat)
+        stored = _stored(of_chat, list(keyed.values())) if of_chat else Counter()
+        texts = [one.text for one in keyed.values()]
+        gone = _forgotten(of_chat, texts) if of_chat else set()
+        until = self._erased_until(chat)
+        fresh = []
+        for key, one in keyed.items():
+            self._seen[_alike(chat, one)] += 1
+            is_gone = one.text in gone or one.at <= until
+            if is_gone or delivered.get(key, key) is None:
+                self.report.tell(Skipped(one.place, FORGOTTEN))
+            elif key in delivered or self._seen[_alike(chat, one)] <= stored[_alike("", one)]:
+                self.report.there += 1
+            else:
+                fresh.append(key)
+        return fresh
+
+    def _files(self, keyed: Mapping[str, Said]) -> None:
+        """Keep the files of messages that have none yet."""
+        lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
+        # What an interrupted run left to a worker, who can't have it.
+        MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
+        for message in lacking.filter(media_file__isnull=True) if keyed else ():
+            one = keyed[message.provider_message_id or ""]
+            row = media_row_create(message) if self.media else None
+            if row is None or self.media is None:
+                self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
+                continue
+            provider = FromSource(self.source, one.media)
+            kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
+                                     self.media.max_bytes, self.media.quota)  # fmt: skip
+            state = media_fetch(media_id=row.pk, dependencies=kept)
+            if state == "stored":
+                self.report.files += 1
+            else:
+                row.refresh_from_db()
+                why = _("its file isn't kept: %(why)s") % {"why": row.error_code or state}
+                self.report.tell(Skipped(one.place, why))
+
+    # Memories.
+
+    def _memories(self, known: Iterable[Known]) -> None:
+        places: list[str] = []
+
+        def lines() -> Iterator[bytes]:
+            for one in known:
+                if (record := self._record(one)) is not None:
+                    places.append(one.place)
+                    yield json.dumps(record).encode()
+
+        embedder = None if self.report.preview else self.embedder
+        result = memories_import(lines=lines(), embedder=embedder, actor=self.actor)
+        self.report.memories += result.created
+        self.report.there += result.duplicates
+        for error in result.errors:
+            self.report.tell(Skipped(places[error["line"] - 1], error["detail"], is_bad=True))
+        self.report.bad += result.errors_left_out
+
+    def _record(self, one: Known) -> dict[str, Any] | None:
+        """Return the line of a memory; None if it doesn't come in."""
+        record: dict[str, Any] = storable(one.record)
+        content, chat = str(record.get("content")), str(record.get("whatsapp_chat") or "")
+        is_ours = self.kind == ARCHIVE
+        if chat or not is_ours:
+            chat = self.options.chat or chat
+        if chat and not (chat := self._chat(chat, one.place)):
+            return None
+        if chat:
+            record["whatsapp_chat"] = chat
+        if not is_ours:
+            key = one.key or content
+            record["memory_id"] = str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{key}"))
+            record.setdefault("source", "import")
+        self.report.count(chat, "memories", {"place": one.place, "text": content[:200]})
+        of_chat = chat_at(chat) if chat else None
+        at = moment(record.get("created_at")) or self.now
+        why: Any = ""
+        if of_chat is not None and of_chat.memory_enabled is False:
+            why = _("memory is off in its chat")
+        elif at <= self._erased_until(chat) or (
+            (of_chat or not chat) and _forgotten(of_chat, [content])
+        ):
+            why = FORGOTTEN
+        if why:
+            self.report.tell(Skipped(one.place, why))
+            return None
+        return record
+
+
+def _forgotten(of_chat: Chat | None, texts: Sequence[str]) -> set[str]:
+    """Return those of the texts that were forgotten in a chat, or without one by the owner."""
+    visibility = str(Visibility.CHAT if of_chat else Visibility.OWNER)
+    key = of_chat.pk if of_chat else None
+    found = forgotten_among(texts=texts, scope=scope_of(visibility, key))
+    if of_chat is None:
+        return found
+    hashes = {keyed_hash(text, purpose="receipt"): text for text in texts if text}
+    receipts = ForgetReceipt.objects.filter(
+        kind=ForgottenKind.MESSAGE, chat_id=of_chat.pk, content_hash__in=list(hashes)
+    )
+    return found | {hashes[each] for each in receipts.values_list("content_hash", flat=True)}
+
+
+def _alike(chat: str, one: Said) -> tuple[Any, ...]:
+    """Return what a message shares with its copy that came another way: phones show minutes."""
+    return chat, one.is_ours, one.text.strip(), one.at.replace(second=0, microsecond=0)
+
+
+def _stored(chat: Chat, some: Sequence[Said]) -> Counter[tuple[Any, ...]]:
+    times = [one.at for one in some]
+    minute = timedelta(minutes=1)
+    rows = chat.messages.filter(
+        timestamp__gte=min(times) - minute,
+        timestamp__lte=max(times) + minute,
+        role__in=(Role.USER, Role.ASSISTANT),
+    )
+    return Counter(
+        ("", role == Role.ASSISTANT, text.strip(), at.replace(second=0, microsecond=0))
+        for role, text, at in rows.values_list("role", "content", "timestamp")
+    )
