@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.dispatch import Signal
@@ -40,6 +40,7 @@ def people_shown(pseudonyms: Iterable[str]) -> dict[str, Person]:
             if len(chats) == len(wanted):
                 break
     known: dict[UUID, Person] = {}
+    found: Any
     for _receiver, found in chats_shown.send(None, chat_ids=set(chats.values())):
         known.update(found)
     return {name: known[chat_id] for name, chat_id in chats.items() if chat_id in known}
@@ -48,6 +49,6 @@ def people_shown(pseudonyms: Iterable[str]) -> dict[str, Person]:
 def pseudonyms_meant(text: str) -> list[str]:
     """Return the pseudonyms of the people that a name, a number or an address means."""
     key = audit_key()
-    answers = (found for _receiver, found in chats_meant.send(None, text=text))
+    answers: list[Any] = [found for _receiver, found in chats_meant.send(None, text=text)]
     chats = dict.fromkeys(chat_id for found in answers for chat_id in found)
     return [name for chat_id in chats for name in pseudonyms_of(key=key, chat_id=chat_id)]
