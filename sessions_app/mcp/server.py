@@ -17,7 +17,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import APIException, AuthenticationFailed
 
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
-from memoryproject.foundation.rest_kit.authentication import Caller, caller_with
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.bodies import MAX_BODY_SIZE, refuse_unstorable
 from memoryproject.foundation.rest_kit.serializers import checked_data
 from sessions_app.conversations.phrases import text_for
@@ -93,7 +93,7 @@ logger = logging.getLogger(__name__)
 
 def tools_of(rest: Rest) -> list[types.Tool]:
     """Return the tools that the token may use. Raises AuthenticationFailed."""
-    caller = caller_with(rest.secret)
+    caller = rest.caller()
     return [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(caller)]
 
 

@@ -15,7 +15,6 @@ from memories_app.memory_documents.document_serializers import (
     DOCUMENT_EXAMPLE,
     MemoryDocumentSerializer,
 )
-from memoryproject.foundation.rest_kit.authentication import caller_with
 from memoryproject.foundation.rest_kit.errors import refuse
 from sessions_app.cards.api import CardSerializer, CardView
 from sessions_app.conversation_views.session_api import SessionsView
@@ -219,7 +218,7 @@ def _chat(rest: Rest, given: Arguments) -> str:
     """Return the named chat, or that of a token that is bound to one."""
     if "whatsapp_chat" in given:
         return str(given["whatsapp_chat"])
-    caller = caller_with(rest.secret)
+    caller = rest.caller()
     if not caller.is_bound:
         raise refuse("Give either session_id or whatsapp_chat.")
     return chat_or_own(caller, None)

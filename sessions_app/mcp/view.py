@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import ParseError, PermissionDenied
@@ -15,12 +17,19 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
+from memoryproject.foundation.oauth.addresses import challenge, resource_of
+from memoryproject.foundation.rest_kit.authentication import (
+    RESOURCE,
+    TokenAuthentication,
+    require_caller,
+)
 from memoryproject.foundation.rest_kit.bodies import Json, RawJson
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
+# The protocol leaves -32000 to -32019 to implementations.
+CODES = {401: -32011, 403: -32013}
 # Headers for one hop, or set again by this server.
 NOT_PASSED_ON = {"connection", "content-length", "transfer-encoding"}
 PASSED_IN = ("accept", "content-type", "mcp-")
@@ -58,17 +67,32 @@ class Unnegotiated(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+class McpAuthentication(TokenAuthentication):
+    """Also tells clients where to get a token."""
+
+    def authenticate_header(self, request: Request) -> str:
+        if not settings.MCP_OAUTH:
+            return super().authenticate_header(request)
+        error = "invalid_token" if get_authorization_header(request) else ""
+        return challenge(request._request, error=error)
+
+
 class McpView(ApiView):
     """The MCP endpoint. Tools have the throttles of the operations that they call."""
 
     http_method_names = ["post"]
-    authentication_classes = [TokenAuthentication]
+    authentication_classes = [McpAuthentication]
     permission_classes = [FromHere]
     throttle_classes = ()
     parser_classes = [RawJson]
     renderer_classes = [Json]
     content_negotiation_class = Unnegotiated
     schema = None
+
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        if settings.MCP_OAUTH:
+            request.META[RESOURCE] = resource_of(request)
+        return super().initialize_request(request, *args, **kwargs)
 
     def post(self, request: Request) -> HttpResponse:
         # The import takes a second, so only a web server that needs the package imports it.
@@ -82,7 +106,10 @@ class McpView(ApiView):
             for name, value in request.headers.items()
             if name.lower().startswith(PASSED_IN)
         }
-        server = server_for(Rest(secret_of(request)), instructions=instructions_for(self.caller))
+        if self.caller.is_granted:
+            _require_scope(request)
+        rest = Rest(secret_of(request), request.META.get(RESOURCE, ""))
+        server = server_for(rest, instructions=instructions_for(self.caller))
         answer = exchange(server, headers, request.data.encode())
         passed_on = {
             name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
@@ -92,13 +119,35 @@ class McpView(ApiView):
     def handle_exception(self, exc: Exception) -> Response:
         """Return the API's error as an error of JSON-RPC."""
         response = super().handle_exception(exc)
-        code = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
+        default = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
+        code = CODES.get(response.status_code, default)
         if isinstance(exc, ParseError):
             code = PARSE_ERROR
         message = str(Refused(response.data["errors"]))
         error = {"code": code, "message": message}
         response.data = {"jsonrpc": "2.0", "id": None, "error": error}
         return response
+
+
+def _require_scope(request: Request) -> None:
+    """Tell an application that it can ask staff for the scope of the tool that it calls.
+
+    Raises PermissionDenied. Other errors in the message are the package's to find.
+    """
+    from sessions_app.mcp.tools import TOOLS  # noqa: PLC0415 slow
+
+    with suppress(ValueError, TypeError, KeyError):
+        message = json.loads(request.data)
+        called = TOOLS[message["params"]["name"]] if message["method"] == "tools/call" else None
+        scopes = require_caller(request).scopes
+        if called is None or called.operation.scope in scopes:
+            return
+        needed = called.operation.scope
+        refusal = PermissionDenied(f"The token lacks the scope {needed}.")
+        refusal.auth_header = challenge(  # type: ignore[attr-defined]
+            request._request, error="insufficient_scope", scopes=sorted({*scopes, needed})
+        )
+        raise refusal
 
 
 def secret_of(request: Request) -> str:

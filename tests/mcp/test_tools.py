@@ -309,9 +309,12 @@ def test_without_a_known_token_it_is_401_and_says_how(secret: str | None, db: No
     for method in ("initialize", "tools/list", "tools/call"):
         answer = Rpc(secret).post({"jsonrpc": "2.0", "id": 1, "method": method})
         assert answer.status_code == 401
-        assert answer["WWW-Authenticate"] == "Bearer"
+        assert answer["WWW-Authenticate"].startswith("Bearer ")
+        assert "/.well-known/oauth-protected-resource/mcp" in answer["WWW-Authenticate"]
+        assert ("invalid_token" in answer["WWW-Authenticate"]) is (secret is not None)
         error = answer.json()["error"]
-        assert (answer.json()["id"], error["code"]) == (None, -32600)
+        # The message of JSON-RPC wasn't read: it is not an invalid request.
+        assert (answer.json()["id"], error["code"]) == (None, -32011)
         assert error["message"]
 
 
