@@ -103,7 +103,7 @@ class Rest:
             "REQUEST_METHOD": operation.method,
             # Only for the log.
             "PATH_INFO": f"/mcp/{operation.view.__name__}",
-            "QUERY_STRING": urlencode(query),
+            "QUERY_STRING": urlencode(query, doseq=True),
             "CONTENT_TYPE": "application/json",
             "CONTENT_LENGTH": str(len(raw)),
             "HTTP_AUTHORIZATION": f"Token {self.secret}",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
+from django.http.response import HttpResponseBase
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -94,20 +93,25 @@ class McpView(ApiView):
             request.META[RESOURCE] = resource_of(request)
         return super().initialize_request(request, *args, **kwargs)
 
-    def post(self, request: Request) -> HttpResponse:
+    def post(self, request: Request) -> HttpResponseBase:
         # The import takes a second, so only a web server that needs the package imports it.
+        from sessions_app.mcp.messages import error_in, read_message  # noqa: PLC0415
         from sessions_app.mcp.server import exchange, instructions_for, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
         if not isinstance(request.data, str):
             raise ParseError("The body is empty: it must be a message of JSON-RPC.")
+        message = read_message(request.data)
+        if error := error_in(message, request.headers):
+            named = message.get("id") if isinstance(message, dict) else None
+            return Response(_refusal(error, named), status=400)
         headers = {
             name: value
             for name, value in request.headers.items()
             if name.lower().startswith(PASSED_IN)
         }
         if self.caller.is_granted:
-            _require_scope(request)
+            _require_scope(request, message)
         rest = Rest(secret_of(request), request.META.get(RESOURCE, ""))
         server = server_for(rest, instructions=instructions_for(self.caller))
         answer = exchange(server, headers, request.data.encode())
@@ -123,31 +127,36 @@ class McpView(ApiView):
         code = CODES.get(response.status_code, default)
         if isinstance(exc, ParseError):
             code = PARSE_ERROR
-        message = str(Refused(response.data["errors"]))
-        error = {"code": code, "message": message}
-        response.data = {"jsonrpc": "2.0", "id": None, "error": error}
+        error = {"code": code, "message": str(Refused(response.data["errors"]))}
+        response.data = _refusal(error)
         return response
 
 
-def _require_scope(request: Request) -> None:
+def _refusal(error: dict[str, Any], request_id: Any = None) -> dict[str, Any]:
+    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
+    return {"jsonrpc": "2.0", "id": request_id if is_id else None, "error": error}
+
+
+def _require_scope(request: Request, message: dict[str, Any]) -> None:
     """Tell an application that it can ask staff for the scope of the tool that it calls.
 
     Raises PermissionDenied. Other errors in the message are the package's to find.
     """
     from sessions_app.mcp.tools import TOOLS  # noqa: PLC0415 slow
 
-    with suppress(ValueError, TypeError, KeyError):
-        message = json.loads(request.data)
-        called = TOOLS[message["params"]["name"]] if message["method"] == "tools/call" else None
-        scopes = require_caller(request).scopes
-        if called is None or called.operation.scope in scopes:
-            return
-        needed = called.operation.scope
-        refusal = PermissionDenied(f"The token lacks the scope {needed}.")
-        refusal.auth_header = challenge(  # type: ignore[attr-defined]
-            request._request, error="insufficient_scope", scopes=sorted({*scopes, needed})
-        )
-        raise refusal
+    name = message.get("params", {}).get("name")
+    called = TOOLS.get(name) if isinstance(name, str) else None
+    scopes = require_caller(request).scopes
+    if message.get("method") != "tools/call" or called is None:
+        return
+    needed = called.operation.scope
+    if needed in scopes:
+        return
+    refusal = PermissionDenied(f"The token lacks the scope {needed}.")
+    refusal.auth_header = challenge(  # type: ignore[attr-defined]
+        request._request, error="insufficient_scope", scopes=sorted({*scopes, needed})
+    )
+    raise refusal
 
 
 def secret_of(request: Request) -> str:
