@@ -22,11 +22,12 @@ LONG = {
 }
 
 
-@pytest.fixture(params=LONG)
+@pytest.fixture
 def filled(request: pytest.FixtureRequest) -> tuple[Rpc, str]:
     """A chat with many long memories and messages, and one memory with a long past."""
+    text = LONG[getattr(request, "param", "english")]
     rpc, api = Rpc(make_token()), api_with()
-    facts = [LONG[request.param].format(number=number) for number in range(FACTS)]
+    facts = [text.format(number=number) for number in range(FACTS)]
     new = [{"content": each, "whatsapp_chat": CLIENT, "supersede": False} for each in facts]
     assert api.post("memories/batch/", {"memories": new}).status_code == 201
     memory_id = rpc.told("list_memories", {"limit": 1})["results"][0]["memory_id"]
@@ -58,6 +59,7 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("filled", LONG, indirect=True)
 def test_no_answer_is_longer_than_its_limit(filled: tuple[Rpc, str]) -> None:
     rpc, memory_id = filled
     for name, given in CALLS.items():
@@ -88,8 +90,8 @@ def test_what_is_left_out_is_whole_entries_and_is_told(filled: tuple[Rpc, str]) 
     assert 0 < number < len(more["results"]) == FACTS
     assert short["results"] == more["results"][:number]
     assert short["cut"] == (
-        f"results has {number} of {FACTS} entries. For the rest, ask again with more max_tokens than "
-        "2000."
+        f"results has {number} of {FACTS} entries. "
+        "For the rest, ask again with more max_tokens than 2000."
     )
     assert "cut" not in more
     one = rpc.told("get_memory", {"memory_id": memory_id, "max_tokens": 2_000})

@@ -411,7 +411,8 @@ def test_an_application_can_put_no_markup_on_the_consent_page() -> None:
 
 def test_a_consent_without_chats_or_scopes_is_asked_again(application: Application) -> None:
     page = application.consent_page()
-    for form in ({"every_chat": ""}, {"scopes": []}, {"chats": "nobody", "every_chat": ""}):
+    wrong: list[dict[str, Any]] = [{"every_chat": ""}, {"scopes": []}, {"chats": "nobody"}]
+    for form in wrong:
         assert application.decide(page, **form).status_code == 422
     assert not ApiToken.objects.exists()
 
