@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.i18n import set_language
 
-from memoryproject.foundation.oauth.endpoints import urlpatterns as oauth_urlpatterns
+from memoryproject.foundation.oauth.oauth_endpoints import urlpatterns as oauth_urlpatterns
 from memoryproject.foundation.rest_kit.views import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.staff_site import front_page
 from sessions_app.mcp.view import McpView

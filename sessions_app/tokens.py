@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
@@ -26,7 +26,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     unstored,
 )
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.foundation.oauth.grants import grant_create
+from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
 from memoryproject.foundation.rest_kit.tokens import (
     NewToken,
@@ -36,9 +36,6 @@ from memoryproject.foundation.rest_kit.tokens import (
 )
 from sessions_app.conversations.chat_queries import check_chats, token_chats
 from sessions_app.models import Chat
-
-if TYPE_CHECKING:
-    from memoryproject.foundation.oauth.provider import ConsentRequest
 
 
 class AccessForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -108,10 +105,12 @@ class TokenForm(AccessForm):
 class ConsentForm(AccessForm):
     """What an application is allowed, of what it asks for."""
 
-    def __init__(self, asked: ConsentRequest, data: Any = None) -> None:
-        super().__init__(data, initial={"name": asked.name or asked.place, "scopes": asked.scopes})
+    def __init__(self, wanted: ConsentRequest, data: Any = None) -> None:
+        super().__init__(
+            data, initial={"name": wanted.name or wanted.place, "scopes": wanted.scopes}
+        )
         scopes: Any = self.fields["scopes"]
-        scopes.choices = [choice for choice in scopes.choices if choice[0] in asked.scopes]
+        scopes.choices = [choice for choice in scopes.choices if choice[0] in wanted.scopes]
 
 
 @admin.register(ApiToken)
@@ -205,36 +204,40 @@ class ApiTokenAdmin(StaffAdmin):
 
     def consent(self, request: HttpRequest) -> HttpResponse:
         """Ask whether an application may use the MCP server (?request=…, which is signed)."""
-        # Slow: it needs the package of the MCP server.
-        from memoryproject.foundation.oauth.provider import read_signed  # noqa: PLC0415
-
         rights_required(request, "api.add_apitoken")
         try:
-            asked = read_signed(request.GET.get("request", ""))
+            wanted = ConsentRequest.read(request.GET.get("request", ""))
         except signing.BadSignature:
             why = _("Its request has expired, or isn't complete.")
             return render(request, "400_oauth.html", {"why": why}, status=400)
         if not settings.MCP_OAUTH:
             raise Http404
         if "deny" in request.POST:
-            return _to_application(asked.answer(error="access_denied"))
-        form = ConsentForm(asked, request.POST if request.method == "POST" else None)
+            return _to_application(wanted.answer(error="access_denied"))
+        form = ConsentForm(wanted, request.POST if request.method == "POST" else None)
         if form.is_valid():
             try:
-                return _to_application(asked.answer(code=_consented(asked, form, request)))
+                code = grant_create(
+                    wanted,
+                    name=form.cleaned_data["name"],
+                    scopes=form.cleaned_data["scopes"],
+                    chat_ids=form.chat_ids(),
+                    actor=staff_actor(request),
+                )
+                return _to_application(wanted.answer(code=code))
             except TokenError as error:
                 form.add_error(None, str(error))
         page = staff_page(
             request,
             "admin/oauth_consent.html",
             _("Connect an application"),
-            {"asked": asked, "form": form},
+            {"wanted": wanted, "form": form},
             of=self.model,
             status=422 if form.is_bound else 200,
         )
         # Browsers hold the form to this also where it is redirected to the application, and
         # where that redirects further.
-        page._csp_update = {"form-action": [f"{asked.scheme}:"]}  # type: ignore[attr-defined]
+        page._csp_update = {"form-action": [f"{wanted.scheme}:"]}  # type: ignore[attr-defined]
         return page
 
     shown_scopes = column(gettext_lazy("permissions"), lambda token: ", ".join(token.scopes))
@@ -270,21 +273,6 @@ class ApiTokenAdmin(StaffAdmin):
         if ends_at is not None and ends_at <= timezone.now():
             return shown_mark(_("expired"), "bad")
         return shown_mark(_("valid"), "good")
-
-
-def _consented(asked: ConsentRequest, form: ConsentForm, request: HttpRequest) -> str:
-    """Return the code for the application. Raises TokenError."""
-    return grant_create(
-        client_id=asked.client_id,
-        name=form.cleaned_data["name"],
-        scopes=form.cleaned_data["scopes"],
-        chat_ids=form.chat_ids(),
-        resource=asked.resource,
-        challenge=asked.challenge,
-        redirect_uri=asked.redirect_uri,
-        redirect_named=asked.redirect_named,
-        actor=staff_actor(request),
-    )
 
 
 def _to_application(address: str) -> HttpResponse:

@@ -15,7 +15,7 @@ Document = dict[str, Any]
 # For the words about what was cut.
 ROOM_FOR_NOTE = 60
 # Ids and times stay whole.
-SHORTEST_TEXT = 40
+MIN_TEXT_LENGTH = 40
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def cut(result: ToolResult, lists: Sequence[str], limit: int) -> ToolResult:
 
 def _shortened(value: Any, longest: int) -> Any:
     if isinstance(value, str):
-        most = max(longest, SHORTEST_TEXT)
+        most = max(longest, MIN_TEXT_LENGTH)
         return value if len(value) <= most else f"{value[: most - 1]}…"
     if isinstance(value, list):
         return [_shortened(each, longest) for each in value[:longest]]

@@ -37,7 +37,6 @@ from sessions_app.mcp.rest import Answer, Operation, Rest
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryView
 from sessions_app.memories.api.recall_api import RecallSerializer, RecallView
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, NewMemorySerializer
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own
 from sessions_app.turns.turn_api import ContextView
 
@@ -79,7 +78,6 @@ class Tool:
     operation: Operation
     run: Run
     arguments: type[Serializer[Any]]
-    example: Arguments
     is_body: bool
     cuts: Sequence[str]
 
@@ -98,7 +96,6 @@ def tool(
     *,
     title: str,
     arguments: type[Serializer[Any]],
-    example: Arguments,
     is_body: bool = False,
     is_data: bool = False,
     cuts: Sequence[str] = (),
@@ -123,7 +120,7 @@ def tool(
             output_schema=ANY_OBJECT,
             annotations=types.ToolAnnotations(open_world_hint=False, **hints),
         )
-        TOOLS[name] = Tool(shown, operation, run, arguments, example, is_body, cuts)
+        TOOLS[name] = Tool(shown, operation, run, arguments, is_body, cuts)
         return run
 
     return register
@@ -133,7 +130,6 @@ def tool(
     REMEMBER,
     title="Remember a fact",
     arguments=NewMemorySerializer,
-    example={"content": "TestCorp pays in 30 days", "whatsapp_chat": examples.CHAT},
     is_body=True,
     says={
         **dict.fromkeys(("content", "type", "category", "tags", "metadata", "pinned"), ""),
@@ -161,7 +157,6 @@ def remember(rest: Rest, given: Arguments) -> ToolResult:
     RECALL,
     title="Recall what fits a question",
     arguments=RecallSerializer,
-    example={"query": "When does TestCorp pay?", "whatsapp_chat": examples.CHAT},
     is_body=True,
     is_data=True,
     cuts=["results"],
@@ -180,26 +175,13 @@ def recall(rest: Rest, given: Arguments) -> ToolResult:
     return ToolResult(rest.call(RECALL, body=given).document)
 
 
-@tool(
-    LIST,
-    title="List memories",
-    arguments=MemoriesArguments,
-    example={"whatsapp_chat": examples.CHAT, "limit": 20},
-    is_data=True,
-)
+@tool(LIST, title="List memories", arguments=MemoriesArguments, is_data=True)
 def list_memories(rest: Rest, given: Arguments) -> ToolResult:
     """The memories, the newest first, in pages: give next as cursor until it is null."""
     return _page(rest, LIST, given)
 
 
-@tool(
-    GET,
-    title="Get a memory",
-    arguments=MemoryArguments,
-    example={"memory_id": examples.MEMORY_ID},
-    is_data=True,
-    cuts=["revisions"],
-)
+@tool(GET, title="Get a memory", arguments=MemoryArguments, is_data=True, cuts=["revisions"])
 def get_memory(rest: Rest, given: Arguments) -> ToolResult:
     """One memory, with what it said before it was changed."""
     return ToolResult(rest.call(GET, memory_id=given["memory_id"]).document)
@@ -209,7 +191,6 @@ def get_memory(rest: Rest, given: Arguments) -> ToolResult:
     CHANGE,
     title="Change a memory",
     arguments=ChangeArguments,
-    example={"memory_id": examples.MEMORY_ID, "content": "TestCorp pays in 60 days"},
     is_body=True,
     cuts=["revisions"],
     says=dict.fromkeys(ChangeMemorySerializer().fields, ""),
@@ -225,17 +206,7 @@ def update_memory(rest: Rest, given: Arguments) -> ToolResult:
     return ToolResult(rest.call(CHANGE, body=changes, memory_id=memory_id).document)
 
 
-@tool(
-    STORE,
-    title="Store messages",
-    arguments=MessagesArguments,
-    example={
-        "whatsapp_chat": examples.CHAT,
-        "messages": [{"role": "user", "content": "When does TestCorp pay?"}],
-    },
-    cuts=["messages"],
-    hints=WRITES,
-)
+@tool(STORE, title="Store messages", arguments=MessagesArguments, cuts=["messages"], hints=WRITES)
 def store_messages(rest: Rest, given: Arguments) -> ToolResult:
     """Add what was said to the end of a conversation, in its order: all of it or nothing. The
     assistant does not answer it.
@@ -252,7 +223,6 @@ def store_messages(rest: Rest, given: Arguments) -> ToolResult:
     FORGET,
     title="Forget a memory",
     arguments=MemoryArguments,
-    example={"memory_id": examples.MEMORY_ID},
     hints={**WRITES, "destructive_hint": True, "idempotent_hint": True},
 )
 def forget(rest: Rest, given: Arguments) -> ToolResult:
@@ -266,7 +236,6 @@ def forget(rest: Rest, given: Arguments) -> ToolResult:
     CONTEXT,
     title="Get what a model should know",
     arguments=ContextArguments,
-    example={"whatsapp_chat": examples.CHAT, "query": "When does TestCorp pay?"},
     is_data=True,
     cuts=["memories"],
     says={
@@ -322,12 +291,7 @@ def _active_session(rest: Rest, whatsapp_chat: str) -> str:
     return str(found[0]["session_id"])
 
 
-@tool(
-    SESSIONS,
-    title="List conversations",
-    arguments=SessionsArguments,
-    example={"whatsapp_chat": examples.CHAT, "status": "active", "limit": 20},
-)
+@tool(SESSIONS, title="List conversations", arguments=SessionsArguments)
 def list_sessions(rest: Rest, given: Arguments) -> ToolResult:
     """The sessions of all chats or of one, the newest first, in pages: give next as cursor
     until it is null.
@@ -341,13 +305,7 @@ def _page(rest: Rest, operation: Operation, given: Arguments) -> ToolResult:
     return ToolResult({"results": page["results"], **cursors})
 
 
-@tool(
-    CARD,
-    title="Get the memory card of a session",
-    arguments=CardArguments,
-    example={"session_id": examples.SESSION_ID},
-    is_data=True,
-)
+@tool(CARD, title="Get the memory card of a session", arguments=CardArguments, is_data=True)
 def get_card(rest: Rest, given: Arguments) -> ToolResult:
     """What a session was, on half a page: title, decisions, tasks, names, keywords, free of
     personal data, as JSON or YAML.
@@ -361,11 +319,6 @@ def get_card(rest: Rest, given: Arguments) -> ToolResult:
     SAVE,
     title="Save a memory document",
     arguments=SaveArguments,
-    example={
-        "category": "decisions",
-        "identifier": "use-postgres",
-        "content": {"decision": "Use PostgreSQL"},
-    },
     hints={**WRITES, "destructive_hint": True, "idempotent_hint": True},
 )
 def save_document(rest: Rest, given: Arguments) -> ToolResult:
@@ -383,13 +336,7 @@ def save_document(rest: Rest, given: Arguments) -> ToolResult:
     return ToolResult(answer.document, note=f"{done}: {_place(answer)}.")
 
 
-@tool(
-    LOAD,
-    title="Load a memory document",
-    arguments=LoadArguments,
-    example={"category": "decisions", "identifier": "use-postgres"},
-    is_data=True,
-)
+@tool(LOAD, title="Load a memory document", arguments=LoadArguments, is_data=True)
 def load_document(rest: Rest, given: Arguments) -> ToolResult:
     """A document that was saved before, exactly as it is stored. In context an identifier
     without a date means the newest.

@@ -16,7 +16,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.oauth.addresses import challenge, resource_of
+from memoryproject.foundation.oauth.oauth_addresses import challenge, resource_of
 from memoryproject.foundation.rest_kit.authentication import (
     RESOURCE,
     TokenAuthentication,
@@ -95,7 +95,7 @@ class McpView(ApiView):
 
     def post(self, request: Request) -> HttpResponseBase:
         # The import takes a second, so only a web server that needs the package imports it.
-        from sessions_app.mcp.messages import error_in, read_message  # noqa: PLC0415
+        from sessions_app.mcp.json_rpc import error_in, read_message  # noqa: PLC0415
         from sessions_app.mcp.server import exchange, instructions_for, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.

@@ -13,6 +13,7 @@ from memories_app.models import Memory
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import make_token
 from tests.mcp.rpc import ADDRESS, Rpc
+from tests.mcp.test_tools import ARGUMENTS
 
 pytestmark = pytest.mark.django_db
 
@@ -129,7 +130,7 @@ ODD = st.recursive(
 def test_any_arguments_get_an_answer(data: st.DataObject, rpc: Rpc) -> None:
     name = data.draw(st.sampled_from(sorted(TOOLS)))
     fields = sorted(TOOLS[name].shown.input_schema["properties"])
-    example = TOOLS[name].example
+    example = ARGUMENTS[name]
     changed = data.draw(st.dictionaries(st.sampled_from(fields), ODD, max_size=2))
     # Half of a character is no JSON for the package; NaN is none for anybody.
     body = json.dumps(

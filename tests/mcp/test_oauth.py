@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.oauth import endpoints, grants
+from memoryproject.foundation.oauth import grants, oauth_endpoints
 from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
 from memoryproject.foundation.rest_kit.tasks import tidy
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
@@ -474,7 +474,7 @@ def test_registrations_are_limited_in_rate_and_number(
     newest = [Application().client_id for _ in range(4)][-2:]
     kept = set(OAuthClient.objects.values_list("pk", flat=True))
     assert kept == {application.client_id, *newest}
-    monkeypatch.setattr(endpoints, "REGISTRATIONS_A_MINUTE", 0)
+    monkeypatch.setattr(oauth_endpoints, "REGISTRATIONS_A_MINUTE", 0)
     refused = application.register({"redirect_uris": [REDIRECT]})
     assert (refused.status_code, refused.json()["error"]) == (429, "temporarily_unavailable")
     assert int(refused["Retry-After"]) > 0

@@ -39,10 +39,10 @@ def api() -> Api:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_schemas_are_schemas_and_their_examples_fit(name: str) -> None:
+def test_schemas_are_schemas_that_calls_fit(name: str) -> None:
     schema = TOOLS[name].shown.input_schema
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(TOOLS[name].example, schema)
+    jsonschema.validate(ARGUMENTS[name], schema)
     assert schema["additionalProperties"] is False
     assert "max_tokens" in schema["properties"]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
+from django.core import signing
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -30,8 +32,51 @@ ACCESS_LIFE = timedelta(hours=1)
 REFRESH_LIFE = timedelta(days=90)
 # Anybody may register. Of those that nobody consented to, the newest stay.
 MAX_UNUSED_CLIENTS = 1000
+SALT = "oauth.consent"
+CONSENT_SECONDS = 900
 # More than a week of refreshes each hour.
 MAX_SPENT = 200
+
+
+@dataclass(frozen=True)
+class ConsentRequest:
+    """What an application wants of staff. ``name``: as it calls itself."""
+
+    client_id: str
+    name: str
+    scopes: Sequence[str]
+    challenge: str
+    redirect_uri: str
+    redirect_named: bool
+    state: str | None
+    resource: str
+    issuer: str
+
+    @classmethod
+    def read(cls, signed: str) -> ConsentRequest:
+        """Read a request that the authorization endpoint has checked. Raises BadSignature."""
+        return cls(**signing.loads(signed, salt=SALT, max_age=CONSENT_SECONDS))
+
+    def signed(self) -> str:
+        return signing.dumps(asdict(self), salt=SALT, compress=True)
+
+    @property
+    def scheme(self) -> str:
+        return urlsplit(self.redirect_uri).scheme
+
+    @property
+    def place(self) -> str:
+        """Where the application is: its host, or the scheme that opens it on this machine."""
+        host = urlsplit(self.redirect_uri).netloc
+        return host if self.scheme in ("http", "https") else f"{self.scheme}:"
+
+    def answer(self, **parameters: str) -> str:
+        """Return the address that tells the application the outcome (with RFC 9207's iss)."""
+        given = {**parameters, "iss": self.issuer}
+        if self.state is not None:
+            given["state"] = self.state
+        joint = "&" if "?" in self.redirect_uri else "?"
+        return f"{self.redirect_uri}{joint}{urlencode(given)}"
 
 
 @dataclass(frozen=True)
@@ -58,15 +103,11 @@ def client_metadata(client_id: str) -> dict[str, Any] | None:
 
 
 def grant_create(
+    wanted: ConsentRequest,
     *,
-    client_id: str,
     name: str,
     scopes: Collection[str],
     chat_ids: Collection[UUID] | None,
-    resource: str,
-    challenge: str,
-    redirect_uri: str,
-    redirect_named: bool,
     actor: Actor,
 ) -> str:
     """Record a consent; return the code that the application redeems. Raises TokenError."""
@@ -74,7 +115,7 @@ def grant_create(
     ends_at = timezone.now() + CODE_LIFE
     with transaction.atomic():
         # Otherwise it could be dropped meanwhile.
-        client = OAuthClient.objects.select_for_update().filter(pk=client_id).first()
+        client = OAuthClient.objects.select_for_update().filter(pk=wanted.client_id).first()
         if client is None:
             raise TokenError(_("The application isn't registered any more: start again there."))
         made = token_create(
@@ -82,7 +123,7 @@ def grant_create(
             scopes=scopes,
             chat_ids=chat_ids,
             expires_at=ends_at,
-            resource=resource,
+            resource=wanted.resource,
             actor=actor,
         )
         OAuthGrant.objects.create(
@@ -90,9 +131,9 @@ def grant_create(
             client=client,
             scopes=made.token.scopes,
             digest=digest_of(code),
-            challenge=challenge,
-            redirect_uri=redirect_uri,
-            redirect_named=redirect_named,
+            challenge=wanted.challenge,
+            redirect_uri=wanted.redirect_uri,
+            redirect_named=wanted.redirect_named,
             ends_at=ends_at,
         )
     return code

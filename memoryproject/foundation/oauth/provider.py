@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
 from asgiref.sync import sync_to_async
-from django.core import signing
 from django.utils.crypto import salted_hmac
 from mcp.server.auth.provider import (
     AccessToken,
@@ -19,15 +18,14 @@ from mcp.server.auth.provider import (
     RefreshToken,
     RegistrationError,
     TokenError,
-    construct_redirect_uri,
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.oauth import grants
-from memoryproject.foundation.oauth.addresses import GRANTED, canonical
-from memoryproject.foundation.oauth.grants import ACCESS_LIFE
+from memoryproject.foundation.oauth.grants import ACCESS_LIFE, ConsentRequest
+from memoryproject.foundation.oauth.oauth_addresses import GRANTED, canonical
 from memoryproject.foundation.rest_kit.models import OAuthGrant
 from memoryproject.foundation.rest_kit.tokens import MAX_NAME_LENGTH, token_revoke
 
@@ -57,47 +55,6 @@ S256 = re.compile(r"[A-Za-z0-9_-]{43}")
 # The request is in the addresses of the consent page and of the login, and servers refuse long
 # ones.
 MAX_SIGNED = 3000
-SALT = "oauth.consent"
-CONSENT_SECONDS = 900
-
-
-@dataclass(frozen=True)
-class ConsentRequest:
-    """What an application asks staff for. ``name``: as it calls itself."""
-
-    client_id: str
-    name: str
-    scopes: Sequence[str]
-    challenge: str
-    redirect_uri: str
-    redirect_named: bool
-    state: str | None
-    resource: str
-    issuer: str
-
-    @property
-    def scheme(self) -> str:
-        return urlsplit(self.redirect_uri).scheme
-
-    @property
-    def place(self) -> str:
-        """Where the application is: its host, or the scheme that opens it on this machine."""
-        parts = urlsplit(self.redirect_uri)
-        return parts.netloc if parts.scheme in ("http", "https") else f"{parts.scheme}:"
-
-    def signed(self) -> str:
-        return signing.dumps(asdict(self), salt=SALT, compress=True)
-
-    def answer(self, **parameters: str) -> str:
-        """Return the address that tells the application the outcome (with RFC 9207's iss)."""
-        return construct_redirect_uri(
-            self.redirect_uri, **parameters, state=self.state, iss=self.issuer
-        )
-
-
-def read_signed(text: str) -> ConsentRequest:
-    """Read a request that the authorization endpoint has checked. Raises BadSignature."""
-    return ConsentRequest(**signing.loads(text, salt=SALT, max_age=CONSENT_SECONDS))
 
 
 class RegisteredClient(OAuthClientInformationFull):
@@ -155,7 +112,7 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             raise AuthorizeError("invalid_target", text)
         if not S256.fullmatch(params.code_challenge):
             raise AuthorizeError("invalid_request", "code_challenge isn't one of S256.")
-        asked = ConsentRequest(
+        wanted = ConsentRequest(
             client_id=client.client_id,
             name=(client.client_name or "")[:MAX_NAME_LENGTH],
             scopes=[scope for scope in GRANTED if scope in (params.scopes or GRANTED)],
@@ -166,9 +123,9 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             resource=self.resource,
             issuer=self.issuer,
         ).signed()
-        if len(asked) > MAX_SIGNED:
+        if len(wanted) > MAX_SIGNED:
             raise AuthorizeError("invalid_request", "redirect_uri and state are too long.")
-        return f"{self.consent}?{urlencode({'request': asked})}"
+        return f"{self.consent}?{urlencode({'request': wanted})}"
 
     async def load_authorization_code(
         self, client: OAuthClientInformationFull, authorization_code: str

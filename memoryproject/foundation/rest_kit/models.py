@@ -65,7 +65,9 @@ class ApiToken(models.Model):
     last_used_at = models.DateTimeField(
         _("last used at"), null=True, blank=True, editable=False, help_text=_("To the minute.")
     )
-    resource = models.CharField(_("resource"), max_length=500, blank=True, editable=False)
+    resource = models.CharField(
+        _("resource"), max_length=500, blank=True, db_default="", editable=False
+    )
 
     class Meta:
         verbose_name = _("API token")

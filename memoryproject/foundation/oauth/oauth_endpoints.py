@@ -26,7 +26,12 @@ from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryproject.foundation.oauth.addresses import GRANTED, canonical, issuer_of, resource_of
+from memoryproject.foundation.oauth.oauth_addresses import (
+    GRANTED,
+    canonical,
+    issuer_of,
+    resource_of,
+)
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.rest_kit.throttles import MINUTE, count_call
 
@@ -151,8 +156,8 @@ def token(request: HttpRequest) -> HttpResponse:
         return _error("invalid_request", f"{repeated} is given more than once.")
     if request.POST.get("grant_type", GRANT_TYPES[0]) not in GRANT_TYPES:
         return _error("unsupported_grant_type", f"Types are {' and '.join(GRANT_TYPES)}.")
-    asked = request.POST.get("resource")
-    if asked is not None and canonical(asked) != provider.resource:
+    wanted = request.POST.get("resource")
+    if wanted is not None and canonical(wanted) != provider.resource:
         return _error("invalid_target", f"Tokens are given for {provider.resource} only.")
     handler = TokenHandler(provider, ClientAuthenticator(provider))
     return _run(handler.handle, request, body=_form(request))

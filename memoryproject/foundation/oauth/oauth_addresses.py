@@ -45,6 +45,6 @@ def resource_of(request: HttpRequest) -> str:
 
 def challenge(request: HttpRequest, *, error: str = "", scopes: Iterable[str] = GRANTED) -> str:
     """Return the header WWW-Authenticate, which tells clients where to get a token (RFC 9728)."""
-    said = f'error="{error}", ' if error else ""
+    begin = f'error="{error}", ' if error else ""
     metadata = f'resource_metadata="{issuer_of(request)}{METADATA}"'
-    return f'Bearer {said}{metadata}, scope="{" ".join(scopes)}"'
+    return f'Bearer {begin}{metadata}, scope="{" ".join(scopes)}"'
