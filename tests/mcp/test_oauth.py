@@ -129,7 +129,7 @@ def error_of(answer: Any) -> str:
     ("form", "error"),
     [
         ({"code_verifier": "x" * 43}, "invalid_grant"),
-        ({"code_verifier": ""}, "invalid_grant"),
+        ({"code_verifier": ""}, "invalid_request"),
         ({"redirect_uri": ATTACKER}, "invalid_request"),
         ({"redirect_uri": "http://127.0.0.1:1234/callback/"}, "invalid_request"),
         ({"code": "mem_c_guessed"}, "invalid_grant"),
@@ -355,6 +355,12 @@ def test_a_wrong_request_is_told_to_the_application(
     assert answer["Location"].startswith(REDIRECT)
     told = parameters_of(answer["Location"])
     assert (told["error"], told["iss"]) == (error, SERVER)
+
+
+@pytest.mark.parametrize("empty", ["scope", "resource", "state"])
+def test_an_empty_parameter_counts_as_none(empty: str, application: Application) -> None:
+    page = application.consent_page(**{empty: ""})
+    assert parameters_of(application.decide(page)["Location"])["code"]
 
 
 @pytest.mark.parametrize(

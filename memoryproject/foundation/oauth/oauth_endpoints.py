@@ -24,7 +24,7 @@ from django.http import (
 from django.shortcuts import render
 from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from memoryproject.foundation.oauth.oauth_addresses import (
     GRANTED,
@@ -33,6 +33,7 @@ from memoryproject.foundation.oauth.oauth_addresses import (
     resource_of,
 )
 from memoryproject.foundation.process.own_address import absolute_url
+from memoryproject.foundation.rest_kit.bodies import may_be_slow
 from memoryproject.foundation.rest_kit.throttles import MINUTE, count_call
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def offered(view: View) -> View:
 
 
 @offered
-@require_GET
+@require_safe
 def protected_resource(request: HttpRequest, *_path: str) -> HttpResponse:
     """Say which server gives tokens for the MCP server (RFC 9728)."""
     return JsonResponse(
@@ -77,7 +78,7 @@ def protected_resource(request: HttpRequest, *_path: str) -> HttpResponse:
 
 
 @offered
-@require_GET
+@require_safe
 def authorization_server(request: HttpRequest, *_path: str) -> HttpResponse:
     """Describe the endpoints (RFC 8414)."""
     endpoints = {
@@ -100,7 +101,7 @@ def authorization_server(request: HttpRequest, *_path: str) -> HttpResponse:
 
 
 @offered
-@require_GET
+@require_safe
 def authorize(request: HttpRequest) -> HttpResponse:
     """Check what an application asks for, and lead the person to the page for consent."""
     from mcp.server.auth.handlers.authorize import AuthorizationHandler  # noqa: PLC0415 slow
@@ -109,7 +110,8 @@ def authorize(request: HttpRequest) -> HttpResponse:
     if repeated := _repeated(request.GET):
         return _refusal_page(request, f"{repeated} is given more than once.")
     provider = _provider(request)
-    answer = _run(AuthorizationHandler(provider).handle, request, query=request.GET.urlencode())
+    query = urlencode(_given(request.GET))
+    answer = _run(AuthorizationHandler(provider).handle, request, query=query)
     address = answer.get("Location")
     if address is None:
         return _refusal_page(request, json.loads(answer.content)["error_description"])
@@ -137,7 +139,7 @@ def register(request: HttpRequest) -> HttpResponse:
         refusal = _error("temporarily_unavailable", "Too many register. Try again later.", 429)
         refusal["Retry-After"] = str(MINUTE - second)
         return refusal
-    if len(request.body) > MAX_METADATA_BYTES:
+    if may_be_slow(request) or len(request.body) > MAX_METADATA_BYTES:
         return _error("invalid_client_metadata", "There is too much metadata.", 413)
     handler = RegistrationHandler(_provider(request), ClientRegistrationOptions(enabled=True))
     return _run(handler.handle, request, body=request.body)
@@ -154,10 +156,10 @@ def token(request: HttpRequest) -> HttpResponse:
     provider = _provider(request)
     if repeated := _repeated(request.POST):
         return _error("invalid_request", f"{repeated} is given more than once.")
-    if request.POST.get("grant_type", GRANT_TYPES[0]) not in GRANT_TYPES:
+    given = _given(request.POST)
+    if given.get("grant_type", GRANT_TYPES[0]) not in GRANT_TYPES:
         return _error("unsupported_grant_type", f"Types are {' and '.join(GRANT_TYPES)}.")
-    wanted = request.POST.get("resource")
-    if wanted is not None and canonical(wanted) != provider.resource:
+    if "resource" in given and canonical(given["resource"]) != provider.resource:
         return _error("invalid_target", f"Tokens are given for {provider.resource} only.")
     handler = TokenHandler(provider, ClientAuthenticator(provider))
     return _run(handler.handle, request, body=_form(request))
@@ -190,12 +192,17 @@ def _repeated(parameters: QueryDict) -> str:
     return next((name for name, values in parameters.lists() if len(values) > 1), "")
 
 
+def _given(parameters: QueryDict) -> dict[str, str]:
+    """Return the parameters; by OAuth an empty one isn't given."""
+    return {name: value for name, value in parameters.items() if value}
+
+
 def _form(request: HttpRequest) -> bytes:
     """Return the form with what the handlers require and OAuth doesn't.
 
     A client that authenticates by the header needn't repeat its id; a public one has no secret.
     """
-    form = {"client_secret": "", **request.POST.dict()}
+    form = {"client_secret": "", **_given(request.POST)}
     word, _, given = request.headers.get("Authorization", "").partition(" ")
     if word.lower() == "basic" and "client_id" not in form:
         with suppress(ValueError):
