@@ -6,6 +6,7 @@ import base64
 import secrets
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -40,6 +41,8 @@ def test_clients_find_the_server_by_its_metadata(application: Application) -> No
         found = get(f"/.well-known/oauth-protected-resource{path}").json()
         assert (found["resource"], found["authorization_servers"]) == (f"{SERVER}/mcp", [SERVER])
         assert found["scopes_supported"] == ["read", "write", "forget"]
+    for path in ("oauth-protected-resource/api/v1", "oauth-authorization-server/other"):
+        assert get(f"/.well-known/{path}").status_code == 404
     found = get("/.well-known/oauth-authorization-server").json()
     assert found == get("/.well-known/openid-configuration").json()
     assert found["issuer"] == SERVER
@@ -60,7 +63,8 @@ def test_behind_a_proxy_the_address_is_that_of_base_url(
     base_url: str, issuer: str, settings: Any, application: Application
 ) -> None:
     settings.BASE_URL = base_url
-    found = application.http.get("/.well-known/oauth-authorization-server").json()
+    path = urlsplit(base_url).path
+    found = application.http.get(f"/.well-known/oauth-authorization-server{path}").json()
     assert found["issuer"] == issuer
     assert found["token_endpoint"] == f"{issuer}/oauth/token"
     told = application.http.post("/mcp/", {}, content_type="application/json")

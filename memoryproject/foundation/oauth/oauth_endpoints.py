@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import wraps
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote, urlencode, urlsplit
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -64,8 +64,9 @@ def offered(view: View) -> View:
 
 @offered
 @require_safe
-def protected_resource(request: HttpRequest, *_path: str) -> HttpResponse:
-    """Say which server gives tokens for the MCP server (RFC 9728)."""
+def protected_resource(request: HttpRequest, path: str) -> HttpResponse:
+    """Say which server gives tokens for the MCP server (RFC 9728). Raises Http404."""
+    _require_place(request, path, "", "/mcp")
     return JsonResponse(
         {
             "resource": resource_of(request),
@@ -79,8 +80,9 @@ def protected_resource(request: HttpRequest, *_path: str) -> HttpResponse:
 
 @offered
 @require_safe
-def authorization_server(request: HttpRequest, *_path: str) -> HttpResponse:
-    """Describe the endpoints (RFC 8414)."""
+def authorization_server(request: HttpRequest, path: str) -> HttpResponse:
+    """Describe the endpoints (RFC 8414). Raises Http404."""
+    _require_place(request, path, "")
     endpoints = {
         f"{name}_endpoint": absolute_url(reverse(f"oauth-{name}"), request)
         for name in ("authorization", "token", "registration", "revocation")
@@ -98,6 +100,13 @@ def authorization_server(request: HttpRequest, *_path: str) -> HttpResponse:
             "authorization_response_iss_parameter_supported": True,
         }
     )
+
+
+def _require_place(request: HttpRequest, path: str, *known: str) -> None:
+    """Refuse a path of something else; that of BASE_URL may stand before. Raises Http404."""
+    own = urlsplit(issuer_of(request)).path
+    if path.rstrip("/").removeprefix(own) not in known:
+        raise Http404
 
 
 @offered
@@ -247,10 +256,10 @@ async def _run(handle: Handler, request: HttpRequest, *, query: str = "", body: 
 WELL_KNOWN = r"^\.well-known/"
 urlpatterns = [
     # Behind the name stands the path of what is asked about: that of BASE_URL, and of /mcp.
-    re_path(rf"{WELL_KNOWN}oauth-protected-resource(/.*)?$", protected_resource),
+    re_path(rf"{WELL_KNOWN}oauth-protected-resource(?P<path>(?:/.*)?)$", protected_resource),
     # By the second name clients find it where a path is the server's own (BASE_URL).
     re_path(
-        rf"{WELL_KNOWN}(oauth-authorization-server|openid-configuration)(/.*)?$",
+        rf"{WELL_KNOWN}(?:oauth-authorization-server|openid-configuration)(?P<path>(?:/.*)?)$",
         authorization_server,
     ),
     path("oauth/authorize", authorize, name="oauth-authorization"),
