@@ -115,7 +115,10 @@ class ConsentForm(AccessForm):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(StaffAdmin):
-    """Tokens are created and revoked, never changed or deleted: the audit log refers to them."""
+    """Tokens are created and revoked, never changed or deleted: the audit log refers to them.
+
+    Those of applications are replaced and cleaned up by themselves.
+    """
 
     form = TokenForm
     list_before_template = "admin/operations/list_tabs.html"
