@@ -118,7 +118,7 @@ def tool(
             description=f"{text} {DATA}" if is_data else text,
             input_schema=schema_of(arguments, says),
             output_schema=ANY_OBJECT,
-            annotations=types.ToolAnnotations(open_world_hint=False, **hints),
+            annotations=types.ToolAnnotations(title=None, open_world_hint=False, **hints),
         )
         TOOLS[name] = Tool(shown, operation, run, arguments, is_body, cuts)
         return run

@@ -203,7 +203,7 @@ def _repeated(parameters: QueryDict) -> str:
 
 def _given(parameters: QueryDict) -> dict[str, str]:
     """Return the parameters; by OAuth an empty one isn't given."""
-    return {name: value for name, value in parameters.items() if value}
+    return {name: str(value) for name, value in parameters.items() if value}
 
 
 def _form(request: HttpRequest) -> bytes:
