@@ -216,7 +216,7 @@ class ApiTokenAdmin(StaffAdmin):
         if not settings.MCP_OAUTH:
             raise Http404
         if "deny" in request.POST:
-            return _to_application(wanted.answer(error="access_denied"))
+            return _to_application(wanted.answer({"error": "access_denied"}))
         form = ConsentForm(wanted, request.POST if request.method == "POST" else None)
         if form.is_valid():
             try:
@@ -227,7 +227,7 @@ class ApiTokenAdmin(StaffAdmin):
                     chat_ids=form.chat_ids(),
                     actor=staff_actor(request),
                 )
-                return _to_application(wanted.answer(code=code))
+                return _to_application(wanted.answer({"code": code}))
             except TokenError as error:
                 form.add_error(None, str(error))
         page = staff_page(

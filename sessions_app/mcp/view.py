@@ -72,8 +72,8 @@ class McpAuthentication(TokenAuthentication):
     def authenticate_header(self, request: Request) -> str:
         if not settings.MCP_OAUTH:
             return super().authenticate_header(request)
-        error = "invalid_token" if get_authorization_header(request) else ""
-        return challenge(request._request, error=error)
+        code = "invalid_token" if get_authorization_header(request) else ""
+        return challenge(request._request, code=code)
 
 
 class McpView(ApiView):
@@ -154,7 +154,7 @@ def _require_scope(request: Request, message: dict[str, Any]) -> None:
         return
     refusal = PermissionDenied(f"The token lacks the scope {needed}.")
     refusal.auth_header = challenge(  # type: ignore[attr-defined]
-        request._request, error="insufficient_scope", scopes=sorted({*scopes, needed})
+        request._request, code="insufficient_scope", scopes=sorted({*scopes, needed})
     )
     raise refusal
 

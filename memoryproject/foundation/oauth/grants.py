@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -70,7 +70,7 @@ class ConsentRequest:
         host = urlsplit(self.redirect_uri).netloc
         return host if self.scheme in ("http", "https") else f"{self.scheme}:"
 
-    def answer(self, **parameters: str) -> str:
+    def answer(self, parameters: Mapping[str, str]) -> str:
         """Return the address that tells the application the outcome (with RFC 9207's iss)."""
         given = {**parameters, "iss": self.issuer}
         if self.state is not None:

@@ -43,8 +43,11 @@ def resource_of(request: HttpRequest) -> str:
     return f"{issuer_of(request)}/mcp"
 
 
-def challenge(request: HttpRequest, *, error: str = "", scopes: Iterable[str] = GRANTED) -> str:
-    """Return the header WWW-Authenticate, which tells clients where to get a token (RFC 9728)."""
-    begin = f'error="{error}", ' if error else ""
+def challenge(request: HttpRequest, *, code: str = "", scopes: Iterable[str] = GRANTED) -> str:
+    """Return the header WWW-Authenticate, which tells clients where to get a token (RFC 9728).
+
+    ``code``: OAuth's, of what is wrong with a token that was sent.
+    """
+    begin = f'error="{code}", ' if code else ""
     metadata = f'resource_metadata="{issuer_of(request)}{METADATA}"'
     return f'Bearer {begin}{metadata}, scope="{" ".join(scopes)}"'
