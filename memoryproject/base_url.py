@@ -18,7 +18,8 @@ ADDRESS = re.compile(
 HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 PATH = re.compile(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)*")
 # A proxy may cut the path off or leave it there. Under these names the two would look the same.
-OUR_PATHS = {"admin", "api", "healthz", "mcp", "metrics", "readyz", "static", "v1", "webhooks"}
+OUR_PATHS = {"admin", "api", "healthz", "mcp", "metrics", "oauth", "readyz", "static", "v1"}
+OUR_PATHS |= {"webhooks", ".well-known"}
 
 
 class BaseUrl(Setting):

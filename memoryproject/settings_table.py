@@ -334,6 +334,7 @@ INTEGRATIONS: Settings = {
     "API_RATE_FORGET": Integer(_("Calls a minute that erase."), 1200),
     "API_RATE_CHAT": Integer(_("Calls a minute that ask the chat model."), 600),
     "API_RATE_BULK": Integer(_("Calls a minute that move many rows."), 120),
+    "MCP_OAUTH": Boolean(_("Lets staff give assistants access to /mcp by signing in."), True),
     "ALERT_WEBHOOK_URL": Url(_("Where alerts are posted as JSON."), secret=True),
     "ALERT_EMAILS": Emails(_("Who gets alerts by e-mail."), []),
     "ALERT_FROM": Setting(_("The sender of e-mails."), "memory@localhost"),

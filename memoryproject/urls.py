@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.i18n import set_language
 
+from memoryproject.foundation.oauth.oauth_endpoints import urlpatterns as oauth_urlpatterns
 from memoryproject.foundation.rest_kit.views import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.staff_site import front_page
 from sessions_app.mcp.view import McpView
@@ -22,6 +23,7 @@ urlpatterns = [
     path("v1/", include("sessions_app.proxy.views")),
     # Clients may write it with or without a slash at its end.
     re_path(r"^mcp/?$", McpView.as_view(), name="mcp"),
+    *oauth_urlpatterns,
     path("admin/language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
 ]

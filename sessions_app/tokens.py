@@ -1,21 +1,32 @@
-"""The pages of API tokens: create, show once, revoke."""
+"""The pages of API tokens: create, show once, revoke; and consent to those of applications."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
+from django.core import signing
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
-from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    rights_required,
+    staff_page,
+    unstored,
+)
 from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
 from memoryproject.foundation.rest_kit.tokens import (
     NewToken,
@@ -27,8 +38,8 @@ from sessions_app.conversations.chat_queries import check_chats, token_chats
 from sessions_app.models import Chat
 
 
-class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new token has the least: who wants all chats, or no expiry, says so."""
+class AccessForm(forms.ModelForm):  # type: ignore[type-arg]
+    """What a token may do. A new one has the least: who wants all chats says so."""
 
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("May"),
@@ -45,11 +56,10 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
         ),
     )
     every_chat = forms.BooleanField(label=gettext_lazy("All chats"), required=False)
-    never_expires = forms.BooleanField(label=gettext_lazy("Never expires"), required=False)
 
     class Meta:
         model = ApiToken
-        fields = ("name", "scopes", "expires_at")
+        fields: tuple[str, ...] = ("name", "scopes")
 
     def clean_chats(self) -> list[str]:
         names: list[str] = self.cleaned_data["chats"].split()
@@ -62,42 +72,85 @@ class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean(self) -> dict[str, Any]:
         """Report in the form what the service would refuse, before anything is created."""
         cleaned = super().clean() or {}
-        expires = cleaned.get("expires_at")
         if "chats" not in self.errors and bool(cleaned["chats"]) == cleaned["every_chat"]:
             self.add_error("chats", _("Name chats, or choose all chats."))
-        if "expires_at" not in self.errors and (expires is None) != cleaned["never_expires"]:
-            self.add_error("expires_at", _("Give a time, or choose that it never expires."))
-        if expires is not None and expires <= timezone.now():
-            self.add_error("expires_at", _("A token can't expire in the past."))
         if not str(cleaned.get("name", "x")).isprintable():
             self.add_error("name", _("A name holds printable characters only."))
         return cleaned
 
+    def chat_ids(self) -> list[UUID] | None:
+        """Return the named chats, which are created where they are missing; None for all."""
+        names = self.cleaned_data["chats"]
+        return token_chats(names) if names else None
+
+
+class TokenForm(AccessForm):
+    """A new token. Who wants one that never expires says so."""
+
+    never_expires = forms.BooleanField(label=gettext_lazy("Never expires"), required=False)
+
+    class Meta(AccessForm.Meta):
+        fields = ("name", "scopes", "expires_at")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        expires = cleaned.get("expires_at")
+        if "expires_at" not in self.errors and (expires is None) != cleaned["never_expires"]:
+            self.add_error("expires_at", _("Give a time, or choose that it never expires."))
+        if expires is not None and expires <= timezone.now():
+            self.add_error("expires_at", _("A token can't expire in the past."))
+        return cleaned
+
+
+class ConsentForm(AccessForm):
+    """What an application is allowed, of what it asks for."""
+
+    def __init__(self, wanted: ConsentRequest, data: Any = None) -> None:
+        super().__init__(
+            data, initial={"name": wanted.name or wanted.place, "scopes": wanted.scopes}
+        )
+        scopes: Any = self.fields["scopes"]
+        scopes.choices = [choice for choice in scopes.choices if choice[0] in wanted.scopes]
+
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(StaffAdmin):
-    """Tokens are created and revoked, never changed or deleted: the audit log refers to them."""
+    """Tokens are created and revoked, never changed or deleted: the audit log refers to them.
+
+    Those of applications are replaced and cleaned up by themselves.
+    """
 
     form = TokenForm
     list_before_template = "admin/operations/list_tabs.html"
     actions = ("revoke_selected",)
-    list_display = ("name", "prefix", "shown_scopes", "shown_state", "last_used_at", "expires_at")
+    list_display = (
+        "name",
+        "prefix",
+        "application",
+        "shown_scopes",
+        "shown_state",
+        "last_used_at",
+        "valid_until",
+    )
+    list_select_related = ("grant__client",)
     # Its times need their names.
     row_time = ""
-    list_filter = ("expires_at", "last_used_at")
+    list_filter = (("grant", admin.EmptyFieldListFilter), "expires_at", "last_used_at")
     search_fields = ("name", "prefix")
     shown = (
         "name",
         "prefix",
+        "application",
         "shown_scopes",
         "bound_to",
         "shown_state",
         "created_at",
         "created_by",
-        "expires_at",
+        "valid_until",
         "revoked_at",
         "last_used_at",
     )
+    own_pages: ClassVar[Any] = {"consent": OwnPage("consent/", "consent", "GET HEAD POST")}
 
     def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
         if obj:
@@ -123,7 +176,7 @@ class ApiTokenAdmin(StaffAdmin):
         made = token_create(
             name=data["name"],
             scopes=data["scopes"],
-            chat_ids=token_chats(data["chats"]) if data["chats"] else None,
+            chat_ids=form.chat_ids(),
             expires_at=data["expires_at"],
             actor=staff_actor(request),
         )
@@ -152,7 +205,56 @@ class ApiTokenAdmin(StaffAdmin):
         text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", revoked)
         self.message_user(request, text % {"count": revoked})
 
+    def consent(self, request: HttpRequest) -> HttpResponse:
+        """Ask whether an application may use the MCP server (?request=…, which is signed)."""
+        rights_required(request, "api.add_apitoken")
+        try:
+            wanted = ConsentRequest.read(request.GET.get("request", ""))
+        except signing.BadSignature:
+            why = _("Its request has expired, or isn't complete.")
+            return render(request, "400_oauth.html", {"why": why}, status=400)
+        if not settings.MCP_OAUTH:
+            raise Http404
+        if "deny" in request.POST:
+            return _to_application(wanted.answer({"error": "access_denied"}))
+        form = ConsentForm(wanted, request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            try:
+                code = grant_create(
+                    wanted,
+                    name=form.cleaned_data["name"],
+                    scopes=form.cleaned_data["scopes"],
+                    chat_ids=form.chat_ids(),
+                    actor=staff_actor(request),
+                )
+                return _to_application(wanted.answer({"code": code}))
+            except TokenError as error:
+                form.add_error(None, str(error))
+        page = staff_page(
+            request,
+            "admin/oauth_consent.html",
+            _("Connect an application"),
+            {"wanted": wanted, "form": form},
+            of=self.model,
+            status=422 if form.is_bound else 200,
+        )
+        # Browsers hold the form to this also where it is redirected to the application, and
+        # where that redirects further.
+        page._csp_update = {"form-action": [f"{wanted.scheme}:"]}  # type: ignore[attr-defined]
+        return page
+
     shown_scopes = column(gettext_lazy("permissions"), lambda token: ", ".join(token.scopes))
+
+    @admin.display(description=gettext_lazy("application"))
+    def application(self, token: ApiToken) -> str:
+        grant = getattr(token, "grant", None)
+        return "" if grant is None else grant.client.metadata.get("client_name") or _("unnamed")
+
+    @admin.display(description=gettext_lazy("expires at"), ordering="expires_at")
+    def valid_until(self, token: ApiToken) -> datetime | None:
+        """Applications replace their tokens each hour, for as long as they use them."""
+        grant = getattr(token, "grant", None)
+        return token.expires_at if grant is None else grant.ends_at
 
     @admin.display(description=gettext_lazy("chats"))
     def bound_to(self, token: ApiToken) -> str:
@@ -170,6 +272,12 @@ class ApiTokenAdmin(StaffAdmin):
     def shown_state(self, token: ApiToken) -> str:
         if token.revoked_at:
             return shown_mark(_("revoked"), "bad")
-        if token.is_expired(timezone.now()):
+        ends_at = self.valid_until(token)
+        if ends_at is not None and ends_at <= timezone.now():
             return shown_mark(_("expired"), "bad")
         return shown_mark(_("valid"), "good")
+
+
+def _to_application(address: str) -> HttpResponse:
+    """Django's own redirect knows the schemes of the web only."""
+    return HttpResponse(status=302, headers={"Location": address})

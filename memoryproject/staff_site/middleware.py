@@ -66,7 +66,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _PORT = re.compile(r"[0-9]{1,5}")
 _ORIGIN = re.compile(r"https?://[^/?#\s]+")
 # Addresses for programs, whose errors are JSON.
-FOR_PROGRAMS = ("/api/", "/v1/", "/mcp/", "/webhooks/")
+FOR_PROGRAMS = ("/api/", "/v1/", "/mcp", "/webhooks/", "/oauth/", "/.well-known/")
 SHOWN_HOST = 100
 LOGGED_EVERY_SECONDS = 60
 HOST_REFUSED = (

@@ -1,26 +1,63 @@
-"""What tools take, where it isn't the body of their operation; and the schemas of serializers."""
+"""What tools take, where it isn't the body of their operation; and the schemas of serializers.
+
+Assistants pay for each word of a schema: only the first sentence of a field's description is in it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework import serializers
 
 from memories_app.memory_document_format.names import CATEGORIES
+from memories_app.models import MemoryStatus
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
-from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth, Whole
+from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
+from sessions_app.conversations.message_store import MAX_MESSAGES
+from sessions_app.memories.api.serializers import ChangeMemorySerializer
+from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.presentation.serializers import SessionSerializer, WhatsAppChat
+from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.turn_api import ContextQuestionSerializer
 
 YAML = "yaml"
 FORMATS = ("json", YAML)
 
 
-class ForgetArguments(Strict):
-    memory_id = fields.uuid("As remember and recall tell it.")
+DEFAULT_TOKENS = 4_000
+MAX_TOKENS = 1_000_000
+
+
+class AnswerLimit(Strict):
+    """Of every tool."""
+
+    max_tokens = Whole(required=False, min_value=1, max_value=MAX_TOKENS)
+
+
+class MemoryArguments(Strict):
+    memory_id = fields.uuid("As remember, recall and list_memories tell it.")
+
+
+class ChangeArguments(ChangeMemorySerializer):
+    memory_id = serializers.UUIDField()
+
+
+class MessageArguments(Strict):
+    role = Choice([Role.USER, Role.ASSISTANT])
+    content = Text()
+    timestamp = Text(required=False, help_text="Such as 2026-01-31T09:30:00Z. Default: now.")
+
+
+class MessagesArguments(Strict):
+    messages = Items(child=MessageArguments(), min_length=1, max_length=MAX_MESSAGES)
+    session_id = fields.uuid("Of this session.", required=False)
+    whatsapp_chat = WhatsAppChat(
+        required=False, help_text="Instead: of this chat's active session, begun where it has none."
+    )
+    learn = Truth(required=False, help_text="Learn facts from what the user says.")
 
 
 class ContextArguments(ContextQuestionSerializer):
@@ -28,8 +65,8 @@ class ContextArguments(ContextQuestionSerializer):
     whatsapp_chat = WhatsAppChat(
         required=False,
         help_text=(
-            "Instead of session_id: of this chat's active session. A token that is bound to one "
-            "chat needs neither."
+            "Instead: of this chat's active session. A token that is bound to one chat needs "
+            "neither."
         ),
     )
 
@@ -40,38 +77,38 @@ class ContextArguments(ContextQuestionSerializer):
 
 
 # Fewer than over REST: each takes a good 80 tokens of the assistant's context.
-SESSIONS_ON_A_PAGE = 20
+ROWS_ON_A_PAGE = 20
 
 
 class SessionsArguments(Strict):
-    whatsapp_chat = WhatsAppChat(required=False, help_text="Of this chat, by any of its addresses.")
+    whatsapp_chat = WhatsAppChat(required=False)
     status = Choice(
-        SessionStatus.choices,
-        required=False,
-        help_text="Archived ones are listed only when asked for.",
+        SessionStatus.choices, required=False, help_text="By default not archived ones."
     )
-    since = Text(
-        required=False,
-        help_text="Those in which something was said since then, such as 2026-01-31T09:30:00Z.",
-    )
+    since = Text(required=False, help_text="Active since then, such as 2026-01-31T09:30:00Z.")
     limit = Whole(
-        required=False,
-        min_value=1,
-        max_value=MAX_LIMIT,
-        help_text=f"How many a page holds at most; by default {SESSIONS_ON_A_PAGE}.",
+        required=False, min_value=1, max_value=MAX_LIMIT, help_text=f"By default {ROWS_ON_A_PAGE}."
     )
-    cursor = Text(required=False, help_text="next or previous of the page before, as it is.")
+    cursor = Text(required=False, help_text="next or previous of a page.")
 
 
-class SessionPage(serializers.Serializer[Any]):
-    results = SessionSerializer(many=True)
-    next = fields.text("The cursor of the next page; null on the last one.", allow_null=True)
-    previous = fields.text("That of the page before.", allow_null=True)
+class MemoriesArguments(Strict):
+    whatsapp_chat = WhatsAppChat(required=False, help_text="That came from this chat.")
+    text = Text(required=False, help_text="With each of these words.")
+    type = Text(required=False)
+    category = Text(required=False)
+    tags = Items(child=Text(), required=False, help_text="With all of these.")
+    status = Choice(
+        MemoryStatus.choices, required=False, help_text="By default active ones that hold."
+    )
+    since = Text(required=False, help_text="Stored since then.")
+    limit = Whole(required=False, min_value=1, max_value=MAX_LIMIT)
+    cursor = Text(required=False)
 
 
 class CardArguments(Strict):
     session_id = serializers.UUIDField()
-    format = Choice(FORMATS, required=False, help_text="How the text is written; by default json.")
+    format = Choice(FORMATS, required=False, help_text="By default json.")
 
 
 def document_identifier() -> Text:
@@ -86,11 +123,10 @@ class SaveArguments(Strict):
     content = serializers.DictField(
         child=serializers.JSONField(allow_null=True),
         help_text=(
-            "By its category, all of it optional, other fields are kept. context: decisions, "
-            "pending (texts), interfaces, notes. decisions: decision, rationale, status "
-            "(accepted, superseded, deprecated), alternatives_considered, constraints (texts). "
-            "interfaces: module, types, functions, events. handoffs: task, progress (such as "
-            "40%), completed, pending, blockers, next_steps, context_references (texts)."
+            "By its category, all of it optional: context: decisions, pending (texts), "
+            "interfaces, notes; decisions: decision, rationale, status, constraints (texts), "
+            "alternatives_considered; interfaces: module, types, functions, events; handoffs: "
+            "task, progress (such as 40%), completed, pending, blockers, next_steps (texts)"
         ),
     )
     session_id = Text(required=False, allow_blank=True, help_text="The session it comes from.")
@@ -99,7 +135,7 @@ class SaveArguments(Strict):
 class LoadArguments(Strict):
     category = Choice(CATEGORIES)
     identifier = document_identifier()
-    archived = Truth(required=False, help_text="The one in the archive, by its name there.")
+    archived = Truth(required=False, help_text="The one in the archive.")
 
 
 # JSON Schema (2020-12) of the API's serializers.
@@ -108,7 +144,7 @@ Schema = dict[str, Any]
 Field = serializers.Field[Any, Any, Any, Any]
 
 KINDS: tuple[tuple[type[Field], Schema], ...] = (
-    (serializers.UUIDField, {"type": "string", "format": "uuid"}),
+    (serializers.UUIDField, {"type": "string"}),
     (serializers.DateTimeField, {"type": "string", "format": "date-time"}),
     (serializers.BooleanField, {"type": "boolean"}),
     (serializers.IntegerField, {"type": "integer"}),
@@ -116,18 +152,25 @@ KINDS: tuple[tuple[type[Field], Schema], ...] = (
     (serializers.CharField, {"type": "string"}),
     (serializers.DictField, {"type": "object"}),
 )
-BOUNDS = {
-    "string": (("min_length", "minLength"), ("max_length", "maxLength")),
-    "array": (("min_length", "minItems"), ("max_length", "maxItems")),
-    "integer": (("min_value", "minimum"), ("max_value", "maximum")),
-    "number": (("min_value", "minimum"), ("max_value", "maximum")),
-}
+BOUNDS = (("min_value", "minimum"), ("max_value", "maximum"))
+# What tools answer is described by their own description: as schemas it would take most of the
+# room that the definitions have.
+ANY_OBJECT: Schema = {"type": "object"}
 
 
-def schema_of(serializer_class: type[serializers.Serializer[Any]], *examples: Any) -> Schema:
-    """Return an object's schema; for a strict serializer it allows no unknown fields."""
+def schema_of(
+    serializer_class: type[serializers.Serializer[Any]], says: Mapping[str, str]
+) -> Schema:
+    """Return the schema of a tool's arguments; for a strict serializer without unknown fields.
+
+    ``says``: descriptions in place of those of the API; empty where the name says enough.
+    """
     schema = _object(serializer_class())
-    return {**schema, "examples": list(examples)} if examples else schema
+    for name, text in says.items():
+        schema["properties"][name].pop("description", None)
+        schema["properties"][name].update({"description": text} if text else {})
+    schema["properties"].setdefault("max_tokens", {"type": "integer"})
+    return schema
 
 
 def _object(field: Field | None) -> Schema:
@@ -136,21 +179,20 @@ def _object(field: Field | None) -> Schema:
     schema: Schema = {
         "type": "object",
         "properties": {name: _described(field) for name, field in fields.items()},
-        "required": [name for name, field in fields.items() if field.required],
     }
+    if required := [name for name, field in fields.items() if field.required]:
+        schema["required"] = required
     return {**schema, "additionalProperties": False} if isinstance(serializer, Strict) else schema
 
 
 def _described(field: Field) -> Schema:
     schema = _plain(field)
-    for attribute, keyword in BOUNDS.get(schema.get("type", ""), ()):
+    for attribute, keyword in BOUNDS:
         bound = getattr(field, attribute, None)
         if bound is not None:
             schema[keyword] = bound
-    if isinstance(field, Text) and not field.allow_blank:
-        schema["minLength"] = 1
     if field.help_text:
-        schema["description"] = str(field.help_text)
+        schema["description"] = str(field.help_text).partition(". ")[0].removesuffix(".")
     if field.default is not serializers.empty:
         schema["default"] = field.default
     return _nullable(schema) if field.allow_null else schema

@@ -13,7 +13,7 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpResponse
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.authentication import Caller
+from memoryproject.foundation.rest_kit.authentication import RESOURCE, Caller, caller_with
 from memoryproject.foundation.rest_kit.views import ApiView
 
 NON_FIELD = "non_field_errors"
@@ -61,9 +61,17 @@ class Answer:
 
 @dataclass(frozen=True)
 class Rest:
-    """``secret``: the token. Each call looks it up, because it may be revoked meanwhile."""
+    """``secret``: the token. Each call looks it up, because it may be revoked meanwhile.
+
+    ``resource``: the address that was called, for which tokens of applications are given.
+    """
 
     secret: str
+    resource: str = ""
+
+    def caller(self) -> Caller:
+        """Return the caller. Raises AuthenticationFailed."""
+        return caller_with(self.secret, resource=self.resource)
 
     def call(
         self,
@@ -95,10 +103,11 @@ class Rest:
             "REQUEST_METHOD": operation.method,
             # Only for the log.
             "PATH_INFO": f"/mcp/{operation.view.__name__}",
-            "QUERY_STRING": urlencode(query),
+            "QUERY_STRING": urlencode(query, doseq=True),
             "CONTENT_TYPE": "application/json",
             "CONTENT_LENGTH": str(len(raw)),
             "HTTP_AUTHORIZATION": f"Token {self.secret}",
+            RESOURCE: self.resource,
             "wsgi.input": BytesIO(raw),
             "wsgi.url_scheme": "http",
         }

@@ -6,8 +6,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
+from django.http.response import HttpResponseBase
 from rest_framework.authentication import get_authorization_header
 from rest_framework.exceptions import ParseError, PermissionDenied
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -15,13 +16,20 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.authentication import TokenAuthentication, require_caller
+from memoryproject.foundation.oauth.oauth_addresses import challenge, resource_of
+from memoryproject.foundation.rest_kit.authentication import (
+    RESOURCE,
+    TokenAuthentication,
+    require_caller,
+)
 from memoryproject.foundation.rest_kit.bodies import Json, RawJson
 from memoryproject.foundation.rest_kit.middleware import is_allowed_origin
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
+# The protocol leaves -32000 to -32019 to implementations.
+CODES = {401: -32011, 403: -32013}
 # Headers for one hop, or set again by this server.
 NOT_PASSED_ON = {"connection", "content-length", "transfer-encoding"}
 PASSED_IN = ("accept", "content-type", "mcp-")
@@ -60,11 +68,21 @@ class Unnegotiated(DefaultContentNegotiation):
         return renderers[0], renderers[0].media_type
 
 
+class McpAuthentication(TokenAuthentication):
+    """Also tells clients where to get a token."""
+
+    def authenticate_header(self, request: Request) -> str:
+        if not settings.MCP_OAUTH:
+            return super().authenticate_header(request)
+        code = "invalid_token" if get_authorization_header(request) else ""
+        return challenge(request._request, code=code)
+
+
 class McpView(ApiView):
     """The MCP endpoint. Tools have the throttles of the operations that they call."""
 
     http_method_names = ["post"]
-    authentication_classes = [TokenAuthentication]
+    authentication_classes = [McpAuthentication]
     permission_classes = [FromHere]
     throttle_classes = ()
     parser_classes = [RawJson]
@@ -72,19 +90,32 @@ class McpView(ApiView):
     content_negotiation_class = Unnegotiated
     schema = None
 
-    def post(self, request: Request) -> HttpResponse:
+    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+        if settings.MCP_OAUTH:
+            request.META[RESOURCE] = resource_of(request)
+        return super().initialize_request(request, *args, **kwargs)
+
+    def post(self, request: Request) -> HttpResponseBase:
         # The import takes a second, so only a web server that needs the package imports it.
+        from sessions_app.mcp.json_rpc import error_in, read_message  # noqa: PLC0415
         from sessions_app.mcp.server import exchange, instructions_for, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
         if not isinstance(request.data, str):
             raise ParseError("The body is empty: it must be a message of JSON-RPC.")
+        message = read_message(request.data)
+        if error := error_in(message, request.headers):
+            named = message.get("id") if isinstance(message, dict) else None
+            return Response(_refusal(error, named), status=400)
         headers = {
             name: value
             for name, value in request.headers.items()
             if name.lower().startswith(PASSED_IN)
         }
-        server = server_for(Rest(secret_of(request)), instructions=instructions_for(self.caller))
+        if self.caller.is_granted:
+            _require_scope(request, message)
+        rest = Rest(secret_of(request), request.META.get(RESOURCE, ""))
+        server = server_for(rest, instructions=instructions_for(self.caller))
         answer = exchange(server, headers, request.data.encode())
         passed_on = {
             name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
@@ -94,13 +125,40 @@ class McpView(ApiView):
     def handle_exception(self, exc: Exception) -> Response:
         """Return the API's error as an error of JSON-RPC."""
         response = super().handle_exception(exc)
-        code = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
+        default = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
+        code = CODES.get(response.status_code, default)
         if isinstance(exc, ParseError):
             code = PARSE_ERROR
-        message = str(Refused(response.data["errors"]))
-        error = {"code": code, "message": message}
-        response.data = {"jsonrpc": "2.0", "id": None, "error": error}
+        error = {"code": code, "message": str(Refused(response.data["errors"]))}
+        response.data = _refusal(error)
         return response
+
+
+def _refusal(error: dict[str, Any], request_id: Any = None) -> dict[str, Any]:
+    is_id = isinstance(request_id, str | int) and not isinstance(request_id, bool)
+    return {"jsonrpc": "2.0", "id": request_id if is_id else None, "error": error}
+
+
+def _require_scope(request: Request, message: dict[str, Any]) -> None:
+    """Tell an application that it can ask staff for the scope of the tool that it calls.
+
+    Raises PermissionDenied. Other errors in the message are the package's to find.
+    """
+    from sessions_app.mcp.tools import TOOLS  # noqa: PLC0415 slow
+
+    name = message.get("params", {}).get("name")
+    called = TOOLS.get(name) if isinstance(name, str) else None
+    scopes = require_caller(request).scopes
+    if message.get("method") != "tools/call" or called is None:
+        return
+    needed = called.operation.scope
+    if needed in scopes:
+        return
+    refusal = PermissionDenied(f"The token lacks the scope {needed}.")
+    refusal.auth_header = challenge(  # type: ignore[attr-defined]
+        request._request, code="insufficient_scope", scopes=sorted({*scopes, needed})
+    )
+    raise refusal
 
 
 def secret_of(request: Request) -> str:

@@ -13,6 +13,7 @@ from memories_app.models import Memory
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import make_token
 from tests.mcp.rpc import ADDRESS, Rpc
+from tests.mcp.test_tools import ARGUMENTS
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +53,7 @@ def test_what_is_no_message_is_an_error_of_json_rpc(body: bytes, rpc: Rpc) -> No
 @pytest.mark.parametrize(
     ("method", "params", "code"),
     [
+        ("tools/list", {"cursor": "wrong"}, -32602),
         ("no/such/method", {}, -32601),
         ("resources/list", {}, -32601),
         ("tools/call", {"name": "no_such_tool", "arguments": {}}, -32602),
@@ -128,7 +130,7 @@ ODD = st.recursive(
 def test_any_arguments_get_an_answer(data: st.DataObject, rpc: Rpc) -> None:
     name = data.draw(st.sampled_from(sorted(TOOLS)))
     fields = sorted(TOOLS[name].shown.input_schema["properties"])
-    example = TOOLS[name].example
+    example = ARGUMENTS[name]
     changed = data.draw(st.dictionaries(st.sampled_from(fields), ODD, max_size=2))
     # Half of a character is no JSON for the package; NaN is none for anybody.
     body = json.dumps(
@@ -148,6 +150,60 @@ def test_any_arguments_get_an_answer(data: st.DataObject, rpc: Rpc) -> None:
     assert result["content"]
     assert "Something went wrong" not in answer.content.decode()
     assert "A server error" not in answer.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ([{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}], "has no batches"),
+        ([], "has no batches"),
+        (b"null", "is a JSON object"),
+        (b"3", "is a JSON object"),
+        ({"jsonrpc": "1.0", "id": 1, "method": "tools/list"}, 'must be "2.0"'),
+        ({"id": 1, "method": "tools/list"}, 'must be "2.0"'),
+        ({"jsonrpc": 2.0, "id": 1, "method": "tools/list"}, 'must be "2.0"'),
+        ({"jsonrpc": "2.0", "id": 1}, "method is missing"),
+        ({"jsonrpc": "2.0", "id": 1, "method": 3}, "method must be a text"),
+        ({"jsonrpc": "2.0", "id": {}, "method": "tools/list"}, "id must be"),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": [1]}, "must be an object"),
+    ],
+)
+def test_what_is_wrong_with_a_message_is_told_in_a_sentence(body: Any, says: str, rpc: Rpc) -> None:
+    error = rpc.post(body).json()["error"]
+    assert error["code"] == -32600
+    assert says in error["message"]
+
+
+@pytest.mark.parametrize("version", ["1999-01-01", "2099-01-01", "2026-07-28 ", "latest", "2"])
+def test_an_unknown_version_of_the_protocol_is_told_with_those_that_there_are(
+    version: str, rpc: Rpc
+) -> None:
+    meta = {"io.modelcontextprotocol/protocolVersion": version}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answers = [
+        rpc.post({**body, "params": {"_meta": meta}}),
+        rpc.post(body, MCP_Protocol_Version=version),
+    ]
+    for answer in answers[: 1 if version != version.strip() else 2]:
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"]) == (400, -32022)
+        assert "2026-07-28" in error["data"]["supported"]
+        assert "2025-11-25" in error["message"]
+
+
+def test_without_a_handshake_each_call_stands_on_its_own(rpc: Rpc) -> None:
+    version = "2026-07-28"
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": version,
+        "io.modelcontextprotocol/clientInfo": {"name": "tests", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    for method, found in (("server/discover", "supportedVersions"), ("tools/list", "tools")):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": meta}}
+        answer = rpc.post(body, MCP_Protocol_Version=version, Mcp_Method=method)
+        assert answer.status_code == 200, answer.content
+        assert answer.json()["result"][found]
+        assert not answer.has_header("Mcp-Session-Id")
 
 
 def test_a_body_above_three_megabytes_is_413(rpc: Rpc) -> None:

@@ -26,11 +26,16 @@ QUESTION = "what is the gate code?"
 def arguments(name: str, place: Place, named: Place | None) -> dict[str, Any]:
     """What is asked of ``place``; ``named``: the chat that is named with it."""
     chat: dict[str, Any] = {} if named is None else {"whatsapp_chat": named.whatsapp_chat}
+    said = [{"role": "user", "content": "hello"}]
     every: dict[str, dict[str, Any]] = {
         # Never a stranger's word in a chat of the token's own, where later calls would show it.
         "remember": {"content": f"the code is {named.word if named else 'here'}", **chat},
         "recall": {"query": QUESTION, "min_similarity": 0, "top_k": 100, **chat},
         "forget": {"memory_id": str(place.memory_id)},
+        "list_memories": chat,
+        "get_memory": {"memory_id": str(place.memory_id)},
+        "update_memory": {"memory_id": str(place.memory_id), "category": "codes"},
+        "store_messages": {"messages": said, **(chat or {"session_id": str(place.session_id)})},
         "get_context": chat or {"session_id": str(place.session_id)},
         "list_sessions": chat,
         "get_card": {"session_id": str(place.session_id)},
@@ -74,7 +79,7 @@ def test_no_tool_shows_or_changes_another_chat(data: st.DataObject, carded: list
             assert str(place.session_id) not in said
             assert str(place.memory_id) not in said
     assert fingerprint(strangers) == before
-    if target in strangers and name in ("forget", "get_card"):
+    if target in strangers and name in ("forget", "get_card", "get_memory", "update_memory"):
         assert result["isError"] is True
 
 
@@ -83,7 +88,7 @@ def test_each_tool_answers_within_reach_and_refuses_beyond(name: str, carded: li
     own, other = carded[0], carded[1]
     rpc = Rpc(make_token(chat_ids=[own.chat_id]))
     beyond = rpc.call(name, arguments(name, other, other))
-    if name == "list_sessions":
+    if name.startswith("list_"):
         assert beyond["structuredContent"]["results"] == []
     else:
         assert beyond["isError"] is True, beyond

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.processes
 EVERYTHING = {
     *("remember", "recall", "forget", "get_context"),
     *("list_sessions", "get_card", "save_document", "load_document"),
+    *("list_memories", "get_memory", "update_memory", "store_messages"),
 }
 _numbers = itertools.count()
 

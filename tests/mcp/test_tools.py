@@ -38,21 +38,20 @@ def api() -> Api:
     return api_with()
 
 
-def schemas(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    shown = TOOLS[name].shown
-    assert shown.output_schema is not None
-    return shown.input_schema, shown.output_schema
-
-
 @pytest.mark.parametrize("name", TOOLS)
-def test_schemas_are_schemas_and_their_examples_fit(name: str) -> None:
-    for schema in schemas(name):
-        jsonschema.Draft202012Validator.check_schema(schema)
-        for example in schema["examples"]:
-            jsonschema.validate(example, schema)
-    given, _ = schemas(name)
-    assert given["additionalProperties"] is False
-    assert given["examples"]
+def test_schemas_are_schemas_that_calls_fit(name: str) -> None:
+    schema = TOOLS[name].shown.input_schema
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(ARGUMENTS[name], schema)
+    assert schema["additionalProperties"] is False
+    assert "max_tokens" in schema["properties"]
+
+
+def test_the_definitions_take_three_thousand_tokens_at_most(rpc: Rpc) -> None:
+    tools = rpc.ask("tools/list")["result"]["tools"]
+    assert {tool["name"] for tool in tools} == set(TOOLS)
+    # Also as a program writes JSON that doesn't care for spaces.
+    assert len(json.dumps(tools)) // 4 <= 3_000
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -62,21 +61,17 @@ def test_a_tool_explains_itself_and_says_what_it_may_do(name: str) -> None:
     assert len(str(shown.description).split()) > 10
     hints = shown.annotations
     assert hints is not None
-    writes = name in ("remember", "forget", "save_document")
+    writes = SCOPE_OF[name] != "read"
     assert hints.read_only_hint is not writes
     assert hints.destructive_hint is (name in ("forget", "save_document"))
-    assert hints.idempotent_hint is (name != "remember")
+    assert hints.idempotent_hint is (name not in ("remember", "store_messages"))
     assert hints.open_world_hint is False
 
 
 def answered(rpc: Rpc, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What a tool tells, for arguments and in a shape that its schemas describe."""
-    given, shape = schemas(name)
-    jsonschema.validate(arguments, given)
-    document = rpc.told(name, arguments)
-    jsonschema.validate(document, shape)
-    assert set(document) == set(shape["properties"])
-    return document
+    """What a tool tells, for arguments that its schema describes."""
+    jsonschema.validate(arguments, TOOLS[name].shown.input_schema)
+    return rpc.told(name, arguments)
 
 
 def test_remember_answers_as_rest_and_stores_no_fact_twice(rpc: Rpc, api: Api) -> None:
@@ -158,6 +153,50 @@ def test_answers_are_short(rpc: Rpc, api: Api) -> None:
     assert texts(result) == [compact]
 
 
+def test_memories_are_listed_read_and_changed_as_by_rest(rpc: Rpc, api: Api) -> None:
+    made = [
+        answered(rpc, "remember", {**FACT, "content": f"Fact {number} of TestCorp", "tags": ["t"]})
+        for number in range(3)
+    ]
+    page = answered(rpc, "list_memories", {"limit": 2, "whatsapp_chat": CLIENT, "tags": ["t"]})
+    assert page["results"] == api.get("memories/?limit=2").json()["results"]
+    rest = answered(rpc, "list_memories", {"limit": 2, "cursor": page["next"]})
+    listed = [each["memory_id"] for each in (*page["results"], *rest["results"])]
+    assert listed == [each["memory_id"] for each in reversed(made)]
+    assert rest["next"] is None
+    assert answered(rpc, "list_memories", {"text": "nothing of this"})["results"] == []
+    change = {"memory_id": listed[0], "content": "TestCorp pays in 60 days", "expires_at": None}
+    changed = answered(rpc, "update_memory", change)
+    assert changed["content"] == "TestCorp pays in 60 days"
+    assert [each["content"] for each in changed["revisions"]] == ["Fact 2 of TestCorp"]
+    assert answered(rpc, "get_memory", {"memory_id": listed[0]}) == changed
+    assert changed == api.get(f"memories/{listed[0]}/").json()
+    assert "memory_id" in rpc.refusal("update_memory", {"content": "x"})
+    assert "There is no memory" in rpc.refusal("get_memory", {"memory_id": str(uuid4())})
+    assert "There is no such field" in rpc.refusal("update_memory", {**change, "contend": "x"})
+
+
+def test_messages_are_stored_in_the_chats_active_session_or_in_the_named_one(
+    rpc: Rpc, api: Api
+) -> None:
+    said = [{"role": "user", "content": "When do you open?"}]
+    said.append({"role": "assistant", "content": "At 9.", "timestamp": "2026-01-31T09:30:00Z"})
+    stored = answered(rpc, "store_messages", {"whatsapp_chat": CLIENT, "messages": said})
+    (session,) = answered(rpc, "list_sessions", {"whatsapp_chat": CLIENT})["results"]
+    place = session["session_id"]
+    assert stored["messages"] == api.get(f"sessions/{place}/messages/").json()["results"]
+    assert [each["content"] for each in stored["messages"]] == ["When do you open?", "At 9."]
+    more = answered(rpc, "store_messages", {"session_id": place, "messages": said[:1]})
+    assert more["messages"][0]["order_num"] == 3
+    wrong = {"role": "user", "content": "x", "timestamp": "yesterday"}
+    denied = rpc.refusal("store_messages", {"session_id": place, "messages": [said[0], wrong]})
+    assert denied.startswith("messages.1.timestamp: ")
+    both = {"session_id": place, "whatsapp_chat": CLIENT, "messages": said}
+    assert rpc.refusal("store_messages", both) == "Give either session_id or whatsapp_chat."
+    assert rpc.refusal("store_messages", {"messages": said}).startswith("whatsapp_chat: ")
+    assert len(api.get(f"sessions/{place}/messages/").json()["results"]) == 3
+
+
 def test_get_card_is_json_or_yaml(rpc: Rpc, api: Api) -> None:
     session = say(api, "We decided to use PostgreSQL.", CLIENT)["session_id"]
     made = api.post(f"sessions/{session}/card/").json()
@@ -233,6 +272,10 @@ def test_a_failure_of_ours_is_told_without_its_cause(rpc: Rpc, api: Api) -> None
 SCOPE_OF = {
     "remember": "write",
     "recall": "read",
+    "list_memories": "read",
+    "get_memory": "read",
+    "update_memory": "write",
+    "store_messages": "write",
     "forget": "forget",
     "get_context": "read",
     "list_sessions": "read",
@@ -244,6 +287,13 @@ REFUSED_TO_BOUND = {"save_document", "load_document"}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "remember": {"content": "TestCorp pays in 30 days"},
     "recall": {"query": "When does TestCorp pay?"},
+    "list_memories": {},
+    "get_memory": {"memory_id": str(uuid4())},
+    "update_memory": {"memory_id": str(uuid4()), "content": "TestCorp pays in 60 days"},
+    "store_messages": {
+        "session_id": str(uuid4()),
+        "messages": [{"role": "user", "content": "hello"}],
+    },
     "forget": {"memory_id": str(uuid4())},
     "get_context": {"session_id": str(uuid4())},
     "list_sessions": {},
@@ -309,9 +359,12 @@ def test_without_a_known_token_it_is_401_and_says_how(secret: str | None, db: No
     for method in ("initialize", "tools/list", "tools/call"):
         answer = Rpc(secret).post({"jsonrpc": "2.0", "id": 1, "method": method})
         assert answer.status_code == 401
-        assert answer["WWW-Authenticate"] == "Bearer"
+        assert answer["WWW-Authenticate"].startswith("Bearer ")
+        assert "/.well-known/oauth-protected-resource/mcp" in answer["WWW-Authenticate"]
+        assert ("invalid_token" in answer["WWW-Authenticate"]) is (secret is not None)
         error = answer.json()["error"]
-        assert (answer.json()["id"], error["code"]) == (None, -32600)
+        # The message of JSON-RPC wasn't read: it is not an invalid request.
+        assert (answer.json()["id"], error["code"]) == (None, -32011)
         assert error["message"]
 
 

@@ -147,6 +147,8 @@ PAGES: Mapping[str, Page] = {
     "dashboard_figures": Page(READ),
     "costs": Page(READ),
     "global_search": Page(READ),
+    # An application's request is missing here: the page says so.
+    "api_apitoken_consent": Page(ADMINISTER, ADMINISTER),
     # --- contacts
     "contacts": Page(READ),
     "contact": Page(READ, args=_CHAT),

@@ -30,6 +30,9 @@ NOT_GIVEN = (
     f"There is no token in the header Authorization: write the word {SCHEMES[0]}, a space and the "
     "token into it."
 )
+# In the environment of a request, where no client can write: the address that tokens of
+# applications (OAuth) must have been given for. Where it isn't set, they aren't valid.
+RESOURCE = "memory.resource"
 ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
 
 
@@ -47,21 +50,26 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed(form) from None
         if not given or not given.isprintable() or " " in given:
             raise AuthenticationFailed(form)
-        caller = caller_with(given)
+        caller = caller_with(given, resource=request.META.get(RESOURCE, ""))
         return caller, caller
 
     def authenticate_header(self, request: Request) -> str:
         return SCHEMES[0]
 
 
-def caller_with(secret: str) -> Caller:
-    """Return the caller that owns this token, and record its use. Raises AuthenticationFailed."""
+def caller_with(secret: str, *, resource: str = "") -> Caller:
+    """Return the caller that owns this token, and record its use. Raises AuthenticationFailed.
+
+    ``resource``: where the token is used, as OAuth names it.
+    """
     now = timezone.now()
     token = token_find(secret)
     if token is None:
         raise AuthenticationFailed(f"There is no such token. {ANOTHER}")
     if token.revoked_at is not None:
         raise AuthenticationFailed(f"The token was revoked. {ANOTHER}")
+    if token.resource and token.resource != resource:
+        raise AuthenticationFailed("The token was given to an application for another address.")
     if token.is_expired(now):
         raise AuthenticationFailed(f"The token has expired. {ANOTHER}")
     token_used(token, now)
@@ -88,6 +96,7 @@ class Caller:
 
     ``key`` identifies the caller in tables. ``chat_ids``: the chats that a token is bound to; None:
     the caller may access all chats. ``expires_at``: when a token ends, if it does.
+    ``is_granted``: an application has the token by OAuth, and can ask for more scopes.
     """
 
     key: str
@@ -95,6 +104,7 @@ class Caller:
     scopes: frozenset[str]
     chat_ids: frozenset[UUID] | None = None
     expires_at: datetime | None = None
+    is_granted: bool = False
 
     @property
     def is_authenticated(self) -> bool:
@@ -124,6 +134,7 @@ def caller_of_token(token: ApiToken) -> Caller:
         scopes=frozenset(token.scopes),
         chat_ids=None if token.chat_ids is None else frozenset(token.chat_ids),
         expires_at=token.expires_at,
+        is_granted=bool(token.resource),
     )
 
 

@@ -47,6 +47,8 @@ class ApiToken(models.Model):
     which people distinguish tokens.
 
     ``chat_ids``: the chats that it is bound to; None: it isn't bound and may access all chats.
+    ``resource``: the address at which it is valid, for the access token of an OAuthGrant; empty: it
+    is valid everywhere.
     """
 
     name = models.CharField(_("name"), max_length=100, help_text=_("Description."))
@@ -62,6 +64,9 @@ class ApiToken(models.Model):
     revoked_at = models.DateTimeField(_("revoked at"), null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(
         _("last used at"), null=True, blank=True, editable=False, help_text=_("To the minute.")
+    )
+    resource = models.CharField(
+        _("resource"), max_length=500, blank=True, db_default="", editable=False
     )
 
     class Meta:
@@ -80,6 +85,57 @@ class ApiToken(models.Model):
 
     def is_expired(self, now: datetime) -> bool:
         return self.expires_at is not None and self.expires_at <= now
+
+
+class OAuthClient(models.Model):
+    """An application that registered itself (RFC 7591). It may do nothing by that.
+
+    ``metadata``: what it said of itself, and the id that it was given. A secret isn't stored.
+    """
+
+    client_id = models.CharField(_("client id"), max_length=36, primary_key=True)
+    metadata = models.JSONField(_("metadata"))
+    created_at = models.DateTimeField(_("created at"), default=timezone.now)
+
+    class Meta:
+        verbose_name = _("OAuth client")
+        verbose_name_plural = _("OAuth clients")
+        indexes: ClassVar = [models.Index(fields=["created_at"])]
+
+    def __str__(self) -> str:
+        return self.client_id
+
+
+class OAuthGrant(models.Model):
+    """The consent of a staff member that an application uses this server.
+
+    ``token`` is what it may do: the row's secret is the access token of the moment, which each
+    refresh replaces. ``scopes``: what was consented to; an access token may have fewer.
+    ``digest``: of the code, or after the application has ``redeemed`` it, of the refresh token;
+    ``ends_at``: until when that is valid. The code belongs to ``challenge`` and ``redirect_uri``
+    (``redirect_named``: whether the application named it). ``spent``: digests of the code and of
+    the refresh tokens that were used; whoever sends one again has stolen it, or was stolen from.
+    """
+
+    token = models.OneToOneField(
+        ApiToken, models.CASCADE, primary_key=True, related_name="grant", verbose_name=_("token")
+    )
+    client = models.ForeignKey(OAuthClient, models.CASCADE, verbose_name=_("client"))
+    scopes = ArrayField(models.CharField(max_length=16), verbose_name=_("scopes"))
+    digest = models.CharField(_("digest"), max_length=64, unique=True)
+    redeemed = models.BooleanField(_("redeemed"), default=False)
+    challenge = models.CharField(_("challenge"), max_length=128)
+    redirect_uri = models.TextField(_("redirect address"))
+    redirect_named = models.BooleanField(_("redirect address was named"))
+    spent = ArrayField(models.CharField(max_length=64), default=list, verbose_name=_("spent"))
+    ends_at = models.DateTimeField(_("ends at"))
+
+    class Meta:
+        verbose_name = _("OAuth grant")
+        verbose_name_plural = _("OAuth grants")
+
+    def __str__(self) -> str:
+        return f"{self.token}"
 
 
 class IdempotentAnswer(LeasedWork):

@@ -15,12 +15,13 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.rest_kit.models import SCOPES, ApiToken
+from memoryproject.foundation.rest_kit.models import SCOPES, ApiToken, OAuthClient
 
 # People and scanners for leaked secrets recognise a secret by this prefix.
 MARK = "mem_"
 SHOWN = len(MARK) + 6
 MAX_NAME_LENGTH = 100
+ENDED_KEPT, UNUSED_KEPT = timedelta(days=30), timedelta(days=1)
 USE_NOTED_EACH = timedelta(minutes=1)
 
 
@@ -42,11 +43,13 @@ def token_create(
     scopes: Collection[str] = SCOPES,
     chat_ids: Collection[UUID] | None = None,
     expires_at: datetime | None = None,
+    resource: str = "",
     actor: Actor,
 ) -> NewToken:
     """Create a token. Raises TokenError.
 
-    ``chat_ids``: the chats that it is bound to; None: it isn't bound.
+    ``chat_ids``: the chats that it is bound to; None: it isn't bound. ``resource``: the address at
+    which alone it is valid.
     """
     _check(name, scopes, chat_ids, expires_at)
     secret = MARK + secrets.token_urlsafe(32)
@@ -58,6 +61,7 @@ def token_create(
             scopes=[scope for scope in SCOPES if scope in scopes],
             chat_ids=None if chat_ids is None else sorted(set(chat_ids)),
             expires_at=expires_at,
+            resource=resource,
             created_by=actor.name or actor.kind,
         )
         _record("token.create", token, actor)
@@ -102,8 +106,24 @@ def _record(action: str, token: ApiToken, actor: Actor) -> None:
         actor=actor,
         object_type="token",
         object_id=token.pk,
-        details={"scopes": list(token.scopes), "bound": token.chat_ids is not None},
+        details={
+            "scopes": list(token.scopes),
+            "bound": token.chat_ids is not None,
+            **({"oauth": True} if token.resource else {}),
+        },
     )
+
+
+def granted_drop() -> int:
+    """Delete ended grants of applications after a month, and clients without any after a day.
+
+    The audit log has who consented. Return the number of rows.
+    """
+    now = timezone.now()
+    ended = Q(revoked_at__lt=now - ENDED_KEPT) | Q(grant__ends_at__lt=now - ENDED_KEPT)
+    deleted = ApiToken.objects.filter(ended, grant__isnull=False).delete()[0]
+    unused = OAuthClient.objects.filter(oauthgrant=None, created_at__lt=now - UNUSED_KEPT)
+    return deleted + unused.delete()[0]
 
 
 def token_find(secret: str) -> ApiToken | None:

@@ -20,7 +20,6 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from memoryproject.foundation.commands import UsageError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
-from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.embedding.choice import embedder
 from sessions_app.mcp.rest import Rest
 from sessions_app.mcp.server import instructions_for, server_for
@@ -47,7 +46,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         rest = Rest(_secret(options["token_file"]))
         try:
-            instructions = instructions_for(caller_with(rest.secret))
+            instructions = instructions_for(rest.caller())
             embedder().embed(["ready"])
         except AuthenticationFailed as error:
             raise CommandError(str(error.detail)) from error
