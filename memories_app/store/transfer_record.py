@@ -15,7 +15,7 @@ from django.db.models import Model, QuerySet
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
-from memories_app.facts.validation import NewMemory, problems_of, storable_metadata
+from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of, storable_metadata
 from memories_app.models import Memory, MemoryStatus, RevisionReason, Visibility
 from memoryproject.foundation.text.uuids import is_storable, iso_utc
 
@@ -129,10 +129,7 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
         metadata=record.get("metadata") or {},
         confidence=given.number("confidence"),
         pinned=given.truth("pinned"),
-        expires_at=given.time("expires_at"),
-        said_at=given.time("said_at"),
-        valid_from=given.time("valid_from"),
-        valid_until=given.time("valid_until"),
+        **{name: given.time(name) for name in ("expires_at", *FACT_TIMES)},
     )
     problems = problems_of(new)
     if problems:

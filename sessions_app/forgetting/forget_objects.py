@@ -102,6 +102,12 @@ class KindSteps:
     after: Callable[[Erasure], None] = _do_nothing
     is_locked_late: bool = False
 
+    def plan_all(self, object_id: UUID, together: Collection[UUID]) -> DeletionPlan:
+        """Plan the object with the memories that go together with it."""
+        plan = self.plan(object_id)
+        plan.add_memories(together)
+        return plan
+
 
 def object_forget(
     *,
@@ -130,23 +136,15 @@ def object_forget(
     Raises NothingToForgetError if the object doesn't exist (any more).
     """
     steps = _KIND_STEPS[kind]
-    prober = prober or build_prober(
-        kind=kind, object_id=object_id, together=together, embedder=dependencies.embedder
-    )
-
-    def planned() -> DeletionPlan:
-        plan = steps.plan(object_id)
-        plan.add_memories(together)
-        return plan
-
-    scopes = scopes_of(planned(), keep_turn=keep_turn)
+    prober = prober or build_prober(kind, object_id, dependencies.embedder, together)
+    scopes = scopes_of(steps.plan_all(object_id, together), keep_turn=keep_turn)
     while True:
         try:
             with transaction.atomic():
                 held = begin(scopes)
                 check()
                 steps.lock(object_id)
-                plan = planned()
+                plan = steps.plan_all(object_id, together)
                 held.require(scopes_of(plan, keep_turn=keep_turn))
                 if not steps.is_locked_late:
                     check_object()

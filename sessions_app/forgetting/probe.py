@@ -259,7 +259,7 @@ class _Prepared:
 
 
 def build_prober(
-    *, kind: str, object_id: UUID, embedder: Embedder, together: Collection[UUID] = ()
+    kind: str, object_id: UUID, embedder: Embedder, together: Collection[UUID] = ()
 ) -> Prober:
     """Build the prober before the transaction, because an embedder may use the network.
 

@@ -242,9 +242,16 @@ class KeyedView(ApiView):
         expires_at = body.get("expires_at")
         if "ttl_seconds" in body:
             expires_at = timezone.now() + timedelta(seconds=body["ttl_seconds"])
-        place = {**self.given, "namespace": namespace, "key": key}
-        told = {"value": body["value"], "metadata": body.get("metadata", {}), "content": text}
-        (new,) = memories_to_store([{**place, **told, "expires_at": expires_at}], self.caller)
+        wanted = {
+            **self.given,
+            "namespace": namespace,
+            "key": key,
+            "value": body["value"],
+            "content": text,
+            "metadata": body.get("metadata", {}),
+            "expires_at": expires_at,
+        }
+        (new,) = memories_to_store([wanted], self.caller)
         memory, created = keyed_put(
             new,
             embedder=embedder(),
