@@ -42,6 +42,8 @@ from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
 from sessions_app.models import Chat, ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
+    CHAT_FIELDS,
+    SESSION_FIELDS,
     WHATSAPP_CHAT_SCHEMA,
     ChatFilters,
     SessionFilters,
@@ -67,6 +69,8 @@ class ChatsView(ListView):
     )
     serializer_class = ChatSerializer
     filterset_class = ChatFilters
+    where_fields = CHAT_FIELDS
+    sortable = ("created_at",)
     reach_field = "pk"
     ordering = ("-created_at", "-id")
 
@@ -80,6 +84,7 @@ class ChatsView(ListView):
 
 
 class ChatView(ApiView):
+    serializer_class = ChatSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chat"]}
     answers = {"DELETE": [CHANGED_MEANWHILE]}
@@ -156,6 +161,8 @@ class SessionsView(ListView):
     serializer_class = SessionSerializer
     repeatable = frozenset({"status"})
     filterset_class = SessionFilters
+    where_fields = SESSION_FIELDS
+    sortable = ("created_at", "last_active")
     ordering = ("-created_at", "-session_id")
 
     @described(
@@ -203,6 +210,7 @@ def _session_answer(session: ChatSession, *, is_new: bool) -> Response:
 
 
 class OneSessionView(ApiView):
+    serializer_class = SessionSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
     answers = {"DELETE": [CHANGED_MEANWHILE]}
@@ -347,6 +355,7 @@ class SummariesView(ListView):
 
 
 class SummaryView(ApiView):
+    serializer_class = SummarySerializer
     scopes = {"GET": "read"}
     staff_rights = SUMMARY_RIGHTS
 

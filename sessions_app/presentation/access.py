@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 from uuid import UUID
 
 import django_filters
@@ -21,6 +21,18 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
 from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.where import (
+    ID,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Column,
+    Fields,
+    Json,
+    Kind,
+    columns,
+)
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_read
 from sessions_app.models import Chat, ChatSession
@@ -176,6 +188,43 @@ def check_chat(caller: Caller, whatsapp_chat: str) -> None:
 @extend_schema_field(WHATSAPP_CHAT_SCHEMA)
 class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
     """The id of a chat, in any spelling."""
+
+
+def _chat_key(value: Any) -> UUID:
+    """Return the id of a chat, or one that no chat has."""
+    if not isinstance(value, str):
+        raise ValueError
+    chat = chat_named(value)
+    return chat.pk if chat else UUID(int=0)
+
+
+# Of the fields of conditions: a chat by any of its addresses.
+CHAT = Kind("the id of a chat", _chat_key)
+SESSION_FIELDS: Fields = {
+    "session_id": Column("session_id", ID),
+    "whatsapp_chat": Column("chat_id", CHAT),
+    **columns(TEXT, "status"),
+    **columns(MOMENT, "created_at", "last_active", "expired_at"),
+    **columns(NUMBER, "message_counter", "total_tokens"),
+    "client_name": Column("chat__client_name", TEXT),
+}
+CHAT_FIELDS: Fields = {
+    "object_id": Column("id", ID),
+    "whatsapp_chat": Column("id", CHAT),
+    **columns(TEXT, "client_name", "client_phone", "language", "fixed_language"),
+    **columns(TRUTH, "is_group", "memory_enabled"),
+    "created_at": Column("created_at", MOMENT),
+}
+MESSAGE_FIELDS: Fields = {
+    "message_id": Column("message_id", ID),
+    "session_id": Column("session_id", ID),
+    "order_num": Column("order_num", NUMBER),
+    **columns(TEXT, "role", "kind", "content", "sender", "recipient"),
+    **columns(MOMENT, "timestamp", "received_at"),
+    "tokens": Column("tokens", NUMBER),
+    "was_received": Column("was_received", TRUTH),
+    "metadata": Json("metadata"),
+}
 
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]

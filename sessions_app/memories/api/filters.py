@@ -20,9 +20,36 @@ from memoryproject.foundation.rest_kit.serializers import (
     MomentFilter,
     TruthFilter,
 )
+from memoryproject.foundation.rest_kit.where import (
+    ID,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    Column,
+    Fields,
+    Json,
+    Labels,
+    columns,
+)
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.memories.api.serializers import EqualMetadata
-from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
+from sessions_app.presentation.access import CHAT, WhatsAppChatFilter, chats_at
+
+# What conditions on memories may name.
+MEMORY_FIELDS: Fields = {
+    "memory_id": Column("memory_id", ID),
+    **columns(TEXT, "content", "type", "category", "visibility", "source"),
+    "kind": Column("type", TEXT),
+    "tags": Labels("tags"),
+    "metadata": Json("metadata"),
+    "whatsapp_chat": Column("chat_id", CHAT),
+    "source_message_id": Column("source_message_id", ID),
+    **columns(NUMBER, "confidence", "told_count"),
+    "pinned": Column("pinned", TRUTH),
+    **columns(MOMENT, "created_at", "updated_at", "said_at", "valid_from", "valid_until"),
+    **columns(MOMENT, "last_told_at", "expires_at"),
+}
 
 
 class TextsFormField(forms.Field):

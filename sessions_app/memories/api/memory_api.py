@@ -37,7 +37,7 @@ from memoryproject.foundation.rest_kit.views import (
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.filters import MemoryFilters
+from sessions_app.memories.api.filters import MEMORY_FIELDS, MemoryFilters
 from sessions_app.memories.api.serializers import (
     ChangeMemorySerializer,
     MemoryBatchResultSerializer,
@@ -87,6 +87,8 @@ class MemoriesView(ListView):
     repeatable = frozenset({"tags", "type", "status"})
     serializer_class = MemorySerializer
     filterset_class = MemoryFilters
+    where_fields = MEMORY_FIELDS
+    sortable = ("created_at", "updated_at")
     ordering = ("-created_at", "-memory_id")
 
     def get_queryset(self) -> Any:
@@ -175,6 +177,7 @@ class MemoryBatchView(ApiView):
 
 
 class MemoryView(ApiView):
+    serializer_class = MemoryDetailSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
     answers = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.db.models import Q
 from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,20 +26,28 @@ from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
     Number,
+    Object,
     StoredMoment,
     Strict,
     Text,
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit.where import EXAMPLE, MOMENT, Column, Fields, where
 from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
+from sessions_app.memories.api.filters import MEMORY_FIELDS
 from sessions_app.memories.api.serializers import EqualMetadata, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
-from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
+from sessions_app.presentation.access import (
+    MESSAGE_FIELDS,
+    chat_in_reach,
+    own_chat,
+    require_longterm,
+)
 from sessions_app.presentation.examples import CHAT
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.recall.facade import (
@@ -89,6 +99,12 @@ class RecallSerializer(Strict):
     metadata = EqualMetadata(
         required=False,
         help_text="Only what holds these names with these values. There are no operators.",
+    )
+    where = Object(
+        required=False,
+        allow_null=True,
+        help_text=f"A condition such as `{EXAMPLE}`. A source without a field that it names isn't "
+        "searched: messages have no tags.",
     )
     sources = Items(
         child=Choice([MEMORIES, MESSAGES]),
@@ -208,17 +224,17 @@ class RecallView(ApiView):
         require_longterm()
         name = body.get("whatsapp_chat") or own_chat(self.caller)
         chat = chat_in_reach(self.caller, name) if name else None
-        sources = _sources(body, has_chat=bool(name))
+        wheres = _wheres(body, _sources(body, has_chat=bool(name)), self.caller)
         found = recall(
             query=body["query"],
             viewer=_viewer(name, chat),
             embedder=embedder(),
             top_k=body.get("top_k", settings.RECALL_TOP_K),
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
-            sources=sources,
+            sources=list(wheres),
             as_of=body.get("as_of"),
-            memories_where=_memories_where(body, self.caller),
-            messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
+            memories_where=wheres.get(MEMORIES),
+            messages_where=wheres.get(MESSAGES),
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
@@ -248,18 +264,47 @@ def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
     return sources
 
 
+# A message is recalled by when it was written.
+RECALLED_MESSAGES: Fields = {**MESSAGE_FIELDS, "created_at": Column("timestamp", MOMENT)}
+# Bound tokens recall public memories of other chats, and don't see where these came from.
+ORIGIN = ("whatsapp_chat", "source", "source_message_id")
+
+
+def _wheres(body: dict[str, Any], sources: Sequence[str], caller: Caller) -> dict[str, Q]:
+    """Return the filter of each source that has all fields that ``where`` names."""
+    hidden = ORIGIN if caller.is_bound else ()
+    known = {name: field for name, field in MEMORY_FIELDS.items() if name not in hidden}
+    tables = {MEMORIES: known, MESSAGES: RECALLED_MESSAGES}
+    found: dict[str, Q] = {}
+    refused: ValidationError | None = None
+    for source in sources:
+        try:
+            found[source] = where(body.get("where") or {}, tables[source])
+        except ValidationError as error:
+            if "unknown_field" not in str(error.get_codes()):
+                raise
+            refused = refused or error
+    if refused is not None and not found:
+        raise refused
+    if MEMORIES in found:
+        found[MEMORIES] &= _memories_where(body, caller)
+    if MESSAGES in found and body.get("metadata"):
+        found[MESSAGES] &= Q(metadata__contains=body["metadata"])
+    return found
+
+
 def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
-    where = Q()
+    found = Q()
     if caller.is_bound:
         # Not what only the owner sees, also in the owner's own chat.
-        where &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
+        found &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
     if body.get("type"):
-        where &= Q(type=body["type"])
+        found &= Q(type=body["type"])
     if body.get("tags"):
-        where &= Q(tags__contains=body["tags"])
+        found &= Q(tags__contains=body["tags"])
     if body.get("metadata"):
-        where &= Q(metadata__contains=body["metadata"])
-    return where
+        found &= Q(metadata__contains=body["metadata"])
+    return found
 
 
 def _recalled(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
