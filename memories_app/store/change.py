@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 from memories_app.errors import (
     DuplicateFactError,
     MemoryNotFoundError,
+    MemoryOperationError,
     MemoryStateError,
     MemoryValidationError,
     Problem,
@@ -260,7 +262,77 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 TEXTS = ("content", "type", "category", "tags", "metadata")
 
 
+@dataclass(frozen=True)
+class Patch:
+    """The changes of one memory, by the names of its fields. What isn't given stays."""
+
+    memory_id: UUID
+    changes: Mapping[str, Any]
+
+
+@contextmanager
+def _at(place: int) -> Iterator[None]:
+    """Give the errors of one change their place in the batch."""
+    try:
+        yield
+    except MemoryOperationError as error:
+        error.place = place
+        raise
+
+
 @memory_span("update_memory")
+def memories_patch(
+    *,
+    patches: Sequence[Patch],
+    actor: Actor,
+    embedder: Embedder,
+    check: Callable[[Memory], None] = lambda _memory: None,
+) -> None:
+    """Change the given fields of memories, all or none; equal values make no revision.
+
+    They are content, type, category, tags, metadata, visibility, pinned, expires_at, said_at,
+    valid_from and valid_until.
+
+    ``check`` gets each locked memory before it is changed; its errors are passed on.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError, each
+    with its ``place``; EmbedderError, DatabaseError. Nothing is changed then.
+    """
+    note_records(len(patches))
+    stored = Memory.objects.in_bulk([patch.memory_id for patch in patches])
+    given, scopes = _prepared(patches, stored)
+    new = {
+        texts["content"]
+        for patch, texts in zip(patches, given, strict=True)
+        if texts.get("content", "") not in ("", stored[patch.memory_id].content)
+    }
+    # Before the transaction: a provider is called.
+    vectors = dict(zip(new, embed_covered(embedder, list(new)), strict=True)) if new else {}
+    made = {content: NewText(content, each, embedder.model_id) for content, each in vectors.items()}
+    with transaction.atomic(), hooks_gathered():
+        # All at once, in one order: other batches may have the same memories.
+        scopes_lock(scopes)
+        for place, (patch, texts) in enumerate(zip(patches, given, strict=True)):
+            with _at(place):
+                text = made.get(texts.get("content", ""))
+                _patch(patch, texts, text, actor=actor, check=check)
+
+
+def _prepared(
+    patches: Sequence[Patch], stored: Mapping[UUID, Memory]
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the texts of each change as they are stored, and the scopes before and after."""
+    given: list[dict[str, Any]] = []
+    scopes: list[str] = []
+    for place, patch in enumerate(patches):
+        with _at(place):
+            known = stored.get(patch.memory_id) or memory_get(patch.memory_id)
+            visibility = patch.changes.get("visibility", known.visibility)
+            given.append(_checked(known, patch.changes, visibility))
+        scopes += [known.scope, scope_of(visibility, known.chat_id)]
+    return given, scopes
+
+
 def memory_patch(
     *,
     memory_id: UUID,
@@ -269,35 +341,32 @@ def memory_patch(
     embedder: Embedder,
     check: Callable[[Memory], None] = lambda _memory: None,
 ) -> Memory:
-    """Change the given fields of a memory; equal values change nothing and make no revision.
+    """Change one memory, and return it: see ``memories_patch``."""
+    patch = Patch(memory_id, changes)
+    memories_patch(patches=[patch], actor=actor, embedder=embedder, check=check)
+    return memory_get(memory_id)
 
-    They are content, type, category, tags, metadata, visibility, pinned, expires_at, said_at,
-    valid_from and valid_until.
 
-    ``check`` gets the locked memory before anything is changed; its errors are passed on.
-
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError,
-    EmbedderError, DatabaseError; nothing is changed then.
-    """
-    note_records(1)
-    known = memory_get(memory_id)
-    visibility = changes.get("visibility", known.visibility)
-    given = _checked(known, changes, visibility)
-    content = given.get("content", known.content)
-    text = None if content == known.content else NewText.made(content, embedder)
-    with transaction.atomic(), hooks_gathered():
-        memory = memory_locked(memory_id, also=scope_of(visibility, known.chat_id))
-        check(memory)
-        if memory.status == MemoryStatus.SUPERSEDED and changes:
-            raise MemoryStateError(_("This memory was superseded: change the newer one."))
-        texts_set(memory, given, text=text, actor=actor)
-        if "visibility" in changes:
-            memory_set_visibility(memory_id=memory_id, visibility=visibility, actor=actor)
-        if "pinned" in changes:
-            memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
-        if "expires_at" in changes:
-            memory_expire_at(memory_id=memory_id, at=changes["expires_at"], actor=actor)
-        times = {name: changes[name] for name in FACT_TIMES if name in changes}
-        if times:
-            memory_set_times(memory_id=memory_id, times=times, actor=actor)
-        return memory_get(memory_id)
+def _patch(
+    patch: Patch,
+    texts: Mapping[str, Any],
+    text: NewText | None,
+    *,
+    actor: Actor,
+    check: Callable[[Memory], None],
+) -> None:
+    memory_id, changes = patch.memory_id, patch.changes
+    memory = memory_locked(memory_id)
+    check(memory)
+    if memory.status == MemoryStatus.SUPERSEDED and changes:
+        raise MemoryStateError(_("This memory was superseded: change the newer one."))
+    texts_set(memory, texts, text=text, actor=actor)
+    if "visibility" in changes:
+        memory_set_visibility(memory_id=memory_id, visibility=changes["visibility"], actor=actor)
+    if "pinned" in changes:
+        memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
+    if "expires_at" in changes:
+        memory_expire_at(memory_id=memory_id, at=changes["expires_at"], actor=actor)
+    times = {name: changes[name] for name in FACT_TIMES if name in changes}
+    if times:
+        memory_set_times(memory_id=memory_id, times=times, actor=actor)

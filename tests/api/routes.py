@@ -20,7 +20,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-chat-detail": {"GET": "read", "DELETE": "forget"},
     "api-chat-person": {"GET": "read"},
     "api-turn": {"GET": "read"},
-    "api-memories": {"GET": "read", "POST": "write"},
+    "api-memories": {"GET": "read", "POST": "write", "PATCH": "write"},
     "api-memories-batch": {"POST": "write"},
     "api-memories-recall": {"POST": "read"},
     "api-memories-export": {"GET": "read"},

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.facts.validation import MAX_LABEL
-from memories_app.models import Visibility
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
@@ -33,32 +29,19 @@ from memoryproject.foundation.rest_kit.serializers import (
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
-from memoryproject.foundation.rest_kit.where import EXAMPLE, MOMENT, Column, Fields, where
+from memoryproject.foundation.rest_kit.where import EXAMPLE
 from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.filters import MEMORY_FIELDS
+from sessions_app.memories.api.filters import recall_filters
 from sessions_app.memories.api.serializers import EqualMetadata, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
-from sessions_app.presentation.access import (
-    MESSAGE_FIELDS,
-    chat_in_reach,
-    own_chat,
-    require_longterm,
-)
+from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
 from sessions_app.presentation.examples import CHAT
 from sessions_app.presentation.serializers import WhatsAppChat
-from sessions_app.recall.facade import (
-    MEMORIES,
-    MESSAGES,
-    Hit,
-    Viewer,
-    memories_for_bound,
-    memories_shown,
-    recall,
-)
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, memories_shown, recall
 
 MAX_QUERY_LENGTH = 8_192
 MAX_RESULTS = 100
@@ -224,7 +207,7 @@ class RecallView(ApiView):
         require_longterm()
         name = body.get("whatsapp_chat") or own_chat(self.caller)
         chat = chat_in_reach(self.caller, name) if name else None
-        wheres = _wheres(body, _sources(body, has_chat=bool(name)), self.caller)
+        wheres = recall_filters(body, _sources(body, has_chat=bool(name)), self.caller)
         found = recall(
             query=body["query"],
             viewer=_viewer(name, chat),
@@ -262,49 +245,6 @@ def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
     if body.get("type") or body.get("tags"):
         return [source for source in sources if source == MEMORIES]
     return sources
-
-
-# A message is recalled by when it was written.
-RECALLED_MESSAGES: Fields = {**MESSAGE_FIELDS, "created_at": Column("timestamp", MOMENT)}
-# Bound tokens recall public memories of other chats, and don't see where these came from.
-ORIGIN = ("whatsapp_chat", "source", "source_message_id")
-
-
-def _wheres(body: dict[str, Any], sources: Sequence[str], caller: Caller) -> dict[str, Q]:
-    """Return the filter of each source that has all fields that ``where`` names."""
-    hidden = ORIGIN if caller.is_bound else ()
-    known = {name: field for name, field in MEMORY_FIELDS.items() if name not in hidden}
-    tables = {MEMORIES: known, MESSAGES: RECALLED_MESSAGES}
-    found: dict[str, Q] = {}
-    refused: ValidationError | None = None
-    for source in sources:
-        try:
-            found[source] = where(body.get("where") or {}, tables[source])
-        except ValidationError as error:
-            if "unknown_field" not in str(error.get_codes()):
-                raise
-            refused = refused or error
-    if refused is not None and not found:
-        raise refused
-    if MEMORIES in found:
-        found[MEMORIES] &= _memories_where(body, caller)
-    if MESSAGES in found and body.get("metadata"):
-        found[MESSAGES] &= Q(metadata__contains=body["metadata"])
-    return found
-
-
-def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
-    found = Q()
-    if caller.is_bound:
-        # Not what only the owner sees, also in the owner's own chat.
-        found &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
-    if body.get("type"):
-        found &= Q(type=body["type"])
-    if body.get("tags"):
-        found &= Q(tags__contains=body["tags"])
-    if body.get("metadata"):
-        found &= Q(metadata__contains=body["metadata"])
-    return found
 
 
 def _recalled(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:
