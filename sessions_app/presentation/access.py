@@ -218,6 +218,7 @@ CHAT_FIELDS: Fields = {
 MESSAGE_FIELDS: Fields = {
     "message_id": Column("message_id", ID),
     "session_id": Column("session_id", ID),
+    "whatsapp_chat": Column("chat_id", CHAT),
     "order_num": Column("order_num", NUMBER),
     **columns(TEXT, "role", "kind", "content", "sender", "recipient"),
     **columns(MOMENT, "timestamp", "received_at"),

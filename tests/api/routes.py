@@ -16,6 +16,7 @@ SCOPE_OF: dict[str, dict[str, str]] = {
     "api-session-exchanges": {"POST": "write"},
     "api-session-summaries": {"GET": "read"},
     "api-session-summary": {"GET": "read"},
+    "api-messages-search": {"POST": "read"},
     "api-chats": {"GET": "read"},
     "api-chat-detail": {"GET": "read", "DELETE": "forget"},
     "api-chat-person": {"GET": "read"},

@@ -161,8 +161,10 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
 def recall_filters(body: dict[str, Any], sources: Sequence[str], caller: Caller) -> dict[str, Q]:
     """Return the filter of each source that has all fields that ``where`` names."""
     hidden = ORIGIN if caller.is_bound else ()
-    known = {name: field for name, field in MEMORY_FIELDS.items() if name not in hidden}
-    tables = {MEMORIES: known, MESSAGES: RECALLED_MESSAGES}
+    tables = {
+        source: {name: field for name, field in table.items() if name not in hidden}
+        for source, table in ((MEMORIES, MEMORY_FIELDS), (MESSAGES, RECALLED_MESSAGES))
+    }
     found: dict[str, Q] = {}
     refused: ValidationError | None = None
     for source in sources:
