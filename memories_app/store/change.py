@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -262,22 +261,11 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 TEXTS = ("content", "type", "category", "tags", "metadata")
 
 
-@dataclass(frozen=True)
-class Patch:
+class Patch(NamedTuple):
     """The changes of one memory, by the names of its fields. What isn't given stays."""
 
     memory_id: UUID
     changes: Mapping[str, Any]
-
-
-@contextmanager
-def _at(place: int) -> Iterator[None]:
-    """Give the errors of one change their place in the batch."""
-    try:
-        yield
-    except MemoryOperationError as error:
-        error.place = place
-        raise
 
 
 @memory_span("update_memory")
@@ -300,37 +288,29 @@ def memories_patch(
     """
     note_records(len(patches))
     stored = Memory.objects.in_bulk([patch.memory_id for patch in patches])
-    given, scopes = _prepared(patches, stored)
-    new = {
-        texts["content"]
-        for patch, texts in zip(patches, given, strict=True)
-        if texts.get("content", "") not in ("", stored[patch.memory_id].content)
-    }
-    # Before the transaction: a provider is called.
-    vectors = dict(zip(new, embed_covered(embedder, list(new)), strict=True)) if new else {}
-    made = {content: NewText(content, each, embedder.model_id) for content, each in vectors.items()}
-    with transaction.atomic(), hooks_gathered():
-        # All at once, in one order: other batches may have the same memories.
-        scopes_lock(scopes)
-        for place, (patch, texts) in enumerate(zip(patches, given, strict=True)):
-            with _at(place):
-                text = made.get(texts.get("content", ""))
-                _patch(patch, texts, text, actor=actor, check=check)
-
-
-def _prepared(
-    patches: Sequence[Patch], stored: Mapping[UUID, Memory]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the texts of each change as they are stored, and the scopes before and after."""
     given: list[dict[str, Any]] = []
-    scopes: list[str] = []
-    for place, patch in enumerate(patches):
-        with _at(place):
-            known = stored.get(patch.memory_id) or memory_get(patch.memory_id)
-            visibility = patch.changes.get("visibility", known.visibility)
-            given.append(_checked(known, patch.changes, visibility))
-        scopes += [known.scope, scope_of(visibility, known.chat_id)]
-    return given, scopes
+    place, scopes, new = 0, [], []
+    try:
+        for place in range(len(patches)):
+            memory_id, changes = patches[place]
+            known = stored.get(memory_id) or memory_get(memory_id)
+            visibility = changes.get("visibility", known.visibility)
+            scopes += [known.scope, scope_of(visibility, known.chat_id)]
+            given.append(_checked(known, changes, visibility))
+            if given[-1].get("content", known.content) != known.content:
+                new.append(given[-1]["content"])
+        # Before the transaction: a provider is called.
+        vectors = zip(new, embed_covered(embedder, new) if new else [], strict=True)
+        texts = {content: NewText(content, each, embedder.model_id) for content, each in vectors}
+        with transaction.atomic(), hooks_gathered():
+            # All at once, in one order: other batches may have the same memories.
+            scopes_lock(scopes)
+            for place, patch in enumerate(patches):
+                text = texts.get(given[place].get("content", ""))
+                _patch(patch, given[place], text, actor=actor, check=check)
+    except MemoryOperationError as error:
+        error.place = place
+        raise
 
 
 def memory_patch(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Q
 from rest_framework import serializers
@@ -15,13 +14,6 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     request_example,
     response_example,
-)
-from memoryproject.foundation.rest_kit.pagination import (
-    hash_of,
-    no_cursor,
-    of_other_filters,
-    read_cursor,
-    write_cursor,
 )
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
@@ -49,8 +41,6 @@ from sessions_app.recall.facade import BOTH, NEAREST_SIMILARITY, WAYS, MessageHi
 
 MAX_QUERY_LENGTH = 8_192
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
-# What may differ between the pages of a search.
-FREE = ("cursor", "limit")
 
 
 class SearchSerializer(Strict):
@@ -63,9 +53,7 @@ class SearchSerializer(Strict):
     )
     whatsapp_chat = WhatsAppChat(required=False, help_text="Only in this chat.")
     session_id = serializers.UUIDField(required=False, help_text="Only in this session.")
-    role = Choice(
-        [Role.USER, Role.ASSISTANT], required=False, help_text="Only what this role wrote."
-    )
+    role = Choice(Role.choices, required=False, help_text="Only what this role wrote.")
     since = Moment(required=False, help_text="Only messages with this timestamp or a later one.")
     until = Moment(required=False, help_text="Only messages with an earlier timestamp.")
     where = Object(required=False, allow_null=True, help_text=f"A condition such as `{EXAMPLE}`.")
@@ -81,7 +69,7 @@ class SearchSerializer(Strict):
         max_value=MAX_LIMIT,
         help_text="How many a page holds at most.",
     )
-    cursor = Text(required=False, help_text="`next_cursor` of a page of the same search.")
+    offset = Whole(default=0, min_value=0, help_text="`next_offset` of the page before.")
 
 
 class FoundMessageSerializer(MessageSerializer):
@@ -98,7 +86,7 @@ class FoundMessageSerializer(MessageSerializer):
 
 class FoundMessagesSerializer(serializers.Serializer[Any]):
     results = FoundMessageSerializer(many=True, help_text="The best first; empty: none.")
-    next_cursor = fields.text("The `cursor` of the next page; null on the last.", allow_null=True)
+    next_offset = fields.number("The `offset` of the next page; null: none.", allow_null=True)
     degraded = fields.truth("No vector of the query could be made: only words were searched.")
 
 
@@ -118,7 +106,7 @@ class MessageSearchView(ApiView):
         examples=[
             request_example("By words and meaning", {"query": "When does TestCorp pay?"}),
             response_example(
-                "One message", {"results": [FOUND], "next_cursor": None, "degraded": False}
+                "One message", {"results": [FOUND], "next_offset": None, "degraded": False}
             ),
         ],
     )
@@ -136,16 +124,15 @@ class MessageSearchView(ApiView):
             by=body["by"],
             min_similarity=body["min_similarity"],
         )
-        search = hash_of(sorted(item for item in request.data.items() if item[0] not in FREE))
-        hits = _after(hits, body.get("cursor"), search)
-        page, more = hits[: body["limit"]], len(hits) > body["limit"]
+        end = body["offset"] + body["limit"]
+        page = hits[body["offset"] : end]
         rows = Message.objects.select_related("chat").defer("terms")
         found = rows.in_bulk([hit.id for hit in page])
         for chat_id in {message.chat_id for message in found.values()}:
             self.record_read(object_type="chat", object_id=chat_id, chat_id=chat_id)
         document = {
             "results": [(found[hit.id], hit) for hit in page if hit.id in found],
-            "next_cursor": write_cursor([search, page[-1].score, page[-1].id]) if more else None,
+            "next_offset": end if end < len(hits) else None,
             "degraded": degraded,
         }
         return Response(FoundMessagesSerializer(document).data)
@@ -161,17 +148,3 @@ class MessageSearchView(ApiView):
         named = {"role": "role", "since": "timestamp__gte", "until": "timestamp__lt"}
         given = {lookup: body[name] for name, lookup in named.items() if name in body}
         return found & Q(**given)
-
-
-def _after(hits: list[MessageHit], cursor: str | None, search: str) -> list[MessageHit]:
-    """Return the hits after the place of a cursor. Raises ValidationError."""
-    if cursor is None:
-        return hits
-    try:
-        of_search, score, key = read_cursor(cursor)
-        place = (-float(score), UUID(key))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise no_cursor() from None
-    if of_search != search:
-        raise of_other_filters()
-    return [hit for hit in hits if (-hit.score, hit.id) > place]

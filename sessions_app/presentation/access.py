@@ -9,7 +9,7 @@ import django_filters
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
-from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
 
 from memories_app.models import Visibility
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -20,11 +20,17 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
-from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.serializers import (
+    ChoicesFilter,
+    MomentFilter,
+    Text,
+    TruthFilter,
+)
 from memoryproject.foundation.rest_kit.where import (
     ID,
     MOMENT,
     NUMBER,
+    SAME,
     TEXT,
     TRUTH,
     Column,
@@ -190,16 +196,22 @@ class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
     """The id of a chat, in any spelling."""
 
 
-def _chat_key(value: Any) -> UUID:
-    """Return the id of a chat, or one that no chat has."""
-    if not isinstance(value, str):
-        raise ValueError
-    chat = chat_named(value)
-    return chat.pk if chat else UUID(int=0)
+class ChatKey(Text):
+    """A chat by any of its addresses, as its id, or as one that no chat has."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        text = super().to_internal_value(data)
+        chat = chat_at(text)
+        if chat is not None:
+            return chat.pk
+        try:
+            whatsapp_chat_normalise(text)
+        except WhatsAppChatError as error:
+            raise ValidationError(str(error)) from error
+        return UUID(int=0)
 
 
-# Of the fields of conditions: a chat by any of its addresses.
-CHAT = Kind("the id of a chat", _chat_key)
+CHAT = Kind(ChatKey(), SAME)
 SESSION_FIELDS: Fields = {
     "session_id": Column("session_id", ID),
     "whatsapp_chat": Column("chat_id", CHAT),

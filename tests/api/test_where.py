@@ -127,7 +127,7 @@ def test_a_condition_finds_the_same_in_lists_recall_and_export(
 
 
 DEEP: Any = {"type": "x"}
-for _ in range(11):
+for _ in range(30):
     DEEP = {"not": DEEP}
 
 REFUSED: list[tuple[Any, str]] = [

@@ -20,7 +20,6 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
-from rest_framework.exceptions import APIException
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -107,7 +106,8 @@ class CursorPages(BasePagination):
 
     def _cursor(self, row: Any, *, backwards: bool) -> str:
         values = [_plain(getattr(row, name.lstrip("-"))) for name in self._ordering]
-        return write_cursor([self._list, self._filters, values, backwards])
+        text = json.dumps([self._list, self._filters, values, backwards], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def _link(self, cursor: str | None) -> str | None:
         if cursor is None:
@@ -118,11 +118,13 @@ class CursorPages(BasePagination):
         if text is None:
             return None
         try:
-            of_list, filters, values, backwards = read_cursor(text)
+            padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+            of_list, filters, values, backwards = json.loads(base64.urlsafe_b64decode(padded))
             if of_list != self._list:
                 raise ValueError(text)
             if filters != self._filters:
-                raise of_other_filters()
+                detail = "It belongs to a page with other filters or another order: repeat those."
+                raise refuse(detail, code="invalid_cursor", attr="cursor")
             names = [name.lstrip("-") for name in self._ordering]
             fields = [queryset.model._meta.get_field(_own(queryset, name)) for name in names]
             pairs = zip(fields, values, strict=True)
@@ -130,7 +132,8 @@ class CursorPages(BasePagination):
             if any(value is None for value in position):
                 raise ValueError(text)
         except (ValueError, TypeError, ValidationError, RecursionError):
-            raise no_cursor() from None
+            detail = "It is no cursor of this list: give one that it returned, as it is."
+            raise refuse(detail, code="invalid_cursor", attr="cursor") from None
         return Cursor(position, bool(backwards))
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
@@ -176,40 +179,15 @@ def limit_of(request: Request, *, default: int) -> int:
     raise refuse(detail, attr="limit")
 
 
-def write_cursor(parts: Sequence[Any]) -> str:
-    text = json.dumps(parts, separators=(",", ":"), default=str)
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def read_cursor(text: str) -> Any:
-    """Return the parts of a cursor. Raises ValueError and RecursionError for another text."""
-    padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-    return json.loads(base64.urlsafe_b64decode(padded))
-
-
-def no_cursor() -> APIException:
-    detail = "It is no cursor of this list: give one that it returned, as it is."
-    return refuse(detail, code="invalid_cursor", attr="cursor")
-
-
-def of_other_filters() -> APIException:
-    detail = "It belongs to a page with other filters, or in another order: repeat those."
-    return refuse(detail, code="invalid_cursor", attr="cursor")
-
-
-def hash_of(parts: Any) -> str:
-    """Return a short hash of what decides which rows a list has, in which order."""
-    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
-
-
 # Parameters that may differ between the pages of a list.
 FREE = ("cursor", "limit", "format", "fields")
 
 
 def _filters_of(request: Request, view: Any) -> str:
+    """Return a short hash of what decides which rows a list has, in which order."""
     given = sorted((name, sorted(texts)) for name, texts in request.query_params.lists())
     parts = [sorted(view.kwargs.items()), [each for each in given if each[0] not in FREE]]
-    return hash_of(parts)
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
 
 
 def _own(queryset: QuerySet[Any], name: str) -> str:

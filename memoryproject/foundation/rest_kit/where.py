@@ -8,157 +8,133 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_, or_
-from typing import Any, NoReturn, Protocol
-from uuid import UUID
+from typing import Any, NamedTuple, NoReturn
 
 from django.db.models import BooleanField, Case, F, Func, JSONField, Q, Value, When
 from django.db.models.lookups import Exact, In
+from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from memoryproject.foundation.rest_kit.bodies import read_json
 from memoryproject.foundation.rest_kit.errors import refuse
-from memoryproject.foundation.rest_kit.serializers import OBJECT, StoredMoment, json_kind
+from memoryproject.foundation.rest_kit.serializers import (
+    OBJECT,
+    Number,
+    StoredMoment,
+    Text,
+    Truth,
+    json_kind,
+)
 
-MAX_DEPTH = 10
+# A name and a place in a list are a step each.
+MAX_STEPS = 24
 MAX_CONDITIONS = 200
 MAX_ITEMS = 1_000
 MAX_TEXT = 8_192
-# PostgreSQL's integers. Numbers in JSON may be larger, up to what every client can read.
-MAX_NUMBER = 2**31
-MAX_JSON_NUMBER = sys.float_info.max
+MAX_JSON_DEPTH = 10
 
-LOGIC = ("and", "or", "not")
 SIGNS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 SAME = ("eq", "ne", "in", "nin", "exists")
-PARTS = ("contains", "icontains")
-OPERATORS = (*SAME, *SIGNS, *PARTS)
+OPERATORS = (*SAME, *SIGNS, "contains", "icontains")
+# Those that deny another one.
+DENYING = {"ne": "eq", "nin": "in"}
 EXAMPLE = '{"metadata.price": {"gte": 10}}'
 
 Path = tuple[str | int, ...]
 
 
-class Target(Protocol):
+def negated(condition: Q) -> Q:
+    """Return the condition that this one doesn't hold, also where SQL's answer is null."""
+    holds = When(condition, then=Value(True))
+    return ~Q(Case(holds, default=Value(False), output_field=BooleanField()))
+
+
+class Target(ABC):
     """What conditions are about: a row of a table of fields."""
 
-    @property
-    def operators(self) -> Collection[str]: ...
+    operators: Collection[str]
 
+    @abstractmethod
     def read(self, operator: str, value: Any) -> Any:
-        """Return the value as it is compared. Raises ValueError, which says what it must be."""
+        """Return a value, which isn't null, as it is compared. Raises ValidationError."""
 
-    def null(self) -> Q:
-        """Return the condition that there is no value."""
-
+    @abstractmethod
     def exists(self) -> Q: ...
 
+    @abstractmethod
     def among(self, values: Sequence[Any]) -> Q:
-        """Return the condition of ``in``; a value may be None."""
+        """Return the condition of ``in``."""
 
+    @abstractmethod
     def holds(self, operator: str, value: Any) -> Q:
         """Return the condition of ``eq``, of an order, or of a part."""
 
-
-@dataclass(frozen=True)
-class Kind:
-    """The values of a column. ``read`` raises ValueError or ValidationError for another value."""
-
-    meaning: str
-    read: Callable[[Any], Any]
-    operators: Collection[str] = SAME
+    def null(self) -> Q:
+        return negated(self.exists())
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError
-    return value
+class Kind(NamedTuple):
+    """The values of a column: ``field`` checks them."""
 
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= MAX_NUMBER:
-        raise ValueError
-    return value
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
+    field: serializers.Field[Any, Any, Any, Any]
+    operators: Collection[str]
 
 
 _moment = StoredMoment()
 # For the warning about a time without a time zone.
 _moment.field_name = "where"
+TEXT = Kind(Text(max_length=MAX_TEXT, allow_blank=True), OPERATORS)
+NUMBER = Kind(Number(min_value=-(2**31), max_value=2**31 - 1), (*SAME, *SIGNS))
+TRUTH = Kind(Truth(), SAME)
+MOMENT = Kind(_moment, (*SAME, *SIGNS))
+ID = Kind(serializers.UUIDField(), SAME)
 
-TEXT = Kind(f"a text of at most {MAX_TEXT:,} characters", _text, OPERATORS)
-NUMBER = Kind("a number within ±2,147,483,647", _number, (*SAME, *SIGNS))
-TRUTH = Kind("true or false", _truth)
-MOMENT = Kind("a time", _moment.run_validation, (*SAME, *SIGNS))
-ID = Kind("an id, a UUID", lambda value: UUID(_text(value)))
 
-
-@dataclass(frozen=True)
-class Column:
+class Column(Target):
     """A column of one value."""
 
-    name: str
-    kind: Kind
-
-    @property
-    def operators(self) -> Collection[str]:
-        return self.kind.operators
+    def __init__(self, name: str, kind: Kind) -> None:
+        self._name = name
+        self._kind = kind
+        self.operators = kind.operators
 
     def read(self, operator: str, value: Any) -> Any:
-        try:
-            return self.kind.read(value)
-        except ValidationError as error:
-            details = error.detail.values() if isinstance(error.detail, dict) else [error.detail]
-            raise ValueError(str(list(details)[0][0])) from error
-        except ValueError:
-            raise ValueError(f"It must be {self.kind.meaning}.") from None
-
-    def null(self) -> Q:
-        return negated(self.exists())
+        return self._kind.field.run_validation(value)
 
     def exists(self) -> Q:
-        there = Q(**{f"{self.name}__isnull": False})
+        there = Q(**{f"{self._name}__isnull": False})
         # Texts are empty in place of null.
-        return there & ~Q(**{self.name: ""}) if self.kind is TEXT else there
+        return there & ~Q(**{self._name: ""}) if self._kind is TEXT else there
 
     def among(self, values: Sequence[Any]) -> Q:
-        known = [value for value in values if value is not None]
-        found = Q(**{f"{self.name}__in": known})
-        return found | self.null() if len(known) < len(values) else found
+        return Q(**{f"{self._name}__in": values})
 
     def holds(self, operator: str, value: Any) -> Q:
-        return Q(**{f"{self.name}__{'exact' if operator == 'eq' else operator}": value})
+        return Q(**{f"{self._name}__{'exact' if operator == 'eq' else operator}": value})
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Target):
     """A column of several texts. A text stands for one of them, a list for the whole or a part."""
 
     name: str
     operators = (*SAME, "contains")
 
     def read(self, operator: str, value: Any) -> Any:
-        texts = value if isinstance(value, list) and operator != "in" else [value]
-        if len(texts) > MAX_ITEMS or not all(isinstance(text, str) for text in texts):
-            raise ValueError("It must be a text" + (", or a list of them." * (operator != "in")))
+        for text in value if isinstance(value, list) and operator != "in" else [value]:
+            TEXT.field.run_validation(text)
         return value
-
-    def null(self) -> Q:
-        return negated(self.exists())
 
     def exists(self) -> Q:
         return ~Q(**{self.name: []})
 
     def among(self, values: Sequence[Any]) -> Q:
-        found = Q(**{f"{self.name}__overlap": [text for text in values if text is not None]})
-        return found | self.null() if None in values else found
+        return Q(**{f"{self.name}__overlap": values})
 
     def holds(self, operator: str, value: Any) -> Q:
         if isinstance(value, str):
@@ -167,7 +143,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Json:
+class Json(Target):
     """A column of JSON objects, or with ``names`` the value at this place within them.
 
     Values of different types are different, and in no order. Equality and containment are asked
@@ -182,12 +158,12 @@ class Json:
     def read(self, operator: str, value: Any) -> Any:
         is_ordered = isinstance(value, str | int | float) and not isinstance(value, bool)
         if operator in SIGNS and not is_ordered:
-            raise ValueError("It must be a number or a text: only these have an order.")
+            raise ValidationError("It must be a number or a text: only these have an order.")
         if operator == "icontains" and not isinstance(value, str):
-            raise ValueError("It must be a text.")
+            raise ValidationError("It must be a text.")
         if not self.names and not isinstance(value, dict):
-            raise ValueError(f"It must be {OBJECT}: name a value as {self.column}.name.")
-        _check_json(value, MAX_DEPTH)
+            raise ValidationError(f"It must be {OBJECT}: name a value as {self.column}.name.")
+        _check_json(value, MAX_JSON_DEPTH)
         return value
 
     def null(self) -> Q:
@@ -197,34 +173,26 @@ class Json:
         return self._at()
 
     def among(self, values: Sequence[Any]) -> Q:
-        found = Q()
-        others = []
-        for value in values:
-            if value is None:
-                found |= self.null()
-            elif isinstance(value, bool):
-                # Python, and so Django, takes true for 1.
-                found |= self.holds("eq", value)
-            else:
-                others.append(value)
-        return found | Q(In(self._value(), others))
+        # Python, and so Django, takes true for 1.
+        others = [value for value in values if not isinstance(value, bool)]
+        each = (self.holds("eq", value) for value in values if isinstance(value, bool))
+        return reduce(or_, each, Q(In(self._value(), others)))
 
     def holds(self, operator: str, value: Any) -> Q:
+        text = json.dumps(value)
         if operator in SIGNS:
-            return self._at(f"? (@ {SIGNS[operator]} {json.dumps(value)})")
+            return self._at(f"? (@ {SIGNS[operator]} {text})")
         if operator == "icontains":
-            return self._at(f'? (@ like_regex {json.dumps(value)} flag "iq")')
+            return self._at(f'? (@ like_regex {text} flag "iq")')
+        found = self._contains(value)
         if operator == "eq":
-            found = self._contains(value)
-            if isinstance(value, dict | list):
-                found &= Q(Exact(self._value(), Value(value, JSONField())))
-            return found
+            whole = Q(Exact(self._value(), Value(value, JSONField())))
+            return found & whole if isinstance(value, dict | list) else found
         if isinstance(value, list):
-            return self._contains(value)
-        found = self._contains([value])
-        if isinstance(value, str):
-            found |= self._at(f'? (@ like_regex {json.dumps(value)} flag "q")')
-        return found | self._contains(value) if isinstance(value, dict) else found
+            return found
+        other = self._at(f'? (@ like_regex {text} flag "q")') if isinstance(value, str) else found
+        item = self._contains([value])
+        return item | other if isinstance(value, str | dict) else item
 
     def _contains(self, value: Any) -> Q:
         for name in reversed(self.names):
@@ -239,27 +207,26 @@ class Json:
     def _at(self, condition: str = "") -> Q:
         """Return the condition that there is a value at the place, for which this holds."""
         place = "".join(f".{json.dumps(name)}" for name in self.names)
+        path = Value(f"strict ${place} {condition}")
+        template, joiner = "(%(expressions)s::jsonpath)", " @? "
+        field = BooleanField()
         return Q(
-            Func(
-                F(self.column),
-                Value(f"strict ${place} {condition}"),
-                template="(%(expressions)s::jsonpath)",
-                arg_joiner=" @? ",
-                output_field=BooleanField(),
-            )
+            Func(F(self.column), path, template=template, arg_joiner=joiner, output_field=field)
         )
 
 
 def _check_json(value: Any, deepest: int) -> None:
-    """Raise ValueError for a value that is nested deeper, is too long, or is too large."""
+    """Raise ValidationError for a value that is nested deeper, is too long, or is too large."""
     if isinstance(value, str) and len(value) > MAX_TEXT:
-        raise ValueError(f"It has more than {MAX_TEXT:,} characters.")
-    if isinstance(value, int) and abs(value) > MAX_JSON_NUMBER:
-        raise ValueError("The number is out of range.")
+        raise ValidationError(f"It has more than {MAX_TEXT:,} characters.")
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        raise ValidationError("The number is out of range.")
     parts = list(value.values()) if isinstance(value, dict) else value
     if isinstance(parts, list):
         if deepest == 0 or len(parts) > MAX_ITEMS:
-            raise ValueError(f"It is nested too deeply, or has more than {MAX_ITEMS:,} values.")
+            raise ValidationError(
+                f"It is nested too deeply, or has more than {MAX_ITEMS:,} values."
+            )
         for each in parts:
             _check_json(each, deepest - 1)
 
@@ -270,12 +237,6 @@ Fields = Mapping[str, Target]
 def columns(kind: Kind, *names: str) -> dict[str, Target]:
     """Return the rows of columns that have their fields' names."""
     return {name: Column(name, kind) for name in names}
-
-
-def negated(condition: Q) -> Q:
-    """Return the condition that this one doesn't hold, also where SQL's answer is null."""
-    holds = When(condition, then=Value(True))
-    return ~Q(Case(holds, default=Value(False), output_field=BooleanField()))
 
 
 def read_where(text: str, fields: Fields) -> Q:
@@ -291,7 +252,7 @@ def where(expression: Any, fields: Fields) -> Q:
 
     Raises ValidationError, which names the place within the expression.
     """
-    return Q() if expression == {} else _Reader(fields).expression(expression, ("where",), 0)
+    return Q() if expression == {} else _Reader(fields).expression(expression, ("where",))
 
 
 def _refuse(detail: str, path: Path, *, code: str = "invalid") -> NoReturn:
@@ -312,83 +273,69 @@ class _Reader:
         self._fields = fields
         self._conditions = 0
 
-    def expression(self, given: Any, path: Path, depth: int) -> Q:
-        if not isinstance(given, dict):
-            _refuse(f"It must be {OBJECT} such as {EXAMPLE}, not {json_kind(given)}.", path)
-        if not given:
-            _refuse("It is empty.", path)
-        if depth > MAX_DEPTH:
-            _refuse(f"It is nested deeper than {MAX_DEPTH} levels.", path)
-        found = (self._named(name, each, (*path, name), depth) for name, each in given.items())
-        return reduce(and_, found)
+    def expression(self, given: Any, path: Path) -> Q:
+        if not isinstance(given, dict) or not given:
+            what = "an empty one" if given == {} else json_kind(given)
+            _refuse(f"It must be {OBJECT} such as {EXAMPLE}, not {what}.", path)
+        return reduce(and_, [self._named(name, each, path) for name, each in given.items()])
 
-    def _named(self, name: str, given: Any, path: Path, depth: int) -> Q:
+    def _named(self, name: str, given: Any, path: Path) -> Q:
+        path = (*path, name)
+        if len(path) > MAX_STEPS:
+            _refuse("It is nested too deeply.", path)
         logic = _spelt(name)
-        if logic in LOGIC:
-            return self._joined(logic, given, path, depth)
+        if logic == "not" and isinstance(given, dict):
+            return negated(self.expression(given, path))
+        if logic in ("and", "or", "not"):
+            if not isinstance(given, list) or not given:
+                _refuse("It must be a list of one or more objects.", path)
+            parts = [self.expression(each, (*path, place)) for place, each in enumerate(given)]
+            found = reduce(and_ if logic == "and" else or_, parts)
+            return negated(found) if logic == "not" else found
+        return self._condition(self._target(name, path), given, path)
+
+    def _target(self, name: str, path: Path) -> Target:
         if name in self._fields:
-            return self._condition(self._fields[name], given, path, depth)
+            return self._fields[name]
         first, *names = name.split(".")
         column = self._fields.get(first)
-        if not isinstance(column, Json) or not all(names):
-            known = ", ".join(self._fields)
-            within = ", and metadata.name" if "metadata" in self._fields else ""
-            detail = f"There is no such field here. Fields are: {known}{within}."
-            _refuse(detail, path, code="unknown_field")
-        return self._condition(Json(column.column, tuple(names)), given, path, depth)
+        if isinstance(column, Json) and all(names):
+            return Json(column.column, tuple(names))
+        within = [f"{name}.name" for name, each in self._fields.items() if isinstance(each, Json)]
+        known = ", ".join([*self._fields, *within])
+        _refuse(f"There is no such field here. There are: {known}.", path, code="unknown_field")
 
-    def _joined(self, logic: str, given: Any, path: Path, depth: int) -> Q:
-        """Return what all or one of the expressions say; ``not`` denies each of them."""
-        if logic == "not" and isinstance(given, dict):
-            return negated(self.expression(given, path, depth + 1))
-        if not isinstance(given, list) or not given:
-            _refuse("It must be a list of one or more objects.", path)
-        items = enumerate(given)
-        parts = [self.expression(each, (*path, place), depth + 1) for place, each in items]
-        found = reduce(and_ if logic == "and" else or_, parts)
-        return negated(found) if logic == "not" else found
-
-    def _condition(self, target: Target, given: Any, path: Path, depth: int) -> Q:
+    def _condition(self, target: Target, given: Any, path: Path) -> Q:
         """Return the condition on one field: its operators, or a value that it equals."""
         if not isinstance(given, dict):
             return self._compared(target, "eq", given, path)
-        if not given:
-            _refuse("It is empty.", path)
-        if depth > MAX_DEPTH:
-            _refuse(f"It is nested deeper than {MAX_DEPTH} levels.", path)
-        known = [name for name in given if _spelt(name) in (*OPERATORS, "not")]
-        if isinstance(target, Json) and not target.names and not known:
-            parts = (
-                self._condition(Json(target.column, (name,)), each, (*path, name), depth + 1)
-                for name, each in given.items()
-            )
-            return reduce(and_, parts)
-        unknown = next((name for name in given if name not in known), None)
-        if unknown is not None:
-            detail = f"There is no such operator. There are: {', '.join(target.operators)}, not."
-            _refuse(detail, (*path, unknown), code="unknown_operator")
-        return reduce(
-            and_,
-            (
-                negated(self._condition(target, each, (*path, name), depth + 1))
-                if _spelt(name) == "not"
-                else self._compared(target, _spelt(name), each, (*path, name))
-                for name, each in given.items()
-            ),
-        )
+        if not given or len(path) > MAX_STEPS:
+            _refuse("It is empty, or nested too deeply.", path)
+        operators = (*target.operators, "not")
+        # The names of a whole column of JSON, if none of them is an operator.
+        within = isinstance(target, Json) and not target.names
+        within = within and not any(_spelt(name) in operators for name in given)
+        found = Q()
+        for name, each in given.items():
+            operator, place = _spelt(name), (*path, name)
+            if within and isinstance(target, Json):
+                found &= self._condition(Json(target.column, (name,)), each, place)
+                continue
+            if operator not in operators:
+                detail = f"There is no such operator here. There are: {', '.join(operators)}."
+                _refuse(detail, place, code="unknown_operator")
+            if operator == "not":
+                found &= negated(self._condition(target, each, place))
+            else:
+                found &= self._compared(target, operator, each, place)
+        return found
 
     def _compared(self, target: Target, operator: str, value: Any, path: Path) -> Q:
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             _refuse(f"There are more than {MAX_CONDITIONS} conditions.", path)
-        if operator not in target.operators:
-            detail = f"This field has no such operator. It has: {', '.join(target.operators)}."
-            _refuse(detail, path, code="unknown_operator")
-        if operator in ("ne", "nin"):
-            return negated(self._holds(target, {"ne": "eq", "nin": "in"}[operator], value, path))
-        return self._holds(target, operator, value, path)
-
-    def _holds(self, target: Target, operator: str, value: Any, path: Path) -> Q:
+        if operator in DENYING:
+            return negated(self._compared(target, DENYING[operator], value, path))
         if operator == "exists":
             if not isinstance(value, bool):
                 _refuse("It must be true or false.", path)
@@ -396,17 +343,19 @@ class _Reader:
         if operator == "in":
             if not isinstance(value, list) or len(value) > MAX_ITEMS:
                 _refuse(f"It must be a list of at most {MAX_ITEMS:,} values.", path)
-            items = enumerate(value)
-            read = [self._read(target, operator, each, (*path, place)) for place, each in items]
-            return target.among(read)
+            known = [
+                self._read(target, operator, each, (*path, place))
+                for place, each in enumerate(value)
+                if each is not None
+            ]
+            found = target.among(known)
+            return found | target.null() if len(known) < len(value) else found
         if value is None and operator == "eq":
             return target.null()
         return target.holds(operator, self._read(target, operator, value, path))
 
     def _read(self, target: Target, operator: str, value: Any, path: Path) -> Any:
-        if value is None and operator == "in":
-            return None
         try:
             return target.read(operator, value)
-        except ValueError as error:
-            _refuse(str(error), path)
+        except ValidationError as error:
+            _refuse(str(list(error.detail)[0]), path)
