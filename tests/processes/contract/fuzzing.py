@@ -26,6 +26,8 @@ NAMED = {
     "path.document_id": "files",
     "query.whatsapp_chat": "chats",
     "body.whatsapp_chat": "chats",
+    "body.session_id": "sessions",
+    "body.memory_id": "memories",
 }
 DOOMED = {
     "path.whatsapp_chat": "doomed_chats",
