@@ -19,13 +19,12 @@ from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Moment,
     Number,
-    Object,
     Strict,
     Text,
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
-from memoryproject.foundation.rest_kit.where import EXAMPLE, where
+from memoryproject.foundation.rest_kit.where import Condition, where
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
@@ -56,7 +55,7 @@ class SearchSerializer(Strict):
     role = Choice(Role.choices, required=False, help_text="Only what this role wrote.")
     since = Moment(required=False, help_text="Only messages with this timestamp or a later one.")
     until = Moment(required=False, help_text="Only messages with an earlier timestamp.")
-    where = Object(required=False, allow_null=True, help_text=f"A condition such as `{EXAMPLE}`.")
+    where = Condition()
     min_similarity = Number(
         default=NEAREST_SIMILARITY,
         min_value=0,

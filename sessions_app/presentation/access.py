@@ -29,10 +29,10 @@ from memoryproject.foundation.rest_kit.serializers import (
 from memoryproject.foundation.rest_kit.where import (
     ID,
     MOMENT,
-    NUMBER,
     SAME,
     TEXT,
     TRUTH,
+    WHOLE,
     Column,
     Fields,
     Json,
@@ -217,7 +217,7 @@ SESSION_FIELDS: Fields = {
     "whatsapp_chat": Column("chat_id", CHAT),
     **columns(TEXT, "status"),
     **columns(MOMENT, "created_at", "last_active", "expired_at"),
-    **columns(NUMBER, "message_counter", "total_tokens"),
+    **columns(WHOLE, "message_counter", "total_tokens"),
     "client_name": Column("chat__client_name", TEXT),
 }
 CHAT_FIELDS: Fields = {
@@ -231,10 +231,10 @@ MESSAGE_FIELDS: Fields = {
     "message_id": Column("message_id", ID),
     "session_id": Column("session_id", ID),
     "whatsapp_chat": Column("chat_id", CHAT),
-    "order_num": Column("order_num", NUMBER),
+    "order_num": Column("order_num", WHOLE),
     **columns(TEXT, "role", "kind", "content", "sender", "recipient"),
     **columns(MOMENT, "timestamp", "received_at"),
-    "tokens": Column("tokens", NUMBER),
+    "tokens": Column("tokens", WHOLE),
     "was_received": Column("was_received", TRUTH),
     "metadata": Json("metadata"),
 }

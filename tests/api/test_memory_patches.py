@@ -85,7 +85,8 @@ def test_a_batch_names_each_memory_once_and_none_that_was_superseded(
     Memory.objects.filter(pk=ids[1]).update(status="superseded")
     old = error_of(patch(api, {"memory_id": ids[0]}, {"memory_id": ids[1], "tags": ["a"]}), 409)
     assert (old["attr"], old["code"]) == ("memories.1", "conflict")
-    for body in ({}, {"memories": []}, {"memories": [{"memory_id": ids[0]}] * 1_001}, []):
+    bodies: list[Any] = [{}, {"memories": []}, {"memories": [{"memory_id": ids[0]}] * 1_001}, []]
+    for body in bodies:
         error_of(api.call("PATCH", PATH, body), 400)
 
 

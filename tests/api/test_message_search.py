@@ -94,7 +94,7 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
     ({"where": {"metadata.cost": {"gt": 7}}}, {ANSWER}),
     ({"where": {"not": {"metadata.cost": {"exists": True}}}}, {QUESTION}),
     ({"where": {"whatsapp_chat": CLIENT, "role": {"in": ["user"]}}}, {QUESTION}),
-    ({"where": None, "role": "user"}, {QUESTION, LATE}),
+    ({"where": {}, "role": "user"}, {QUESTION, LATE}),
 ]
 
 

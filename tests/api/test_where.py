@@ -27,7 +27,11 @@ SHOP: dict[str, dict[str, Any]] = {
     "b": {"tags": ["north"], "metadata": {"price": 9.5, "sizes": ["S", "M"], "sold": True}},
     "c": {"type": "debt", "metadata": {"price": "10", "at": {"shelf": "A", "x.y": 1}}},
     "d": {"type": "debt", "category": "money", "metadata": {"price": None, "sold": 1}},
-    "e": {"pinned": True, "said_at": "2026-01-02T00:00:00Z", "metadata": {"sizes": [], '"%s"': 1}},
+    "e": {
+        "pinned": True,
+        "said_at": "2026-01-02T00:00:00Z",
+        "metadata": {"sizes": [], '"%s"': 1, "צבע😀": 'כחול😀 \\"\n.'},
+    },
 }
 
 CONDITIONS: list[tuple[Any, str]] = [
@@ -76,11 +80,20 @@ CONDITIONS: list[tuple[Any, str]] = [
     ({"metadata.name": {"contains": "blue"}}, ""),
     ({"metadata.name": {"icontains": "bLUE"}}, "a"),
     ({"metadata.name": {"contains": "Bl.e"}}, ""),
+    ({"metadata.name": {"contains": ""}}, "a"),
+    ({"metadata.צבע😀": {"contains": 'כחול😀 \\"\n'}}, "e"),
+    ({"metadata": {"צבע😀": {"gte": "כחול😀"}}}, "e"),
+    ({"metadata.price": {"lt": 1e22}}, "ab"),
+    ({"metadata.price": {"lt": 10**30}}, "ab"),
     # Columns.
     ({"tags": "north"}, "ab"),
     ({"tags": {"contains": ["vip", "north"]}}, "a"),
     ({"tags": {"in": ["vip", "south"]}}, "a"),
     ({"tags": ["north"]}, "b"),
+    ({"tags": []}, "cde"),
+    ({"tags": {"in": []}}, ""),
+    ({"tags": {"in": [None, "vip"]}}, "acde"),
+    ({"tags": {"contains": []}}, "abcde"),
     ({"tags": {"ne": "north"}}, "cde"),
     ({"tags": {"exists": False}}, "cde"),
     ({"category": None}, "abce"),
@@ -159,6 +172,8 @@ REFUSED: list[tuple[Any, str]] = [
     ({"pinned": {"exists": 1}}, "where.pinned.exists"),
     ({"told_count": 2**40}, "where.told_count"),
     ({"told_count": True}, "where.told_count"),
+    ({"told_count": {"in": [1.5]}}, "where.told_count.in[0]"),
+    ({"metadata" + ".a" * 2_000: 1}, "where.metadata.a"),
     ({"memory_id": "x"}, "where.memory_id"),
     ({"whatsapp_chat": "nobody at all"}, "where.whatsapp_chat"),
     ({"metadata.n": 10**400}, "where.metadata.n"),
@@ -187,6 +202,14 @@ def test_an_expression_that_makes_no_sense_is_refused_with_its_place(
                                   '{"metadata.x": 1e999}'])  # fmt: skip
 def test_what_is_no_expression_is_refused(api: Api, text: str) -> None:
     assert error_of(api.get(f"memories/?where={quote(text)}"), 400)["detail"]
+    body = f'{{"query": "x", "where": {text}}}'.encode()
+    assert error_of(api.post("memories/recall/", body), 400)["detail"]
+
+
+@pytest.mark.parametrize("depth", range(300, 1_000, 20))
+def test_an_expression_of_any_depth_is_refused(api: Api, depth: int) -> None:
+    deep = b'{"not": ' * depth + b'{"type": "x"}' + b"}" * depth
+    error_of(api.post("memories/recall/", b'{"query": "x", "where": ' + deep + b"}"), 400)
 
 
 SAID = [

@@ -10,6 +10,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.serializers import Serializer
 
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
 from memoryproject.foundation.rest_kit.operations import Refusal, refusals
@@ -54,7 +55,7 @@ class Schema(AutoSchema):
         orders = orders_of(getattr(self.view, "sortable", ()))
         known = {
             "where": getattr(self.view, "where_fields", ()),
-            "fields": getattr(self.view.serializer_class, "_declared_fields", ()),
+            "fields": getattr(self.view, "serializer_class", Serializer)._declared_fields,
         }
         meanings = {
             "where": f"A condition as JSON, such as `{EXAMPLE}`. Fields: ",

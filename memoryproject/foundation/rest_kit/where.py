@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from django.db.models import BooleanField, Case, F, Func, JSONField, Q, Value, When
 from django.db.models.lookups import Exact, In
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -28,6 +30,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     StoredMoment,
     Text,
     Truth,
+    Whole,
     json_kind,
 )
 
@@ -89,7 +92,8 @@ _moment = StoredMoment()
 # For the warning about a time without a time zone.
 _moment.field_name = "where"
 TEXT = Kind(Text(max_length=MAX_TEXT, allow_blank=True), OPERATORS)
-NUMBER = Kind(Number(min_value=-(2**31), max_value=2**31 - 1), (*SAME, *SIGNS))
+NUMBER = Kind(Number(), (*SAME, *SIGNS))
+WHOLE = Kind(Whole(min_value=-(2**31), max_value=2**31 - 1), (*SAME, *SIGNS))
 TRUTH = Kind(Truth(), SAME)
 MOMENT = Kind(_moment, (*SAME, *SIGNS))
 ID = Kind(serializers.UUIDField(), SAME)
@@ -234,6 +238,19 @@ def _check_json(value: Any, deepest: int) -> None:
 Fields = Mapping[str, Target]
 
 
+@extend_schema_field(OpenApiTypes.OBJECT)
+class Condition(serializers.Field[Any, Any, Any, Any]):
+    """An expression in a body: ``where`` reads it."""
+
+    def __init__(self) -> None:
+        super().__init__(required=False, help_text=f"A condition such as `{EXAMPLE}`.")
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise ValidationError(f"It must be {OBJECT}, not {json_kind(data)}.")
+        return data
+
+
 def columns(kind: Kind, *names: str) -> dict[str, Target]:
     """Return the rows of columns that have their fields' names."""
     return {name: Column(name, kind) for name in names}
@@ -299,7 +316,7 @@ class _Reader:
             return self._fields[name]
         first, *names = name.split(".")
         column = self._fields.get(first)
-        if isinstance(column, Json) and all(names):
+        if isinstance(column, Json) and all(names) and len(names) < MAX_STEPS:
             return Json(column.column, tuple(names))
         within = [f"{name}.name" for name, each in self._fields.items() if isinstance(each, Json)]
         known = ", ".join([*self._fields, *within])

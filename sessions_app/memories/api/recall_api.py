@@ -22,14 +22,13 @@ from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
     Number,
-    Object,
     StoredMoment,
     Strict,
     Text,
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
-from memoryproject.foundation.rest_kit.where import EXAMPLE
+from memoryproject.foundation.rest_kit.where import Condition
 from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
@@ -83,12 +82,7 @@ class RecallSerializer(Strict):
         required=False,
         help_text="Only what holds these names with these values. There are no operators.",
     )
-    where = Object(
-        required=False,
-        allow_null=True,
-        help_text=f"A condition such as `{EXAMPLE}`. A source without a field that it names isn't "
-        "searched: messages have no tags.",
-    )
+    where = Condition()
     sources = Items(
         child=Choice([MEMORIES, MESSAGES]),
         required=False,

@@ -214,6 +214,15 @@ class PatchMemoriesSerializer(Strict):
         help_text="All of them are changed, or none; each memory once.",
     )
 
+    @property
+    def partial(self) -> bool:
+        """False: the schema would else make all that a PATCH takes optional, also the list."""
+        return False
+
+    @partial.setter
+    def partial(self, value: bool) -> None:
+        pass
+
 
 class DoneSerializer(serializers.Serializer[Any]):
     """The outcome of storing one memory."""

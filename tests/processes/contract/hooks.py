@@ -20,7 +20,7 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     # A place in the very list, JSON within a text, and names with commas between them.
     "*": {"cursor", "where", "fields"},
     # An id of what is there.
-    "memories_change_batch": {"memory_id", "visibility", "expires_at", "valid_until"},
+    "memories_change_batch": {"memories", "memory_id", "visibility", "expires_at", "valid_until"},
     "messages_search": {"whatsapp_chat"},
     # What a category's documents hold, and how files may be called everywhere.
     "documents_save": {"*"},
