@@ -20,7 +20,9 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     # A place in the very list, JSON within a text, and names with commas between them.
     "*": {"cursor", "where", "fields"},
     # An id of what is there.
-    "memories_change_batch": {"memories", "memory_id", "visibility", "expires_at", "valid_until"},
+    "memories_change_batch": {
+        *("memories", "memory_id", "visibility", "expires_at", "said_at", "valid_until")
+    },
     "messages_search": {"whatsapp_chat"},
     # What a category's documents hold, and how files may be called everywhere.
     "documents_save": {"*"},
@@ -48,6 +50,8 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "memories_change": {"visibility", "expires_at", "valid_until"},
 }
 TALLY = "CONTRACT_TALLY"
+# The ids of memories that are there.
+MEMORIES = "CONTRACT_MEMORIES"
 ALIKE = "CONTRACT_ALIKE"
 
 KEY = "Idempotency-Key"
@@ -98,6 +102,11 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
             case.headers[name] = f"{calls}-{value}"
         elif name == "If-Match":
             del case.headers[name]
+    if case.meta.generation.mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
+        known = json.loads(os.environ[MEMORIES])
+        for each, key in zip(case.body.get("memories", ()), known, strict=False):
+            if "memory_id" in each:
+                each["memory_id"] = key
     for given in (case.query, case.body):
         for name in ("cursor", "where", "fields"):
             if isinstance(given, dict) and given.get(name):
