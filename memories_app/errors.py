@@ -32,10 +32,12 @@ _MAX_REPORTED = 20
 class MemoryOperationError(Exception):
     """The operation was refused, and nothing of it was stored. Base of the other errors.
 
-    The text states the reason and what to do; ``code`` identifies the kind for programs.
+    The text states the reason and what to do; ``code`` identifies the kind for programs. ``place``:
+    that of the memory in a batch of changes, from 0.
     """
 
     code = "refused"
+    place = 0
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,8 @@ class Memory(models.Model):
                 name="memories_of_scope",
             ),
             models.Index(fields=["-pinned", "-created_at", "memory_id"], name="memories_listed"),
+            # For programs that follow what changes.
+            models.Index(fields=["-updated_at", "-memory_id"], name="memories_by_change"),
             # For staff's filters and their choices.
             models.Index(fields=["type"], name="memories_by_type"),
             models.Index(fields=["category"], name="memories_by_category"),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from memories_app.errors import (
     DuplicateFactError,
     MemoryNotFoundError,
+    MemoryOperationError,
     MemoryStateError,
     MemoryValidationError,
     Problem,
@@ -273,7 +274,58 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 TEXTS = ("content", "value", "type", "category", "tags", "metadata")
 
 
+class Patch(NamedTuple):
+    """The changes of one memory, by the names of its fields. What isn't given stays."""
+
+    memory_id: UUID
+    changes: Mapping[str, Any]
+
+
 @memory_span("update_memory")
+def memories_patch(
+    *,
+    patches: Sequence[Patch],
+    actor: Actor,
+    embedder: Embedder,
+    check: Callable[[Memory], None] = lambda _memory: None,
+) -> None:
+    """Change the given fields of memories, all or none; equal values make no revision.
+
+    They are content, value, type, category, tags, metadata, visibility, pinned, expires_at,
+    said_at, valid_from and valid_until.
+
+    ``check`` gets each locked memory before it is changed; its errors are passed on.
+
+    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError, each
+    with its ``place``; EmbedderError, DatabaseError. Nothing is changed then.
+    """
+    note_records(len(patches))
+    stored = Memory.objects.in_bulk([patch.memory_id for patch in patches])
+    given: list[dict[str, Any]] = []
+    place, scopes, new = 0, [], []
+    try:
+        for place in range(len(patches)):
+            memory_id, changes = patches[place]
+            known = stored.get(memory_id) or memory_get(memory_id)
+            visibility = changes.get("visibility", known.visibility)
+            scopes += [known.scope, scope_of(visibility, known.chat_id)]
+            given.append(_checked(known, changes, visibility))
+            if given[-1].get("content", known.content) != known.content:
+                new.append(given[-1]["content"])
+        # Before the transaction: a provider is called.
+        vectors = zip(new, embed_covered(embedder, new) if new else [], strict=True)
+        texts = {content: NewText(content, each, embedder.model_id) for content, each in vectors}
+        with transaction.atomic(), hooks_gathered():
+            # All at once, in one order: other batches may have the same memories.
+            scopes_lock(scopes)
+            for place, patch in enumerate(patches):
+                text = texts.get(given[place].get("content", ""))
+                _patch(patch, given[place], text, actor=actor, check=check)
+    except MemoryOperationError as error:
+        error.place = place
+        raise
+
+
 def memory_patch(
     *,
     memory_id: UUID,
@@ -282,35 +334,32 @@ def memory_patch(
     embedder: Embedder,
     check: Callable[[Memory], None] = lambda _memory: None,
 ) -> Memory:
-    """Change the given fields of a memory; equal values change nothing and make no revision.
+    """Change one memory, and return it: see ``memories_patch``."""
+    patch = Patch(memory_id, changes)
+    memories_patch(patches=[patch], actor=actor, embedder=embedder, check=check)
+    return memory_get(memory_id)
 
-    They are content, value, type, category, tags, metadata, visibility, pinned, expires_at,
-    said_at, valid_from and valid_until.
 
-    ``check`` gets the locked memory before anything is changed; its errors are passed on.
-
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError,
-    EmbedderError, DatabaseError; nothing is changed then.
-    """
-    note_records(1)
-    known = memory_get(memory_id)
-    visibility = changes.get("visibility", known.visibility)
-    given = _checked(known, changes, visibility)
-    content = given.get("content", known.content)
-    text = None if content == known.content else NewText.made(content, embedder)
-    with transaction.atomic(), hooks_gathered():
-        memory = memory_locked(memory_id, also=scope_of(visibility, known.chat_id))
-        check(memory)
-        if memory.status == MemoryStatus.SUPERSEDED and changes:
-            raise MemoryStateError(_("This memory was superseded: change the newer one."))
-        texts_set(memory, given, text=text, actor=actor)
-        if "visibility" in changes:
-            memory_set_visibility(memory_id=memory_id, visibility=visibility, actor=actor)
-        if "pinned" in changes:
-            memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
-        if "expires_at" in changes:
-            memory_expire_at(memory_id=memory_id, at=changes["expires_at"], actor=actor)
-        times = {name: changes[name] for name in FACT_TIMES if name in changes}
-        if times:
-            memory_set_times(memory_id=memory_id, times=times, actor=actor)
-        return memory_get(memory_id)
+def _patch(
+    patch: Patch,
+    texts: Mapping[str, Any],
+    text: NewText | None,
+    *,
+    actor: Actor,
+    check: Callable[[Memory], None],
+) -> None:
+    memory_id, changes = patch.memory_id, patch.changes
+    memory = memory_locked(memory_id)
+    check(memory)
+    if memory.status == MemoryStatus.SUPERSEDED and changes:
+        raise MemoryStateError(_("This memory was superseded: change the newer one."))
+    texts_set(memory, texts, text=text, actor=actor)
+    if "visibility" in changes:
+        memory_set_visibility(memory_id=memory_id, visibility=changes["visibility"], actor=actor)
+    if "pinned" in changes:
+        memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
+    if "expires_at" in changes:
+        memory_expire_at(memory_id=memory_id, at=changes["expires_at"], actor=actor)
+    times = {name: changes[name] for name in FACT_TIMES if name in changes}
+    if times:
+        memory_set_times(memory_id=memory_id, times=times, actor=actor)

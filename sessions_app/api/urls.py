@@ -14,6 +14,7 @@ from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, Memory
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.chats_api import ChatsView, ChatView
 from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
+from sessions_app.conversation_views.search_api import MessageSearchView
 from sessions_app.conversation_views.session_api import (
     ExpireView,
     OneSessionView,
@@ -79,6 +80,7 @@ urlpatterns = [
         SummaryView.as_view(),
         name="api-session-summary",
     ),
+    path("messages/search/", MessageSearchView.as_view(), name="api-messages-search"),
     path("chats/", ChatsView.as_view(), name="api-chats"),
     path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
     path("chats/<str:whatsapp_chat>/person/", PersonView.as_view(), name="api-chat-person"),

@@ -54,7 +54,12 @@ from sessions_app.inbox.labels import chats_assign, chats_label, chats_unlabel
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.models import Chat, ChatAddress, ChatLabel, Label
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA, ChatFilters, chat_within
+from sessions_app.presentation.access import (
+    CHAT_FIELDS,
+    WHATSAPP_CHAT_SCHEMA,
+    ChatFilters,
+    chat_within,
+)
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_locked, chat_pause, chat_resume
 
@@ -228,6 +233,8 @@ class ChatsView(ListView):
     )
     serializer_class = ChatSerializer
     filterset_class = ChatFilters
+    where_fields = CHAT_FIELDS
+    sortable = ("created_at",)
     reach_field = "pk"
     ordering = ("-created_at", "-id")
 
@@ -253,6 +260,7 @@ def _of_assignee(error: Exception) -> APIException:
 
 
 class ChatView(ApiView):
+    serializer_class = ChatSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chat"], "PATCH": CHANGE_RIGHTS}
     answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}

@@ -43,7 +43,12 @@ from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, me
 from sessions_app.models import Chat, Message, SummarizationMetadata
 from sessions_app.models.messages import LEARN, Role
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import MessageFilters, session_within, speaker_of
+from sessions_app.presentation.access import (
+    MESSAGE_FIELDS,
+    MessageFilters,
+    session_within,
+    speaker_of,
+)
 from sessions_app.presentation.message_forms import stored_form
 from sessions_app.presentation.serializers import (
     OF_ITS_FORM,
@@ -86,6 +91,8 @@ class MessagesView(ListView):
     repeatable = frozenset({"role"})
     query_serializer_class = MessagesQuery
     filterset_class = MessageFilters
+    where_fields = MESSAGE_FIELDS
+    sortable = ("order_num",)
     serializer_class = MessageSerializer
     ordering = ("-order_num",)
     default_limit = MAX_MESSAGES
@@ -98,6 +105,8 @@ class MessagesView(ListView):
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the newest messages; `next` leads to older messages.
 
+        With `ordering=order_num` the first ones instead; with `ordering` pages stand in its order.
+
         A summary has its own order_num and stands after the messages that it sums up. Of the
         server's own summaries there is only the newest, which tells what the others do. `before`
         is exclusive.
@@ -108,7 +117,8 @@ class MessagesView(ListView):
         if "before" in self.query:
             rows = rows.filter(timestamp__lt=self.query["before"])
         page = self.page_of(rows)
-        page.data["results"] = page.data["results"][::-1]
+        if "ordering" not in request.query_params:
+            page.data["results"] = page.data["results"][::-1]
         if self.caller.is_staff or not page.data["results"]:
             # A message is enough to know that the session is within reach.
             session = session_within(self.caller, session_id)
@@ -240,6 +250,7 @@ class ExchangesView(ApiView):
 
 
 class OneMessageView(ApiView):
+    serializer_class = MessageSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING

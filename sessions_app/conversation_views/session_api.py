@@ -40,7 +40,13 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
 from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
 from sessions_app.presentation import examples
-from sessions_app.presentation.access import SessionFilters, chat_or_own, check_chat, session_within
+from sessions_app.presentation.access import (
+    SESSION_FIELDS,
+    SessionFilters,
+    chat_or_own,
+    check_chat,
+    session_within,
+)
 from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
 
 # Sessions.
@@ -80,6 +86,8 @@ class SessionsView(ListView):
     serializer_class = SessionSerializer
     repeatable = frozenset({"status"})
     filterset_class = SessionFilters
+    where_fields = SESSION_FIELDS
+    sortable = ("created_at", "last_active")
     ordering = ("-created_at", "-session_id")
 
     @described(
@@ -127,6 +135,7 @@ def _session_answer(session: ChatSession, *, is_new: bool) -> Response:
 
 
 class OneSessionView(ApiView):
+    serializer_class = SessionSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chatsession"]}
     answers = {"DELETE": [CHANGED_MEANWHILE]}
@@ -271,6 +280,7 @@ class SummariesView(ListView):
 
 
 class SummaryView(ApiView):
+    serializer_class = SummarySerializer
     scopes = {"GET": "read"}
     staff_rights = SUMMARY_RIGHTS
 

@@ -236,6 +236,7 @@ class FilesView(ListView):
 
 
 class FileView(ApiView):
+    serializer_class = SourceDocumentSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_sourcedocument"]}
     answers = {"DELETE": [CHANGED_MEANWHILE]}

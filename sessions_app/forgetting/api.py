@@ -145,6 +145,7 @@ class ReceiptsView(ListView):
 
 
 class ReceiptView(ApiView):
+    serializer_class = ReceiptSerializer
     scopes = {"GET": "read"}
     staff_rights = {"GET": RIGHTS}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Any, NoReturn
 from uuid import UUID
 
 import django_filters
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
-from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
 
 from memories_app.models import Visibility
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -20,7 +20,25 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
-from memoryproject.foundation.rest_kit.serializers import ChoicesFilter, MomentFilter, TruthFilter
+from memoryproject.foundation.rest_kit.serializers import (
+    ChoicesFilter,
+    MomentFilter,
+    Text,
+    TruthFilter,
+)
+from memoryproject.foundation.rest_kit.where import (
+    ID,
+    MOMENT,
+    SAME,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    Column,
+    Fields,
+    Json,
+    Kind,
+    columns,
+)
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_read
 from sessions_app.models import Chat, ChatSession
@@ -176,6 +194,50 @@ def check_chat(caller: Caller, whatsapp_chat: str) -> None:
 @extend_schema_field(WHATSAPP_CHAT_SCHEMA)
 class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
     """The id of a chat, in any spelling."""
+
+
+class ChatKey(Text):
+    """A chat by any of its addresses, as its id, or as one that no chat has."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        text = super().to_internal_value(data)
+        chat = chat_at(text)
+        if chat is not None:
+            return chat.pk
+        try:
+            whatsapp_chat_normalise(text)
+        except WhatsAppChatError as error:
+            raise ValidationError(str(error)) from error
+        return UUID(int=0)
+
+
+CHAT = Kind(ChatKey(), SAME)
+SESSION_FIELDS: Fields = {
+    "session_id": Column("session_id", ID),
+    "whatsapp_chat": Column("chat_id", CHAT),
+    **columns(TEXT, "status"),
+    **columns(MOMENT, "created_at", "last_active", "expired_at"),
+    **columns(WHOLE, "message_counter", "total_tokens"),
+    "client_name": Column("chat__client_name", TEXT),
+}
+CHAT_FIELDS: Fields = {
+    "object_id": Column("id", ID),
+    "whatsapp_chat": Column("id", CHAT),
+    **columns(TEXT, "client_name", "client_phone", "language", "fixed_language"),
+    **columns(TRUTH, "is_group", "memory_enabled"),
+    "created_at": Column("created_at", MOMENT),
+}
+MESSAGE_FIELDS: Fields = {
+    "message_id": Column("message_id", ID),
+    "session_id": Column("session_id", ID),
+    "whatsapp_chat": Column("chat_id", CHAT),
+    "order_num": Column("order_num", WHOLE),
+    **columns(TEXT, "role", "kind", "content", "sender", "recipient"),
+    **columns(MOMENT, "timestamp", "received_at"),
+    "tokens": Column("tokens", WHOLE),
+    "was_received": Column("was_received", TRUTH),
+    "metadata": Json("metadata"),
+}
 
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]

@@ -1,6 +1,7 @@
 """Public face of recall: what other packages may use."""
 
 from sessions_app.recall.hits import (
+    BOTH,
     CLIENT_NAME,
     CLIENTS_MEMORY,
     MAX_NEIGHBOUR_LENGTH,
@@ -11,16 +12,18 @@ from sessions_app.recall.hits import (
     NEAREST_SIMILARITY,
     NEWER,
     SAID_BY,
+    WAYS,
     FactTimes,
     Hit,
     LeftOut,
+    MessageHit,
     RecallResult,
     Viewer,
     hit_record,
     is_sure,
     name_in_label,
 )
-from sessions_app.recall.recall import recall
+from sessions_app.recall.recall import messages_found, recall
 from sessions_app.recall.staff_search import (
     MAX_UNINDEXED_ROWS,
     RECENT,

@@ -62,6 +62,19 @@ def hit_record(hit: Hit) -> dict[str, Any]:
     }
 
 
+# The ways to search messages.
+WORDS, MEANING, BOTH = WAYS = ("words", "meaning", "both")
+
+
+@dataclass(frozen=True)
+class MessageHit:
+    """A message that was found. ``similarity``: the raw cosine; None without a vector."""
+
+    id: UUID
+    score: float
+    similarity: float | None
+
+
 @dataclass(frozen=True)
 class RecallResult:
     """The hits, best first. ``degraded``: a part of memory could not be searched."""

@@ -63,6 +63,7 @@ SILENCE = 6 * 3_600
 # Commands and the like may stand between two messages; beyond this distance they are no
 # neighbours.
 REACH = 6
+NEWEST = ("-received_at", "-order_num", "message_id")
 # Characters of each line that are read: hits are read whole when they are chosen.
 COMPARED = 500
 
@@ -97,9 +98,9 @@ class Line:
         return self.sender or speaker_named(self.content)
 
 
-def messages_visible(chat_id: UUID | None) -> QuerySet[Message]:
-    """Return the messages of a chat that may be recalled there. No other function decides this."""
-    messages = Message.objects.filter(chat_id=chat_id, revoked_at__isnull=True)
+def messages_visible(within: Q) -> QuerySet[Message]:
+    """Return those of these messages that may be recalled. No other function decides this."""
+    messages = Message.objects.filter(within, revoked_at__isnull=True)
     messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
     # Commands and system texts ("Remembered: …", apologies) are no knowledge.
     return messages.exclude(metadata__has_any_keys=["command", "system_text"])
@@ -109,14 +110,13 @@ def messages_searched(
     chat_id: UUID, *, where: Q | None = None, left_out: LeftOut | None = None
 ) -> Texts:
     """Return the messages of a chat that a recall searches."""
-    rows = messages_visible(chat_id)
+    rows = messages_visible(Q(chat_id=chat_id))
     if where:
         rows = rows.filter(where)
     if left_out is not None:
         rows = rows.exclude(session_id=left_out.session_id, order_num__gt=left_out.until)
         rows = rows.exclude(session_id__in=list(left_out.later)).exclude(pk=left_out.first_id)
-    newest = ("-received_at", "-order_num", "message_id")
-    return Texts(rows, newest, MessageEmbedding, "message")
+    return Texts(rows, NEWEST, MessageEmbedding, "message")
 
 
 def lines_around(

@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.process.tracing import memory_span, note_records
-from sessions_app.recall.hits import MEMORIES, MESSAGES, LeftOut, RecallResult, Viewer
+from sessions_app.recall.hits import MEMORIES, MESSAGES, LeftOut, MessageHit, RecallResult, Viewer
 
 
 @memory_span("search_memory")
@@ -65,3 +65,19 @@ def recall(
     ).run()
     note_records(len(found.hits))
     return found
+
+
+@memory_span("search_memory")
+def messages_found(
+    *, query: str, within: Q, embedder: Embedder, by: str, min_similarity: float
+) -> tuple[list[MessageHit], bool]:
+    """Return the messages with at least this score, best first, and whether a part was missing.
+
+    within: the messages that are searched. by: one of WAYS. At most some hundreds are returned:
+    those that hold most of the words, and those that are nearest.
+    """
+    from sessions_app.recall.message_search import search  # noqa: PLC0415 numpy is slow
+
+    hits, degraded = search(query, within, embedder, by=by, least=min_similarity)
+    note_records(len(hits))
+    return hits, degraded

@@ -205,7 +205,7 @@ class Search:
             start, size = start + size, COPIES
 
     def _read(self, scores: Mapping[UUID, float], near: Mapping[UUID, float]) -> Iterator[Hit]:
-        rows = memories_visible(**self._rights(), as_of=self.as_of).filter(pk__in=list(scores))
+        rows = self._memories_visible().filter(pk__in=list(scores))
         viewer = self.viewer
         return read_memories(rows, scores, near, viewer=viewer, as_of=self.as_of)
 

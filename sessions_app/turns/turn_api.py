@@ -255,6 +255,7 @@ class ContextView(ApiView):
 
 
 class TurnView(ApiView):
+    serializer_class = TurnSerializer
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
 

@@ -141,3 +141,85 @@ def test_a_cursor_of_another_list_is_refused(api: Api) -> None:
     for other in ("sessions/", "memories/", "receipts/", "audit/", "files/", "documents/"):
         refused = error_of(api.get(f"{other}?cursor={cursor}"), 400)
         assert (refused["code"], refused["attr"]) == ("invalid_cursor", "cursor"), other
+
+
+def test_a_cursor_belongs_to_its_filters_its_order_and_its_address(api: Api) -> None:
+    sessions = [opened(api, name)["session_id"] for name in ("1@c.us", "2@c.us", "3@c.us")]
+    for session_id in sessions[:2]:
+        said = [{"role": "user", "content": f"message {number}"} for number in range(3)]
+        api.post(f"sessions/{session_id}/messages/", {"messages": said})
+    messages = f"sessions/{sessions[0]}/messages/?limit=1"
+    for first, others in (
+        ("sessions/?limit=1", ["&status=active", "&ordering=created_at", "&where={}"]),
+        ("sessions/?limit=1&status=active&status=expired", ["", "&status=active"]),
+        (messages, ["&role=user", "&ordering=order_num"]),
+    ):
+        cursor = api.get(first).json()["next_cursor"]
+        for free in ("limit=1", "limit=2", "limit=1&format=json", "limit=1&fields=session_id"):
+            given = f"{first.replace('limit=1', free)}&cursor={cursor}"
+            assert api.get(given).status_code == 200, given
+        for other in others:
+            given = first.partition("&")[0]
+            refused = error_of(api.get(f"{given}{other}&cursor={cursor}"), 400)
+            assert (refused["code"], refused["attr"]) == ("invalid_cursor", "cursor")
+    other = messages.replace(sessions[0], sessions[1])
+    assert api.get(f"{messages.replace(sessions[0], sessions[0].upper())}&cursor={cursor}").json()
+    assert error_of(api.get(f"{other}&cursor={cursor}"), 400)["attr"] == "cursor"
+
+
+SORTED = [("memories/", "created_at"), ("memories/", "updated_at"), ("sessions/", "created_at"),
+          ("sessions/", "last_active"), ("chats/", "created_at")]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "name"), SORTED)
+def test_lists_are_sorted_both_ways_across_pages(api: Api, path: str, name: str) -> None:
+    for number in range(5):
+        session_id = opened(api, f"{number + 1}@c.us")["session_id"]
+        said = [{"role": "user", "content": "hello"}]
+        api.post(f"sessions/{session_id}/messages/", {"messages": said})
+        api.post("memories/", {"content": f"fact number {number}", "visibility": "public"})
+    rows = api.walk(f"{path}?limit=2&ordering={name}")
+    assert len(rows) == 5
+    assert rows == sorted(rows, key=lambda row: row[name])
+    assert api.walk(f"{path}?limit=2&ordering=-{name}") == rows[::-1]
+    error = error_of(api.get(f"{path}?ordering=content"), 400)
+    assert (error["attr"], name in error["detail"]) == ("ordering", True)
+
+
+def test_messages_are_read_from_the_first_one_on(api: Api) -> None:
+    session_id = opened(api)["session_id"]
+    said = [{"role": "user", "content": f"message {number}"} for number in range(5)]
+    path = f"sessions/{session_id}/messages/"
+    api.post(path, {"messages": said})
+
+    def numbers(ordering: str) -> list[int]:
+        return [row["order_num"] for row in api.walk(f"{path}?limit=2&ordering={ordering}")]
+
+    assert numbers("order_num") == [1, 2, 3, 4, 5]
+    assert numbers("-order_num") == [5, 4, 3, 2, 1]
+
+
+def test_answers_have_the_fields_that_are_chosen(api: Api) -> None:
+    session = opened(api)
+    memory = api.post("memories/", {"content": "We open at 9"}).json()
+    details = (
+        f"memories/{memory['memory_id']}/",
+        f"sessions/{session['session_id']}/",
+        f"chats/{CLIENT}/",
+    )
+    for path in (*details, "memories/", "sessions/", "chats/", "receipts/", "audit/"):
+        whole = api.get(path)
+        rows = whole.json().get("results", [whole.json()])
+        names = sorted(rows[0])[:2] if rows else ["kind"]
+        answer = api.get(f"{path}?fields={names[0]},%20{names[-1]}")
+        chosen = answer.json().get("results", [answer.json()])
+        assert chosen == [{name: row[name] for name in names} for row in rows]
+        assert answer.headers.get("ETag") == whole.headers.get("ETag")
+        for wrong in ("nothing", "memory_id,", "terms"):
+            error = error_of(api.get(f"{path}?fields={wrong}"), 400)
+            assert (error["attr"], error["code"]) == ("fields", "unknown_field")
+            assert set(names) <= set(error["detail"].replace(",", " ").replace(".", " ").split())
+    etag = api.get(details[0]).headers["ETag"]
+    assert api.get(f"{details[0]}?fields=content", If_None_Match=etag).status_code == 304
+    assert error_of(api.get("memories/export/?fields=content"), 400)["code"] == "unknown_parameter"
+    assert error_of(api.post("memories/?fields=content", {"content": "x"}), 400)

@@ -205,11 +205,31 @@ def test_what_refuses_unknown_fields_says_so(schema: Any) -> None:
             assert part["additionalProperties"] is False, name
 
 
+def test_lists_tell_of_their_filter_their_order_and_their_fields(schema: Any) -> None:
+    for name in ("memories", "sessions", "chats", "sessions/{session_id}/messages"):
+        parameters = schema["paths"][f"/api/v1/{name}/"]["get"]["parameters"]
+        told = {each["name"]: each for each in parameters}
+        assert {"where", "fields", "ordering"} <= set(told), name
+        assert all(order in told["fields"]["description"] for order in SORTED_BY[name])
+        assert set(told["ordering"]["schema"]["enum"]) == {
+            way + order for order in SORTED_BY[name] for way in ("", "-")
+        }
+
+
+SORTED_BY = {
+    "memories": ["created_at", "updated_at"],
+    "sessions": ["created_at", "last_active"],
+    "chats": ["created_at"],
+    "sessions/{session_id}/messages": ["order_num"],
+}
+
+
 def test_every_creating_post_tells_of_its_key(schema: Any) -> None:
     for path, method, operation in operations(schema):
         names = [parameter["name"] for parameter in operation.get("parameters", [])]
         if method == "post" and not path.endswith("/context/"):
-            assert "Idempotency-Key" in names or "recall" in path or "validate" in path, path
+            reads = any(word in path for word in ("recall", "validate", "search"))
+            assert "Idempotency-Key" in names or reads, path
 
 
 def test_the_page_needs_nothing_from_elsewhere(client: Client) -> None:

@@ -27,6 +27,9 @@ A view is an ``ApiView`` (views.py), or a ``ListView`` if it returns pages::
   (serializers.py).
 - Pages: ``ListView`` with ``queryset``, ``filterset_class`` and ``ordering``, which must be unique
   as a whole and never change. It has at most two fields, both ascending or both descending.
+  ``sortable``: other fields to sort by, each with an index.
+- ``where_fields``: a table of what the parameter ``where`` may name, a row each (where.py). Of a
+  GET, ``serializer_class`` says what the parameter ``fields`` may name.
 - ``idempotent(atomic=True)`` runs the handler and stores its response in one transaction: for
   handlers that make no HTTP call. ``atomic=False``: the handler must tolerate a second run after
   a crash (the store finds its own duplicate).

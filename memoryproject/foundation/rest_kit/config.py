@@ -43,6 +43,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     # Fields with the same name but different choices.
     "ENUM_NAME_OVERRIDES": {
         "MemoryStatusEnum": "memories_app.models.MemoryStatus",
+        "RoleEnum": "sessions_app.models.messages.Role",
         "SessionStatusEnum": "sessions_app.models.sessions.SessionStatus",
         "StoredStatusEnum": ["created", "duplicate"],
         "ForgottenKindEnum": "sessions_app.models.ForgottenKind",

@@ -12,12 +12,13 @@ invalid limit, and a cursor whose value doesn't fit the field is a server error.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -40,16 +41,18 @@ class Cursor:
 
 
 class CursorPages(BasePagination):
-    """Paginate by the view's ``ordering`` and its optional ``default_limit``.
+    """Paginate by the view's ``page_ordering()`` and its optional ``default_limit``.
 
-    The ordering has one or two fields that never change. Together they are unique, and both are
-    ascending or both are descending (each with "-").
+    The ordering has one or two fields. Together they are unique, and both are ascending or both are
+    descending (each with "-"). A row whose first field changes meanwhile moves. A cursor belongs to
+    the filters and the order of its page.
     """
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._url = absolute_url(request.get_full_path(), request._request)
-        self._ordering: Sequence[str] = view.ordering
+        self._ordering: Sequence[str] = view.page_ordering()
         self._list: str = queryset.model._meta.label_lower
+        self._filters = _filters_of(request, view)
         limit = limit_of(request, default=getattr(view, "default_limit", DEFAULT_LIMIT))
         cursor = self._decode(request.query_params.get("cursor"), queryset)
         rows = queryset.order_by(*self._ordering)
@@ -103,7 +106,7 @@ class CursorPages(BasePagination):
 
     def _cursor(self, row: Any, *, backwards: bool) -> str:
         values = [_plain(getattr(row, name.lstrip("-"))) for name in self._ordering]
-        text = json.dumps([self._list, values, backwards], separators=(",", ":"))
+        text = json.dumps([self._list, self._filters, values, backwards], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def _link(self, cursor: str | None) -> str | None:
@@ -116,16 +119,19 @@ class CursorPages(BasePagination):
             return None
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-            of_list, values, backwards = json.loads(base64.urlsafe_b64decode(padded))
+            of_list, filters, values, backwards = json.loads(base64.urlsafe_b64decode(padded))
             if of_list != self._list:
                 raise ValueError(text)
+            if filters != self._filters:
+                detail = "It belongs to a page with other filters or another order: repeat those."
+                raise refuse(detail, code="invalid_cursor", attr="cursor")
             names = [name.lstrip("-") for name in self._ordering]
             fields = [queryset.model._meta.get_field(_own(queryset, name)) for name in names]
             pairs = zip(fields, values, strict=True)
             position = tuple(field.to_python(value) for field, value in pairs)
             if any(value is None for value in position):
                 raise ValueError(text)
-        except (ValueError, TypeError, ValidationError, FieldDoesNotExist, RecursionError):
+        except (ValueError, TypeError, ValidationError, RecursionError):
             detail = "It is no cursor of this list: give one that it returned, as it is."
             raise refuse(detail, code="invalid_cursor", attr="cursor") from None
         return Cursor(position, bool(backwards))
@@ -171,6 +177,17 @@ def limit_of(request: Request, *, default: int) -> int:
         return int(word)
     detail = f"It must be a whole number from 1 to {MAX_LIMIT}."
     raise refuse(detail, attr="limit")
+
+
+# Parameters that may differ between the pages of a list.
+FREE = ("cursor", "limit", "format", "fields")
+
+
+def _filters_of(request: Request, view: Any) -> str:
+    """Return a short hash of what decides which rows a list has, in which order."""
+    given = sorted((name, sorted(texts)) for name, texts in request.query_params.lists())
+    parts = [sorted(view.kwargs.items()), [each for each in given if each[0] not in FREE]]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:16]
 
 
 def _own(queryset: QuerySet[Any], name: str) -> str:

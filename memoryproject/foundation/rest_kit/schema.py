@@ -10,11 +10,14 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.serializers import Serializer
 
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
 from memoryproject.foundation.rest_kit.operations import Refusal, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
 from memoryproject.foundation.rest_kit.throttles import HEADERS
+from memoryproject.foundation.rest_kit.views import orders_of
+from memoryproject.foundation.rest_kit.where import EXAMPLE
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
@@ -42,8 +45,34 @@ class Schema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         query = getattr(self.view, "query_serializer_class", None)
         parameters = [query] if query is not None and self.method == "GET" else []
-        parameters += RATE_HEADERS
+        parameters += [*self._choosing(), *RATE_HEADERS]
         return [*parameters, *([KEY_PARAMETER, REPLAYED_HEADER] if self._takes_key() else [])]
+
+    def _choosing(self) -> list[OpenApiParameter]:
+        """Return the parameters by which a GET chooses rows, their order, and their fields."""
+        if self.method != "GET":
+            return []
+        orders = orders_of(getattr(self.view, "sortable", ()))
+        known = {
+            "where": getattr(self.view, "where_fields", ()),
+            "fields": getattr(self.view, "serializer_class", Serializer)._declared_fields,
+        }
+        meanings = {
+            "where": f"A condition as JSON, such as `{EXAMPLE}`. Fields: ",
+            "fields": "Only these fields of each object, with commas between them. There are: ",
+        }
+        text = {"type": "string", "minLength": 1}
+        found = {
+            name: (f"{meanings[name]}{', '.join(names)}.", text)
+            for name, names in known.items()
+            if names
+        }
+        if orders:
+            found["ordering"] = ("The order; with `-`: falling.", {**text, "enum": orders})
+        return [
+            OpenApiParameter(name, schema, description=meaning)
+            for name, (meaning, schema) in found.items()
+        ]
 
     def _get_parameters(self) -> list[Any]:
         """Describe every parameter, and mark texts in a query as not empty: views refuse those."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, re_path, register_converter
@@ -38,6 +38,7 @@ from memoryproject.foundation.rest_kit.errors import (
 from memoryproject.foundation.rest_kit.operations import Refusal
 from memoryproject.foundation.rest_kit.pagination import CursorPages
 from memoryproject.foundation.rest_kit.serializers import OBJECT, checked_data, json_kind
+from memoryproject.foundation.rest_kit.where import Fields, read_where
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
@@ -55,6 +56,9 @@ class ApiView(GenericAPIView[Any]):
     ``max_body_bytes``: larger bodies are refused with 413.
     ``needs_body``: whether POST requires a body.
     ``repeatable``: parameters that may be given several times.
+    ``serializer_class``: of GET's answer, or of the rows of a list. Its fields can be chosen by the
+        parameter ``fields``.
+    ``where_fields``: what the parameter ``where`` of a GET may name. ``self.where`` has the filter.
     """
 
     scopes: ClassVar[Mapping[str, str]] = {}
@@ -67,10 +71,12 @@ class ApiView(GenericAPIView[Any]):
     max_body_bytes: ClassVar[int] = bodies.MAX_BODY_SIZE
     needs_body: ClassVar[bool] = True
     repeatable: ClassVar[frozenset[str]] = frozenset()
-    # Only for the schema: views check bodies with ``body``.
+    where_fields: ClassVar[Fields] = {}
     serializer_class = Serializer
     idempotency_ref: str | None = None
     query: dict[str, Any]
+    where = Q()
+    chosen_fields: Sequence[str] = ()
 
     @property
     def caller(self) -> Caller:
@@ -104,6 +110,8 @@ class ApiView(GenericAPIView[Any]):
         for throttle in getattr(self, "_throttles", ()):
             for name, text in throttle.headers().items():
                 response.headers[name] = text
+        if self.chosen_fields and response.status_code == 200:
+            response.data = self.with_chosen_fields(response.data)
         return super().finalize_response(request, response, *args, **kwargs)
 
     def _check_query(self, request: Request) -> None:
@@ -131,10 +139,30 @@ class ApiView(GenericAPIView[Any]):
             names = self.query_serializer_class().fields
             given = {name: text for name, text in request.query_params.items() if name in names}
             self.query = checked_data(self.query_serializer_class, given)
+        if "where" in known and "where" in request.query_params:
+            self.where = read_where(request.query_params["where"], self.where_fields)
+        if "fields" in known and "fields" in request.query_params:
+            self.chosen_fields = self._read_fields(request.query_params["fields"])
+
+    def _read_fields(self, text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",")]
+        known = self.serializer_class._declared_fields
+        unknown = next((name for name in names if name not in known), None)
+        if unknown is not None:
+            detail = f'There is no field "{unknown[:50]}" here. There are: {", ".join(known)}.'
+            raise refuse(detail, code="unknown_field", attr="fields")
+        return names
+
+    def with_chosen_fields(self, data: Any) -> Any:
+        """Return the object with the fields that the caller chose."""
+        return {name: value for name, value in data.items() if name in self.chosen_fields}
 
     def query_parameters(self) -> set[str]:
         """Return the parameter names that are allowed in the query."""
         known = set(ALWAYS_ALLOWED)
+        if self.request.method in ("GET", "HEAD"):
+            offered = {"fields": self.serializer_class._declared_fields, "where": self.where_fields}
+            known |= {name for name, choices in offered.items() if choices}
         if self.query_serializer_class is not None:
             known |= set(self.query_serializer_class().fields)
         return known
@@ -183,6 +211,8 @@ class ListView(ListModelMixin, ApiView):
     """A view whose GET returns pages.
 
     ``ordering``: see CursorPages.
+    ``sortable``: fields by which the parameter ``ordering`` can sort. An index has each of them,
+        with the last field of ``ordering`` for equal ones.
     ``reach_field``: the field with a row's chat.
     ``filterset_class``: django-filter's class, whose parameters are the known ones.
     """
@@ -190,12 +220,30 @@ class ListView(ListModelMixin, ApiView):
     pagination_class: Any = CursorPages
     filter_backends: Any = (DjangoFilterBackend,)
     ordering: ClassVar[tuple[str, ...]] = ("-id",)
+    sortable: ClassVar[tuple[str, ...]] = ()
     reach_field: ClassVar[str] = "chat_id"
     filterset_class: Any = None
 
     def query_parameters(self) -> set[str]:
         filters = set(self.filterset_class.base_filters) if self.filterset_class else set()
-        return super().query_parameters() | {"cursor", "limit"} | filters
+        own = {"cursor", "limit", *(["ordering"] if self.sortable else [])}
+        return super().query_parameters() | own | filters
+
+    def page_ordering(self) -> Sequence[str]:
+        """Return the fields of the order. Raises ValidationError."""
+        given = self.request.query_params.get("ordering")
+        if given is None:
+            return self.ordering
+        orders = orders_of(self.sortable)
+        if given not in orders:
+            detail = f"It is one of {', '.join(orders)}."
+            raise refuse(detail, code="invalid_choice", attr="ordering")
+        way = "-" if given.startswith("-") else ""
+        return list(dict.fromkeys([given, way + self.ordering[-1].lstrip("-")]))
+
+    def with_chosen_fields(self, data: Any) -> Any:
+        rows = [super(ListView, self).with_chosen_fields(row) for row in data["results"]]
+        return {**data, "results": rows}
 
     def within_reach(self) -> QuerySet[Any]:
         """Return the part of the view's queryset that the caller may access."""
@@ -203,9 +251,14 @@ class ListView(ListModelMixin, ApiView):
 
     def page_of(self, rows: QuerySet[Any]) -> Response:
         """Return a page of the rows, filtered by the query."""
-        page = self.paginate_queryset(self.filter_queryset(rows))
+        page = self.paginate_queryset(self.filter_queryset(rows).filter(self.where))
         serializer = self.get_serializer_class()(page, many=True)
         return self.get_paginated_response(serializer.data)
+
+
+def orders_of(sortable: Sequence[str]) -> list[str]:
+    """Return the values of the parameter ``ordering``."""
+    return [way + name for name in sortable for way in ("", "-")]
 
 
 # ETags: read again only what changed, and edit only a version that the caller has seen.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import django_filters
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import ValidationError
 
 from memories_app.models import Memory, MemoryStatus, Visibility
+from memories_app.store.keyed import within_namespace
 from memories_app.visibility import is_current
+from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.bodies import read_json
 from memoryproject.foundation.rest_kit.serializers import (
     ChoiceFilter,
@@ -20,9 +23,48 @@ from memoryproject.foundation.rest_kit.serializers import (
     MomentFilter,
     TruthFilter,
 )
+from memoryproject.foundation.rest_kit.where import (
+    ID,
+    MOMENT,
+    NUMBER,
+    TEXT,
+    TRUTH,
+    WHOLE,
+    Column,
+    Fields,
+    Json,
+    Labels,
+    columns,
+    where,
+)
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.memories.api.serializers import EqualMetadata
-from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
+from sessions_app.presentation.access import CHAT, MESSAGE_FIELDS, WhatsAppChatFilter, chats_at
+from sessions_app.recall.facade import MEMORIES, MESSAGES, memories_for_bound
+
+# What conditions on memories may name.
+MEMORY_FIELDS: Fields = {
+    "memory_id": Column("memory_id", ID),
+    **columns(TEXT, "content", "type", "category", "visibility", "source"),
+    "kind": Column("type", TEXT),
+    "tags": Labels("tags"),
+    "metadata": Json("metadata"),
+    **columns(TEXT, "namespace", "key"),
+    "value": Json("value"),
+    "whatsapp_chat": Column("chat_id", CHAT),
+    "source_message_id": Column("source_message_id", ID),
+    "confidence": Column("confidence", NUMBER),
+    "told_count": Column("told_count", WHOLE),
+    "pinned": Column("pinned", TRUTH),
+    **columns(MOMENT, "created_at", "updated_at", "said_at", "valid_from", "valid_until"),
+    **columns(MOMENT, "last_told_at", "expires_at"),
+}
+
+
+# A message is recalled by when it was written.
+RECALLED_MESSAGES: Fields = {**MESSAGE_FIELDS, "created_at": Column("timestamp", MOMENT)}
+# Bound tokens recall public memories of other chats, and don't see where these came from.
+ORIGIN = ("whatsapp_chat", "source", "source_message_id")
 
 
 class TextsFormField(forms.Field):
@@ -122,3 +164,47 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
             queryset = queryset.filter(is_current(timezone.now()), status=MemoryStatus.ACTIVE)
         found: QuerySet[Memory] = super().filter_queryset(queryset)
         return found
+
+
+# Filters of a recall.
+
+
+def recall_filters(body: dict[str, Any], sources: Sequence[str], caller: Caller) -> dict[str, Q]:
+    """Return the filter of each source that has all fields that ``where`` names."""
+    hidden = ORIGIN if caller.is_bound else ()
+    tables = {
+        source: {name: field for name, field in table.items() if name not in hidden}
+        for source, table in ((MEMORIES, MEMORY_FIELDS), (MESSAGES, RECALLED_MESSAGES))
+    }
+    found: dict[str, Q] = {}
+    refused: ValidationError | None = None
+    for source in sources:
+        try:
+            found[source] = where(body.get("where") or {}, tables[source])
+        except ValidationError as error:
+            if "unknown_field" not in str(error.get_codes()):
+                raise
+            refused = refused or error
+    if refused is not None and not found:
+        raise refused
+    if MEMORIES in found:
+        found[MEMORIES] &= _memories_where(body, caller)
+    if MESSAGES in found and body.get("metadata"):
+        found[MESSAGES] &= Q(metadata__contains=body["metadata"])
+    return found
+
+
+def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
+    found = Q()
+    if caller.is_bound:
+        # Not what only the owner sees, also in the owner's own chat.
+        found &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
+    if body.get("type"):
+        found &= Q(type=body["type"])
+    if body.get("tags"):
+        found &= Q(tags__contains=body["tags"])
+    if body.get("metadata"):
+        found &= Q(metadata__contains=body["metadata"])
+    if body.get("namespace"):
+        found &= within_namespace(body["namespace"])
+    return found

@@ -37,7 +37,7 @@ from memoryproject.foundation.rest_kit.views import (
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
-from sessions_app.memories.api.filters import MemoryFilters
+from sessions_app.memories.api.filters import MEMORY_FIELDS, MemoryFilters
 from sessions_app.memories.api.serializers import (
     ChangeMemorySerializer,
     MemoryBatchResultSerializer,
@@ -45,6 +45,8 @@ from sessions_app.memories.api.serializers import (
     MemoryDetailSerializer,
     MemorySerializer,
     NewMemorySerializer,
+    PatchedMemoriesSerializer,
+    PatchMemoriesSerializer,
     StoredMemorySerializer,
 )
 from sessions_app.memories.api.writing import (
@@ -52,6 +54,7 @@ from sessions_app.memories.api.writing import (
     done_by,
     invalid_batch,
     memories_add,
+    memories_change,
     memories_to_store,
     outcome_of,
 )
@@ -72,9 +75,22 @@ def memory_etag(memory: Any) -> str:
     return etag_of(memory.pk, version, memory.whatsapp_chat, memory.superseded_by_id)
 
 
+SAYS_THE_SAME = conflicting(
+    "Another memory says the same already.",
+    "Another memory says the same already.",
+    code="duplicate",
+)
+SUPERSEDED = conflicting("It was superseded.", "The memory was superseded: change the newer one.")
+
+
 class MemoriesView(ListView):
-    scopes = {"GET": "read", "POST": "write"}
-    staff_rights = {"GET": ["memories_app.view_memory"], "POST": ["memories_app.add_memory"]}
+    scopes = {"GET": "read", "POST": "write", "PATCH": "write"}
+    staff_rights = {
+        "GET": ["memories_app.view_memory"],
+        "POST": ["memories_app.add_memory"],
+        "PATCH": ["memories_app.change_memory"],
+    }
+    kinds = {"PATCH": "bulk"}
     raises = RAISES
     answers = {
         "POST": [
@@ -82,11 +98,14 @@ class MemoriesView(ListView):
                 "The known memory is being changed, or the chat was erased.",
                 "It was changed meanwhile.",
             )
-        ]
+        ],
+        "PATCH": [SAYS_THE_SAME, SUPERSEDED],
     }
     repeatable = frozenset({"tags", "type", "status"})
     serializer_class = MemorySerializer
     filterset_class = MemoryFilters
+    where_fields = MEMORY_FIELDS
+    sortable = ("created_at", "updated_at")
     ordering = ("-created_at", "-memory_id")
 
     def get_queryset(self) -> Any:
@@ -140,6 +159,32 @@ class MemoriesView(ListView):
             headers=headers,
         )
 
+    @described(
+        operation_id="memories_change_batch",
+        summary="Change up to 1,000 memories, all or none",
+        description=(
+            "Each as `PATCH memories/{memory_id}/` changes one. An error names the place, such as "
+            "`memories.3.content`, and nothing is changed then."
+        ),
+        request=PatchMemoriesSerializer,
+        responses=PatchedMemoriesSerializer,
+        examples=[
+            request_example(
+                "Other labels",
+                {"memories": [{"memory_id": MEMORY_ID, "tags": ["testcorp", "payments"]}]},
+            ),
+            response_example("Changed", {"memories": [examples.MEMORY]}),
+        ],
+    )
+    @idempotent(atomic=False)
+    def patch(self, request: Request) -> Response:
+        bodies = self.body(PatchMemoriesSerializer)["memories"]
+        require_reading(self.caller)
+        ids = memories_change(bodies, self.caller)
+        found = memories_named(memories_in_reach(self.caller)).in_bulk(ids)
+        memories = [found[key] for key in ids if key in found]
+        return Response(PatchedMemoriesSerializer({"memories": memories}).data)
+
 
 class MemoryBatchView(ApiView):
     scopes = {"POST": "write"}
@@ -175,18 +220,11 @@ class MemoryBatchView(ApiView):
 
 
 class MemoryView(ApiView):
+    serializer_class = MemoryDetailSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
     answers = {
-        "PATCH": [
-            conflicting(
-                "Another memory says the same already.",
-                "Another memory says the same already.",
-                code="duplicate",
-            ),
-            conflicting("It was superseded.", "The memory was superseded: change the newer one."),
-            CHANGED_MEANWHILE,
-        ],
+        "PATCH": [SAYS_THE_SAME, SUPERSEDED, CHANGED_MEANWHILE],
         "DELETE": [CHANGED_MEANWHILE],
     }
     raises = RAISES

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.facts.validation import MAX_LABEL
-from memories_app.models import Visibility
-from memories_app.store.keyed import within_namespace
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
@@ -31,25 +28,19 @@ from memoryproject.foundation.rest_kit.serializers import (
     Whole,
 )
 from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit.where import Condition
 from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.memories.api import examples
+from sessions_app.memories.api.filters import recall_filters
 from sessions_app.memories.api.serializers import EqualMetadata, PlacePart, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
 from sessions_app.presentation.examples import CHAT
 from sessions_app.presentation.serializers import WhatsAppChat
-from sessions_app.recall.facade import (
-    MEMORIES,
-    MESSAGES,
-    Hit,
-    Viewer,
-    memories_for_bound,
-    memories_shown,
-    recall,
-)
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, memories_shown, recall
 
 MAX_QUERY_LENGTH = 8_192
 MAX_RESULTS = 100
@@ -95,6 +86,7 @@ class RecallSerializer(Strict):
         required=False,
         help_text="Only what holds these names with these values. There are no operators.",
     )
+    where = Condition()
     sources = Items(
         child=Choice([MEMORIES, MESSAGES]),
         required=False,
@@ -220,18 +212,18 @@ class RecallView(ApiView):
         require_longterm()
         name = body.get("whatsapp_chat") or own_chat(self.caller)
         chat = chat_in_reach(self.caller, name) if name else None
-        sources = _sources(body, has_chat=bool(name))
+        wheres = recall_filters(body, _sources(body, has_chat=bool(name)), self.caller)
         found = recall(
             query=body["query"],
             viewer=_viewer(name, chat),
             embedder=embedder(),
             top_k=body.get("top_k", settings.RECALL_TOP_K),
             min_similarity=body.get("min_similarity", settings.RECALL_MIN_SIMILARITY),
-            sources=sources,
+            sources=list(wheres),
             as_of=body.get("as_of"),
             repeats="namespace" in body,
-            memories_where=_memories_where(body, self.caller),
-            messages_where=Q(metadata__contains=body["metadata"]) if body.get("metadata") else None,
+            memories_where=wheres.get(MEMORIES),
+            messages_where=wheres.get(MESSAGES),
         )
         if chat is not None and any(hit.source == "message" for hit in found.hits):
             self.record_read(object_type="chat", object_id=chat.pk, chat_id=chat.pk)
@@ -259,22 +251,6 @@ def _sources(body: dict[str, Any], *, has_chat: bool) -> list[str]:
     if body.get("type") or body.get("tags") or body.get("namespace"):
         return [source for source in sources if source == MEMORIES]
     return sources
-
-
-def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
-    where = Q()
-    if caller.is_bound:
-        # Not what only the owner sees, also in the owner's own chat.
-        where &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
-    if body.get("type"):
-        where &= Q(type=body["type"])
-    if body.get("tags"):
-        where &= Q(tags__contains=body["tags"])
-    if body.get("metadata"):
-        where &= Q(metadata__contains=body["metadata"])
-    if body.get("namespace"):
-        where &= within_namespace(body["namespace"])
-    return where
 
 
 def _recalled(hits: list[Hit], caller: Caller) -> list[dict[str, Any]]:

@@ -217,6 +217,28 @@ class MemoryBatchSerializer(Strict):
     )
 
 
+class PatchMemorySerializer(ChangeMemorySerializer):
+    memory_id = serializers.UUIDField(help_text="The memory that is changed.")
+
+
+class PatchMemoriesSerializer(Strict):
+    memories = Items(
+        child=PatchMemorySerializer(),
+        min_length=1,
+        max_length=MAX_AT_ONCE,
+        help_text="All of them are changed, or none; each memory once.",
+    )
+
+    @property
+    def partial(self) -> bool:
+        """False: the schema would else make all that a PATCH takes optional, also the list."""
+        return False
+
+    @partial.setter
+    def partial(self, value: bool) -> None:
+        pass
+
+
 class DoneSerializer(serializers.Serializer[Any]):
     """The outcome of storing one memory."""
 
@@ -293,6 +315,10 @@ class MemorySerializer(serializers.Serializer[Any]):
     superseded_at = fields.moment("When it was replaced; null: it wasn't.", allow_null=True)
     created_at = fields.moment("When it was first stored.")
     updated_at = fields.moment("When anything of it was last changed.")
+
+
+class PatchedMemoriesSerializer(serializers.Serializer[Any]):
+    memories = MemorySerializer(many=True, help_text="As they are now, in the order given.")
 
 
 class StoredMemorySerializer(MemorySerializer, DoneSerializer):

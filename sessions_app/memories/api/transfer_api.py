@@ -24,9 +24,11 @@ from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import described, header, response_example
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit.where import TEXT, columns
 from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.api import examples
+from sessions_app.memories.api.filters import MEMORY_FIELDS
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import VECTORS_TELL, lines_of, memories_export, memories_import
 from sessions_app.presentation.access import (
@@ -159,6 +161,8 @@ class MemoryExportView(ApiView):
     staff_rights = {"GET": ["memories_app.view_memory", "memories_app.export_memory"]}
     kinds = {"GET": "bulk"}
     query_serializer_class = ExportQuery
+    # All of them are exported, whatever their status.
+    where_fields = {**MEMORY_FIELDS, **columns(TEXT, "status")}
     renderer_classes = [JsonErrors, NdJson]
 
     @described(
@@ -174,7 +178,7 @@ class MemoryExportView(ApiView):
         Superseded and proposed memories are included. The audit log records the export.
         """
         name = self.query.get("whatsapp_chat")
-        memories = memories_for_staff().filter(memories_in_reach(self.caller))
+        memories = memories_for_staff().filter(memories_in_reach(self.caller), self.where)
         if name:
             chat = chat_in_reach(self.caller, name) or no_chat(name)
             memories = memories.filter(chat_id=chat.pk)

@@ -15,17 +15,25 @@ from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 from memories_app.errors import (
     DuplicateFactError,
     MemoryNotFoundError,
+    MemoryOperationError,
     MemoryStateError,
     MemoryValidationError,
 )
 from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
-from memories_app.models import Visibility
+from memories_app.models import Memory, Visibility
+from memories_app.store.change import Patch, memories_patch
 from memories_app.store.deduplicate import CREATED, DUPLICATE, Remembered
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.errors import Conflict, Unavailable, conflict, not_found
+from memoryproject.foundation.rest_kit.errors import (
+    Conflict,
+    Unavailable,
+    conflict,
+    not_found,
+    refuse,
+)
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
@@ -33,6 +41,7 @@ from sessions_app.forgetting.presentation import FORGETTING
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (
     chat_in_reach,
+    memories_in_reach,
     own_chat,
     refuse_beyond_chats,
     require_longterm,
@@ -64,6 +73,18 @@ def invalid_batch(error: Exception) -> APIException:
         for each in instance(error, MemoryValidationError).problems
     ]
     return _refused(problems[:100])
+
+
+def invalid_patch(error: MemoryOperationError) -> APIException:
+    """Return the error of a batch of changes with its place, such as memories.3.content."""
+    place = f"memories.{error.place}"
+    if isinstance(error, MemoryValidationError):
+        return _refused([(f"{place}.{each.field}", each.detail) for each in error.problems])
+    if isinstance(error, MemoryNotFoundError):
+        return refuse(str(error), code=error.code, attr=f"{place}.memory_id")
+    if isinstance(error, DuplicateFactError):
+        return DuplicateFact({f"{place}.content": [ErrorDetail(str(error), error.code)]})
+    return Conflict({place: [ErrorDetail(str(error), Conflict.default_code)]})
 
 
 def _refused(problems: Iterable[tuple[str, str]]) -> ValidationError:
@@ -113,6 +134,42 @@ def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[
         replace(new, chat_id=made.get(body.get("whatsapp_chat") or "", new.chat_id))
         for new, body in pairs
     ]
+
+
+def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UUID]:
+    """Change the memories that the bodies name, all or none; return their ids.
+
+    Raises ValidationError and Conflict, with the place; MemoryDisabled, PermissionDenied.
+    """
+    require_longterm()
+    within = Memory.objects.filter(memories_in_reach(caller))
+    known = within.in_bulk([body["memory_id"] for body in bodies])
+    chats = Chat.objects.in_bulk({each.chat_id for each in known.values()})
+    patches: dict[UUID, Patch] = {}
+    for place, body in enumerate(bodies):
+        key = body["memory_id"]
+        attr = f"memories.{place}.memory_id"
+        if key in patches:
+            raise refuse("It is given twice.", code="repeated", attr=attr)
+        if key not in known:
+            raise refuse(f"There is no memory {key}.", code="not_found", attr=attr)
+        changes = {name: value for name, value in body.items() if name != "memory_id"}
+        require_memory(chats.get(known[key].chat_id))
+        refuse_beyond_chats(caller, changes.get("visibility", known[key].visibility))
+        patches[key] = Patch(key, changes)
+
+    def check(locked: Memory) -> None:
+        if not within.filter(pk=locked.pk).exists():
+            raise MemoryNotFoundError(f"There is no memory {locked.pk}.")
+        refuse_beyond_chats(caller, locked.visibility)
+
+    try:
+        memories_patch(
+            patches=list(patches.values()), actor=caller.actor, embedder=embedder(), check=check
+        )
+    except MemoryOperationError as error:
+        raise invalid_patch(error) from error
+    return list(patches)
 
 
 def memories_add(new: Sequence[NewMemory], caller: Caller) -> list[Remembered]:

@@ -32,6 +32,7 @@ NAMED = {
     "body.url": "urls",
     "query.whatsapp_chat": "chats",
     "body.whatsapp_chat": "chats",
+    "body.session_id": "sessions",
 }
 DOOMED = {
     "path.whatsapp_chat": "doomed_chats",
@@ -83,7 +84,12 @@ def fuzz(
             *("--max-examples", str(examples), "--seed", str(seed), "--no-color"),
         ],
         cwd=folder,
-        env={**os.environ, "CONTRACT_TALLY": str(tally), **limit},
+        env={
+            **os.environ,
+            "CONTRACT_TALLY": str(tally),
+            "CONTRACT_MEMORIES": json.dumps(world.known["memories"]),
+            **limit,
+        },
         capture_output=True,
         text=True,
         check=False,
