@@ -113,6 +113,7 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
     if not isinstance(record, dict):
         raise RecordError(_("is not a JSON object"))
     given = _Fields(record)
+    times: dict[str, Any] = {name: given.time(name) for name in ("expires_at", *FACT_TIMES)}
     new = NewMemory(
         content=given.text("content", required=True),
         namespace=given.text("namespace") or None,
@@ -129,7 +130,7 @@ def read_record(record: Any, *, chat_id: UUID | None, now: datetime) -> Record:
         metadata=record.get("metadata") or {},
         confidence=given.number("confidence"),
         pinned=given.truth("pinned"),
-        **{name: given.time(name) for name in ("expires_at", *FACT_TIMES)},
+        **times,
     )
     problems = problems_of(new)
     if problems:
