@@ -12,23 +12,47 @@ from typing import Any, Literal, TypeAlias, TypedDict
 File: TypeAlias = tuple[str, bytes]
 ActsEnum: TypeAlias = Literal["user", "assistant"]
 BlankEnum: TypeAlias = Literal[""]
+ByEnum: TypeAlias = Literal["words", "meaning", "both"]
 CategoryEnum: TypeAlias = Literal["context", "decisions", "interfaces", "handoffs"]
+DeliveryStateEnum: TypeAlias = Literal["pending", "delivered", "failed"]
 ErrorTypeEnum: TypeAlias = Literal["validation_error", "client_error", "server_error"]
+EventTypesEnum: TypeAlias = Literal[
+    "memory.created",
+    "memory.changed",
+    "memory.forgotten",
+    "message.forgotten",
+    "session.forgotten",
+    "document.forgotten",
+    "chat.erased",
+    "session.expired",
+    "card.made",
+    "message.received",
+    "turn.answered",
+    "turn.degraded",
+    "turn.failed",
+    "handover.requested",
+]
 ForgottenKindEnum: TypeAlias = Literal[
     "memory", "message", "messages", "session", "chat", "document", "memory_document"
+]
+JobKindEnum: TypeAlias = Literal["import", "export", "reembed", "erase"]
+JobStateEnum: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
+LanguageEnum: TypeAlias = Literal[
+    "ar", "de", "en", "es", "fr", "he", "hi", "id", "it", "pt", "ru", "tr", "uk"
 ]
 LearningEnum: TypeAlias = Literal["queued", "off", "nothing"]
 MeKindEnum: TypeAlias = Literal["api", "staff"]
 MemoryStatusEnum: TypeAlias = Literal["active", "superseded", "proposed"]
 MergedEnum: TypeAlias = Literal["metadata", "tags"]
-MessageRoleEnum: TypeAlias = Literal["user", "assistant", "system", "tool", "summary"]
 NewMessageRoleEnum: TypeAlias = Literal[
     "user", "assistant", "system", "tool", "summary", "developer", "ai", "human"
 ]
 NullEnum: TypeAlias = None
 PersonLineStateEnum: TypeAlias = Literal["open", "overdue"]
+RatingEnum: TypeAlias = Literal["good", "bad"]
 RecallSourceEnum: TypeAlias = Literal["memories", "messages"]
 RecalledSourceEnum: TypeAlias = Literal["memory", "message"]
+RoleEnum: TypeAlias = Literal["user", "assistant", "system", "tool", "summary"]
 RolesEnum: TypeAlias = Literal["openai", "strict"]
 SessionStatusEnum: TypeAlias = Literal["active", "expired", "archived"]
 SourceDocumentStateEnum: TypeAlias = Literal["received", "extracting", "ready", "failed"]
@@ -185,7 +209,13 @@ class CardYaml(TypedDict):
     notable_quotes: list[str]
 
 
-class Chat(TypedDict):
+class ChatOptions(TypedDict, total=False):
+    """What Chat may leave out."""
+
+    assignee: str | None
+
+
+class Chat(ChatOptions):
     """Chat of the API."""
 
     whatsapp_chat: str
@@ -198,6 +228,10 @@ class Chat(TypedDict):
     fixed_language: str
     memory_enabled: bool | None
     created_at: str
+    name: str
+    labels: list[str]
+    paused: bool
+    paused_until: str | None
 
 
 class ChatAnswer(TypedDict):
@@ -268,11 +302,112 @@ class Deleted(TypedDict):
     receipts: list[Receipt]
 
 
+class Delivery(TypedDict):
+    """Delivery of the API."""
+
+    delivery_id: str
+    webhook_id: str
+    type: str
+    state: DeliveryStateEnum
+    attempts: int
+    status: int | None
+    error: str
+    occurred_at: str
+    due_at: str
+    last_attempt_at: str | None
+    finished_at: str | None
+
+
+class Endpoint(TypedDict):
+    """Endpoint of the API."""
+
+    endpoint_id: str
+    name: str
+    url: str
+    event_types: list[str]
+    whatsapp_chats: list[str] | None
+    enabled: bool
+    state: str
+    error: str
+    created_at: str
+    last_success_at: str | None
+    last_failure_at: str | None
+    old_secret_until: str | None
+
+
+class EndpointBodyRequestOptions(TypedDict, total=False):
+    """What EndpointBodyRequest may leave out."""
+
+    event_types: Sequence[EventTypesEnum]
+    whatsapp_chats: Sequence[str] | None
+    enabled: bool
+
+
+class EndpointBodyRequest(EndpointBodyRequestOptions):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    name: str
+    url: str
+
+
+class EndpointWithSecret(TypedDict):
+    """EndpointWithSecret of the API."""
+
+    endpoint_id: str
+    name: str
+    url: str
+    event_types: list[str]
+    whatsapp_chats: list[str] | None
+    enabled: bool
+    state: str
+    error: str
+    created_at: str
+    last_success_at: str | None
+    last_failure_at: str | None
+    old_secret_until: str | None
+    secret: str
+
+
+class EraseBodyRequest(TypedDict, total=False):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    whatsapp_chat: str
+
+
 class ErrorResponse(TypedDict):
     """The shape of all error responses."""
 
     type: ErrorTypeEnum
     errors: list[ApiError]
+
+
+class ExportBodyRequest(TypedDict, total=False):
+    """The query of an export, as JSON."""
+
+    whatsapp_chat: str
+    embeddings: bool
+    redact: bool
+
+
+class Feedback(TypedDict):
+    """Feedback of the API."""
+
+    turn_id: str
+    rating: RatingEnum
+    comment: str
+    rated_at: str
+
+
+class FeedbackBodyRequestOptions(TypedDict, total=False):
+    """What FeedbackBodyRequest may leave out."""
+
+    comment: str
+
+
+class FeedbackBodyRequest(FeedbackBodyRequestOptions):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    rating: RatingEnum
 
 
 class FileUploadRequestOptions(TypedDict, total=False):
@@ -295,6 +430,41 @@ class Forgotten(TypedDict):
     receipt_id: str
 
 
+class FoundMessage(TypedDict):
+    """A stored message."""
+
+    message_id: str
+    session_id: str
+    order_num: int
+    role: RoleEnum
+    content: str
+    timestamp: str
+    received_at: str
+    was_received: bool
+    sender: str
+    recipient: str
+    tokens: int
+    image_path: str | None
+    metadata: dict[str, Any]
+    kind: str
+    media: dict[str, str]
+    tool_calls: list[ToolCall]
+    tool_call_id: str | None
+    name: str | None
+    content_parts: list[dict[str, Any]] | None
+    whatsapp_chat: str
+    score: float
+    similarity: float | None
+
+
+class FoundMessages(TypedDict):
+    """FoundMessages of the API."""
+
+    results: list[FoundMessage]
+    next_offset: int | None
+    degraded: bool
+
+
 class ImportLineError(TypedDict):
     """ImportLineError of the API."""
 
@@ -307,6 +477,20 @@ class Index(TypedDict):
 
     name: str
     version: str
+
+
+class Job(TypedDict):
+    """Job of the API."""
+
+    job_id: str
+    kind: JobKindEnum
+    state: JobStateEnum
+    progress: Progress
+    result: dict[str, Any] | None
+    result_url: str | None
+    error: str
+    created_at: str
+    finished_at: str | None
 
 
 class KeyedPlaceRequestOptions(TypedDict, total=False):
@@ -348,6 +532,15 @@ class LeftOutMessage(TypedDict):
     role: str
     reason: str
     what: str
+
+
+class LoggedEvent(TypedDict):
+    """LoggedEvent of the API."""
+
+    id: str
+    type: str
+    timestamp: str
+    data: dict[str, Any]
 
 
 class Me(TypedDict):
@@ -503,7 +696,7 @@ class Message(TypedDict):
     message_id: str
     session_id: str
     order_num: int
-    role: MessageRoleEnum
+    role: RoleEnum
     content: str
     timestamp: str
     received_at: str
@@ -642,6 +835,44 @@ class PaginatedChatList(TypedDict):
     previous_cursor: str | None
 
 
+class PaginatedDeliveryList(TypedDict):
+    """PaginatedDeliveryList of the API."""
+
+    results: list[Delivery]
+    next: str | None
+    previous: str | None
+    next_cursor: str | None
+    previous_cursor: str | None
+
+
+class PaginatedEndpointList(TypedDict):
+    """PaginatedEndpointList of the API."""
+
+    results: list[Endpoint]
+    next: str | None
+    previous: str | None
+    next_cursor: str | None
+    previous_cursor: str | None
+
+
+class PaginatedJobList(TypedDict):
+    """PaginatedJobList of the API."""
+
+    results: list[Job]
+    next: str | None
+    previous: str | None
+    next_cursor: str | None
+    previous_cursor: str | None
+
+
+class PaginatedLoggedEventList(TypedDict):
+    """PaginatedLoggedEventList of the API."""
+
+    results: list[LoggedEvent]
+    next_cursor: str | None
+    has_more: bool
+
+
 class PaginatedMemoryDocumentEntryList(TypedDict):
     """PaginatedMemoryDocumentEntryList of the API."""
 
@@ -722,6 +953,46 @@ class PaginatedSummaryList(TypedDict):
     previous_cursor: str | None
 
 
+class PatchMemoriesRequest(TypedDict):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    memories: Sequence[PatchMemoryRequest]
+
+
+class PatchMemoryRequestOptions(TypedDict, total=False):
+    """What PatchMemoryRequest may leave out."""
+
+    content: str
+    type: str
+    category: str
+    tags: Sequence[str]
+    visibility: VisibilityEnum
+    metadata: Mapping[str, Any]
+    pinned: bool
+    expires_at: str | datetime | None
+    said_at: str | datetime
+    valid_from: str | datetime | None
+    valid_until: str | datetime | None
+
+
+class PatchMemoryRequest(PatchMemoryRequestOptions):
+    """Only the given fields are changed."""
+
+    memory_id: str
+
+
+class PatchedChangeChatRequest(TypedDict, total=False):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    name: str
+    language: LanguageEnum | BlankEnum
+    memory_enabled: bool | None
+    labels: Sequence[str]
+    assignee: str | None
+    paused: bool
+    paused_until: str | datetime | None
+
+
 class PatchedChangeMemoryRequest(TypedDict, total=False):
     """Only the given fields are changed."""
 
@@ -736,6 +1007,22 @@ class PatchedChangeMemoryRequest(TypedDict, total=False):
     said_at: str | datetime
     valid_from: str | datetime | None
     valid_until: str | datetime | None
+
+
+class PatchedEndpointBodyRequest(TypedDict, total=False):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    name: str
+    url: str
+    event_types: Sequence[EventTypesEnum]
+    whatsapp_chats: Sequence[str] | None
+    enabled: bool
+
+
+class PatchedMemories(TypedDict):
+    """PatchedMemories of the API."""
+
+    memories: list[Memory]
 
 
 class Person(TypedDict):
@@ -764,6 +1051,13 @@ class PersonLine(TypedDict):
     memory_id: str | None
     session_id: str | None
     message_id: str | None
+
+
+class Progress(TypedDict):
+    """Progress of the API."""
+
+    done: int
+    total: int | None
 
 
 class PromptMessageOptions(TypedDict, total=False):
@@ -799,6 +1093,7 @@ class RecallRequestOptions(TypedDict, total=False):
     tags: Sequence[str]
     namespace: str
     metadata: Mapping[str, Any]
+    where: Mapping[str, Any]
     sources: Sequence[RecallSourceEnum]
 
 
@@ -865,6 +1160,12 @@ class RemovedDocuments(TypedDict):
     names: list[str]
 
 
+class RotateBodyRequest(TypedDict, total=False):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    keep_hours: int
+
+
 class SavedTranscript(TypedDict):
     """SavedTranscript of the API."""
 
@@ -874,6 +1175,27 @@ class SavedTranscript(TypedDict):
     added: int
     overlap: int
     notes: list[str]
+
+
+class SearchRequestOptions(TypedDict, total=False):
+    """What SearchRequest may leave out."""
+
+    by: ByEnum
+    whatsapp_chat: str
+    session_id: str
+    role: RoleEnum
+    since: str | datetime
+    until: str | datetime
+    where: Mapping[str, Any]
+    min_similarity: float
+    limit: int
+    offset: int
+
+
+class SearchRequest(SearchRequestOptions):
+    """An object whose fields are all known: a misspelt field is refused, not ignored."""
+
+    query: str
 
 
 class Session(TypedDict):
@@ -978,6 +1300,16 @@ class Summary(TypedDict):
     is_extractive: bool
     sources_deleted: bool
     created_at: str
+
+
+class Tested(TypedDict):
+    """Tested of the API."""
+
+    delivered: bool
+    status: int | None
+    milliseconds: int
+    error: str
+    delivery_id: str
 
 
 class TimestampRange(TypedDict):
@@ -1093,6 +1425,7 @@ class AuditListQuery(TypedDict, total=False):
     actor_kind: Literal["api", "command", "person", "staff", "system"]
     chat: str
     cursor: str
+    fields: str
     limit: int
     object_id: str
     object_type: str
@@ -1105,9 +1438,18 @@ class ChatsListQuery(TypedDict, total=False):
     """The parameters of chats_list."""
 
     cursor: str
+    fields: str
     is_group: bool
     limit: int
+    ordering: Literal["created_at", "-created_at"]
     whatsapp_chat: str
+    where: str | Mapping[str, Any]
+
+
+class ChatsGetQuery(TypedDict, total=False):
+    """The parameters of chats_get."""
+
+    fields: str
 
 
 class DocumentsListQuery(TypedDict, total=False):
@@ -1116,6 +1458,7 @@ class DocumentsListQuery(TypedDict, total=False):
     archived: bool
     category: Literal["context", "decisions", "handoffs", "interfaces"]
     cursor: str
+    fields: str
     limit: int
     pattern: str
     session_id: str
@@ -1140,14 +1483,58 @@ class DocumentsForgetQuery(TypedDict, total=False):
     archived: bool
 
 
+class EventsListQuery(TypedDict, total=False):
+    """The parameters of events_list."""
+
+    after: str
+    fields: str
+    limit: int
+    type: Sequence[
+        Literal[
+            "card.made",
+            "chat.erased",
+            "document.forgotten",
+            "handover.requested",
+            "memory.changed",
+            "memory.created",
+            "memory.forgotten",
+            "message.forgotten",
+            "message.received",
+            "session.expired",
+            "session.forgotten",
+            "turn.answered",
+            "turn.degraded",
+            "turn.failed",
+        ]
+    ]
+    whatsapp_chat: str
+
+
 class FilesListQuery(TypedDict, total=False):
     """The parameters of files_list."""
 
     cursor: str
+    fields: str
     limit: int
     since: str | datetime
     state: Sequence[Literal["extracting", "failed", "ready", "received"]]
     whatsapp_chat: str
+
+
+class FilesGetQuery(TypedDict, total=False):
+    """The parameters of files_get."""
+
+    fields: str
+
+
+class JobsListQuery(TypedDict, total=False):
+    """The parameters of jobs_list."""
+
+    cursor: str
+    fields: str
+    kind: Literal["erase", "export", "import", "reembed"]
+    limit: int
+    state: Literal["cancelled", "done", "failed", "queued", "running"]
 
 
 class MemoriesListQuery(TypedDict, total=False):
@@ -1155,9 +1542,11 @@ class MemoriesListQuery(TypedDict, total=False):
 
     category: str
     cursor: str
+    fields: str
     keyed: bool
     limit: int
     metadata: str | Mapping[str, Any]
+    ordering: Literal["created_at", "-created_at", "updated_at", "-updated_at"]
     pinned: bool
     since: str | datetime
     source: str
@@ -1167,6 +1556,13 @@ class MemoriesListQuery(TypedDict, total=False):
     type: Sequence[str]
     visibility: Literal["chat", "owner", "public"]
     whatsapp_chat: str
+    where: str | Mapping[str, Any]
+
+
+class MemoriesGetQuery(TypedDict, total=False):
+    """The parameters of memories_get."""
+
+    fields: str
 
 
 class MemoriesExportQuery(TypedDict, total=False):
@@ -1175,12 +1571,14 @@ class MemoriesExportQuery(TypedDict, total=False):
     embeddings: bool
     redact: bool
     whatsapp_chat: str
+    where: str | Mapping[str, Any]
 
 
 class MemoriesKeyedNamespacesQuery(TypedDict, total=False):
     """The parameters of memories_keyed_namespaces."""
 
     cursor: str
+    fields: str
     limit: int
     visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
@@ -1190,6 +1588,7 @@ class MemoriesKeyedListQuery(TypedDict, total=False):
     """The parameters of memories_keyed_list."""
 
     cursor: str
+    fields: str
     limit: int
     value: str | Mapping[str, Any]
     visibility: Literal["owner", "chat", "public"]
@@ -1221,6 +1620,7 @@ class ReceiptsListQuery(TypedDict, total=False):
     """The parameters of receipts_list."""
 
     cursor: str
+    fields: str
     kind: Literal["chat", "document", "memory", "memory_document", "message", "messages", "session"]
     limit: int
     object_id: str
@@ -1228,14 +1628,29 @@ class ReceiptsListQuery(TypedDict, total=False):
     whatsapp_chat: str
 
 
+class ReceiptsGetQuery(TypedDict, total=False):
+    """The parameters of receipts_get."""
+
+    fields: str
+
+
 class SessionsListQuery(TypedDict, total=False):
     """The parameters of sessions_list."""
 
     cursor: str
+    fields: str
     limit: int
+    ordering: Literal["created_at", "-created_at", "last_active", "-last_active"]
     since: str | datetime
     status: Sequence[Literal["active", "archived", "expired"]]
     whatsapp_chat: str
+    where: str | Mapping[str, Any]
+
+
+class SessionsGetQuery(TypedDict, total=False):
+    """The parameters of sessions_get."""
+
+    fields: str
 
 
 class SessionsMessagesListQuery(TypedDict, total=False):
@@ -1243,18 +1658,74 @@ class SessionsMessagesListQuery(TypedDict, total=False):
 
     before: str | datetime
     cursor: str
+    fields: str
     limit: int
+    ordering: Literal["order_num", "-order_num"]
     role: Sequence[Literal["assistant", "summary", "system", "tool", "user"]]
+    where: str | Mapping[str, Any]
+
+
+class SessionsMessagesGetQuery(TypedDict, total=False):
+    """The parameters of sessions_messages_get."""
+
+    fields: str
 
 
 class SessionsSummariesListQuery(TypedDict, total=False):
     """The parameters of sessions_summaries_list."""
 
     cursor: str
+    fields: str
     limit: int
+
+
+class SessionsSummariesGetQuery(TypedDict, total=False):
+    """The parameters of sessions_summaries_get."""
+
+    fields: str
 
 
 class SessionsTranscriptQuery(TypedDict, total=False):
     """The parameters of sessions_transcript."""
 
     redact: bool
+
+
+class TurnsGetQuery(TypedDict, total=False):
+    """The parameters of turns_get."""
+
+    fields: str
+
+
+class WebhooksListQuery(TypedDict, total=False):
+    """The parameters of webhooks_list."""
+
+    cursor: str
+    fields: str
+    limit: int
+
+
+class WebhooksDeliveriesQuery(TypedDict, total=False):
+    """The parameters of webhooks_deliveries."""
+
+    cursor: str
+    fields: str
+    limit: int
+    state: Literal["delivered", "failed", "pending"]
+    type: Literal[
+        "card.made",
+        "chat.erased",
+        "document.forgotten",
+        "handover.requested",
+        "memory.changed",
+        "memory.created",
+        "memory.forgotten",
+        "message.forgotten",
+        "message.received",
+        "session.expired",
+        "session.forgotten",
+        "turn.answered",
+        "turn.degraded",
+        "turn.failed",
+        "webhook.test",
+    ]

@@ -17,22 +17,37 @@ from .models import (
     Card,
     Chat,
     ChatAnswer,
+    ChatsGetQuery,
     ChatsListQuery,
     CleanupRequest,
     Context,
     ContextQuestionRequest,
     Deleted,
     DeleteRequest,
+    Delivery,
     DocumentsForgetQuery,
     DocumentsGetQuery,
     DocumentsListQuery,
     DocumentsSaveQuery,
+    Endpoint,
+    EndpointBodyRequest,
+    EndpointWithSecret,
+    EraseBodyRequest,
+    EventsListQuery,
+    ExportBodyRequest,
+    Feedback,
+    FeedbackBodyRequest,
+    FilesGetQuery,
     FilesListQuery,
     FileUploadRequest,
+    FoundMessages,
     Index,
+    Job,
+    JobsListQuery,
     KeyedRequest,
     Me,
     MemoriesExportQuery,
+    MemoriesGetQuery,
     MemoriesKeyedForgetQuery,
     MemoriesKeyedGetQuery,
     MemoriesKeyedListQuery,
@@ -54,6 +69,10 @@ from .models import (
     NewSessionRequest,
     PaginatedAuditEventList,
     PaginatedChatList,
+    PaginatedDeliveryList,
+    PaginatedEndpointList,
+    PaginatedJobList,
+    PaginatedLoggedEventList,
     PaginatedMemoryDocumentEntryList,
     PaginatedMemoryList,
     PaginatedMessageList,
@@ -62,17 +81,27 @@ from .models import (
     PaginatedSessionList,
     PaginatedSourceDocumentList,
     PaginatedSummaryList,
+    PatchedChangeChatRequest,
     PatchedChangeMemoryRequest,
+    PatchedEndpointBodyRequest,
+    PatchedMemories,
+    PatchMemoriesRequest,
     Person,
     RecallAnswer,
     RecallRequest,
     Receipt,
+    ReceiptsGetQuery,
     ReceiptsListQuery,
     RemovedDocuments,
+    RotateBodyRequest,
     SavedTranscript,
+    SearchRequest,
     Session,
+    SessionsGetQuery,
     SessionsListQuery,
+    SessionsMessagesGetQuery,
     SessionsMessagesListQuery,
+    SessionsSummariesGetQuery,
     SessionsSummariesListQuery,
     SessionsTranscriptQuery,
     SourceDocument,
@@ -80,10 +109,14 @@ from .models import (
     StoredMemory,
     StoredMessages,
     Summary,
+    Tested,
     Transcript,
     TranscriptTextRequest,
     TranscriptValidation,
     Turn,
+    TurnsGetQuery,
+    WebhooksDeliveriesQuery,
+    WebhooksListQuery,
 )
 
 if TYPE_CHECKING:
@@ -115,9 +148,27 @@ def chats_list(**query: Unpack[ChatsListQuery]) -> ListCall[PaginatedChatList, C
     return ListCall("GET", "chats/", query=query)
 
 
-def chats_get(whatsapp_chat: str) -> Call[Chat]:
+def chats_get(whatsapp_chat: str, **query: Unpack[ChatsGetQuery]) -> Call[Chat]:
     """One chat."""
-    return Call("GET", f"chats/{quoted(whatsapp_chat)}/")
+    return Call("GET", f"chats/{quoted(whatsapp_chat)}/", query=query)
+
+
+def chats_change(
+    whatsapp_chat: str,
+    body: PatchedChangeChatRequest,
+    *,
+    if_match: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[Chat]:
+    """Change what staff can change of a chat."""
+    return Call(
+        "PATCH",
+        f"chats/{quoted(whatsapp_chat)}/",
+        body=body,
+        if_match=if_match,
+        takes_key=True,
+        key=idempotency_key,
+    )
 
 
 def chats_erase(
@@ -210,6 +261,11 @@ def documents_cleanup(
     return Call("POST", "documents/cleanup/", body=body, takes_key=True, key=idempotency_key)
 
 
+def events_list(**query: Unpack[EventsListQuery]) -> Call[PaginatedLoggedEventList]:
+    """The log of events, the oldest first."""
+    return Call("GET", "events/", query=query)
+
+
 def files_list(
     **query: Unpack[FilesListQuery],
 ) -> ListCall[PaginatedSourceDocumentList, SourceDocument]:
@@ -224,9 +280,9 @@ def files_upload(
     return Call("POST", "files/", form=body, takes_key=True, key=idempotency_key)
 
 
-def files_get(document_id: str) -> Call[SourceDocument]:
+def files_get(document_id: str, **query: Unpack[FilesGetQuery]) -> Call[SourceDocument]:
     """One document, and whether it has been read."""
-    return Call("GET", f"files/{quoted(document_id)}/")
+    return Call("GET", f"files/{quoted(document_id)}/", query=query)
 
 
 def files_forget(
@@ -240,6 +296,53 @@ def files_forget(
         takes_key=True,
         key=idempotency_key,
     )
+
+
+def jobs_list(**query: Unpack[JobsListQuery]) -> ListCall[PaginatedJobList, Job]:
+    """List one's own jobs, the newest first."""
+    return ListCall("GET", "jobs/", query=query)
+
+
+def jobs_get(job_id: str) -> Call[Job]:
+    """How far a job is."""
+    return Call("GET", f"jobs/{quoted(job_id)}/")
+
+
+def jobs_cancel(job_id: str, *, idempotency_key: str | None = None) -> Call[Job]:
+    """Cancel a job."""
+    return Call("DELETE", f"jobs/{quoted(job_id)}/", takes_key=True, key=idempotency_key)
+
+
+def jobs_result(job_id: str) -> Call[bytes]:
+    """What an export has made, as lines of JSON."""
+    return Call("GET", f"jobs/{quoted(job_id)}/result/")
+
+
+def jobs_erase(body: EraseBodyRequest, *, idempotency_key: str | None = None) -> Call[Job]:
+    """Erase a chat in the background."""
+    return Call("POST", "jobs/erase/", body=body, takes_key=True, key=idempotency_key)
+
+
+def jobs_export(body: ExportBodyRequest, *, idempotency_key: str | None = None) -> Call[Job]:
+    """Export memories in the background."""
+    return Call("POST", "jobs/export/", body=body, takes_key=True, key=idempotency_key)
+
+
+def jobs_import(content: bytes, *, idempotency_key: str | None = None) -> Call[Job]:
+    """Import memories in the background."""
+    return Call(
+        "POST",
+        "jobs/import/",
+        content=content,
+        content_type="application/x-ndjson",
+        takes_key=True,
+        key=idempotency_key,
+    )
+
+
+def jobs_reembed(*, idempotency_key: str | None = None) -> Call[Job]:
+    """Make all vectors with the embedder of the settings."""
+    return Call("POST", "jobs/reembed/", takes_key=True, key=idempotency_key)
 
 
 def me_get() -> Call[Me]:
@@ -259,16 +362,34 @@ def memories_remember(
     return Call("POST", "memories/", body=body, takes_key=True, key=idempotency_key)
 
 
-def memories_get(memory_id: str) -> Call[MemoryDetail]:
+def memories_change_batch(
+    body: PatchMemoriesRequest, *, idempotency_key: str | None = None
+) -> Call[PatchedMemories]:
+    """Change up to 1,000 memories, all or none."""
+    return Call("PATCH", "memories/", body=body, takes_key=True, key=idempotency_key)
+
+
+def memories_get(memory_id: str, **query: Unpack[MemoriesGetQuery]) -> Call[MemoryDetail]:
     """One memory, with what it said before."""
-    return Call("GET", f"memories/{quoted(memory_id)}/")
+    return Call("GET", f"memories/{quoted(memory_id)}/", query=query)
 
 
 def memories_change(
-    memory_id: str, body: PatchedChangeMemoryRequest, *, if_match: str | None = None
+    memory_id: str,
+    body: PatchedChangeMemoryRequest,
+    *,
+    if_match: str | None = None,
+    idempotency_key: str | None = None,
 ) -> Call[MemoryDetail]:
     """Change a memory."""
-    return Call("PATCH", f"memories/{quoted(memory_id)}/", body=body, if_match=if_match)
+    return Call(
+        "PATCH",
+        f"memories/{quoted(memory_id)}/",
+        body=body,
+        if_match=if_match,
+        takes_key=True,
+        key=idempotency_key,
+    )
 
 
 def memories_forget(
@@ -382,14 +503,19 @@ def memories_recall(body: RecallRequest) -> Call[RecallAnswer]:
     return Call("POST", "memories/recall/", body=body)
 
 
+def messages_search(body: SearchRequest) -> Call[FoundMessages]:
+    """Search messages of all sessions and chats."""
+    return Call("POST", "messages/search/", body=body)
+
+
 def receipts_list(**query: Unpack[ReceiptsListQuery]) -> ListCall[PaginatedReceiptList, Receipt]:
     """List receipts, the newest first."""
     return ListCall("GET", "receipts/", query=query)
 
 
-def receipts_get(receipt_id: str) -> Call[Receipt]:
+def receipts_get(receipt_id: str, **query: Unpack[ReceiptsGetQuery]) -> Call[Receipt]:
     """The receipt of a forgetting."""
-    return Call("GET", f"receipts/{quoted(receipt_id)}/")
+    return Call("GET", f"receipts/{quoted(receipt_id)}/", query=query)
 
 
 def sessions_list(**query: Unpack[SessionsListQuery]) -> ListCall[PaginatedSessionList, Session]:
@@ -402,9 +528,9 @@ def sessions_open(body: NewSessionRequest, *, idempotency_key: str | None = None
     return Call("POST", "sessions/", body=body, takes_key=True, key=idempotency_key)
 
 
-def sessions_get(session_id: str) -> Call[Session]:
+def sessions_get(session_id: str, **query: Unpack[SessionsGetQuery]) -> Call[Session]:
     """One session."""
-    return Call("GET", f"sessions/{quoted(session_id)}/")
+    return Call("GET", f"sessions/{quoted(session_id)}/", query=query)
 
 
 def sessions_forget(
@@ -488,9 +614,11 @@ def sessions_messages_clear(
     )
 
 
-def sessions_messages_get(session_id: str, message_id: str) -> Call[Message]:
+def sessions_messages_get(
+    session_id: str, message_id: str, **query: Unpack[SessionsMessagesGetQuery]
+) -> Call[Message]:
     """One message."""
-    return Call("GET", f"sessions/{quoted(session_id)}/messages/{quoted(message_id)}/")
+    return Call("GET", f"sessions/{quoted(session_id)}/messages/{quoted(message_id)}/", query=query)
 
 
 def sessions_messages_forget(
@@ -524,9 +652,15 @@ def sessions_summaries_list(
     return ListCall("GET", f"sessions/{quoted(session_id)}/summaries/", query=query)
 
 
-def sessions_summaries_get(session_id: str, summary_metadata_id: str) -> Call[Summary]:
+def sessions_summaries_get(
+    session_id: str, summary_metadata_id: str, **query: Unpack[SessionsSummariesGetQuery]
+) -> Call[Summary]:
     """One summary."""
-    return Call("GET", f"sessions/{quoted(session_id)}/summaries/{quoted(summary_metadata_id)}/")
+    return Call(
+        "GET",
+        f"sessions/{quoted(session_id)}/summaries/{quoted(summary_metadata_id)}/",
+        query=query,
+    )
 
 
 def sessions_transcript(
@@ -548,6 +682,105 @@ def transcripts_validate(body: TranscriptTextRequest) -> Call[TranscriptValidati
     return Call("POST", "transcripts/validate/", body=body)
 
 
-def turns_get(turn_id: str) -> Call[Turn]:
+def turns_get(turn_id: str, **query: Unpack[TurnsGetQuery]) -> Call[Turn]:
     """How one answer came about."""
-    return Call("GET", f"turns/{quoted(turn_id)}/")
+    return Call("GET", f"turns/{quoted(turn_id)}/", query=query)
+
+
+def turns_feedback(
+    turn_id: str, body: FeedbackBodyRequest, *, idempotency_key: str | None = None
+) -> Call[Feedback]:
+    """Rate an answer."""
+    return Call(
+        "POST", f"turns/{quoted(turn_id)}/feedback/", body=body, takes_key=True, key=idempotency_key
+    )
+
+
+def webhooks_list(**query: Unpack[WebhooksListQuery]) -> ListCall[PaginatedEndpointList, Endpoint]:
+    """List the endpoints of webhooks, the newest first."""
+    return ListCall("GET", "webhooks/endpoints/", query=query)
+
+
+def webhooks_add(
+    body: EndpointBodyRequest, *, idempotency_key: str | None = None
+) -> Call[EndpointWithSecret]:
+    """Make an endpoint of webhooks."""
+    return Call("POST", "webhooks/endpoints/", body=body, takes_key=True, key=idempotency_key)
+
+
+def webhooks_get(endpoint_id: str) -> Call[Endpoint]:
+    """One endpoint."""
+    return Call("GET", f"webhooks/endpoints/{quoted(endpoint_id)}/")
+
+
+def webhooks_change(
+    endpoint_id: str,
+    body: PatchedEndpointBodyRequest,
+    *,
+    if_match: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[Endpoint]:
+    """Change an endpoint, or enable it again."""
+    return Call(
+        "PATCH",
+        f"webhooks/endpoints/{quoted(endpoint_id)}/",
+        body=body,
+        if_match=if_match,
+        takes_key=True,
+        key=idempotency_key,
+    )
+
+
+def webhooks_remove(
+    endpoint_id: str, *, if_match: str | None = None, idempotency_key: str | None = None
+) -> Call[None]:
+    """Remove an endpoint with its deliveries."""
+    return Call(
+        "DELETE",
+        f"webhooks/endpoints/{quoted(endpoint_id)}/",
+        if_match=if_match,
+        takes_key=True,
+        key=idempotency_key,
+    )
+
+
+def webhooks_deliveries(
+    endpoint_id: str, **query: Unpack[WebhooksDeliveriesQuery]
+) -> ListCall[PaginatedDeliveryList, Delivery]:
+    """What was sent to an endpoint, the newest first."""
+    return ListCall("GET", f"webhooks/endpoints/{quoted(endpoint_id)}/deliveries/", query=query)
+
+
+def webhooks_redeliver(
+    endpoint_id: str, delivery_id: str, *, idempotency_key: str | None = None
+) -> Call[Delivery]:
+    """Send a delivery again."""
+    return Call(
+        "POST",
+        f"webhooks/endpoints/{quoted(endpoint_id)}/deliveries/{quoted(delivery_id)}/redeliver/",
+        takes_key=True,
+        key=idempotency_key,
+    )
+
+
+def webhooks_rotate(
+    endpoint_id: str, body: RotateBodyRequest, *, idempotency_key: str | None = None
+) -> Call[EndpointWithSecret]:
+    """Give an endpoint a new secret."""
+    return Call(
+        "POST",
+        f"webhooks/endpoints/{quoted(endpoint_id)}/rotate/",
+        body=body,
+        takes_key=True,
+        key=idempotency_key,
+    )
+
+
+def webhooks_test(endpoint_id: str, *, idempotency_key: str | None = None) -> Call[Tested]:
+    """Send a test event now."""
+    return Call(
+        "POST",
+        f"webhooks/endpoints/{quoted(endpoint_id)}/test/",
+        takes_key=True,
+        key=idempotency_key,
+    )
