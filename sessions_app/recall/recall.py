@@ -36,8 +36,7 @@ def recall(
 
     nearest: where there are fewer than so many, the next best texts are returned, too, down to a
     score of NEAREST_SIMILARITY. Their metadata says that they are only the NEAREST.
-    messages_where: filters the past messages. left_out: those that a prompt doesn't hold.
-    memories_where: filters the memories that the viewer may see.
+    messages_where, memories_where: what is searched. left_out: what a prompt doesn't hold.
     repeats: True also returns texts that say nothing new: questions like the query that were asked
     before, further copies of a text, and facts that have ended, which are else returned only where
     nothing else is known. with_ended: True also returns such facts, but nothing else of these.

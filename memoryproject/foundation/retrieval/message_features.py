@@ -208,11 +208,11 @@ def count_news(texts: Iterable[str], speakers: Iterable[str]) -> Floats:
 
     In a talk a fact is new once, and what surrounds it ("Thanks, that's great!") is said often.
     """
-    said: dict[str, set[str]] = defaultdict(set)
+    earlier: dict[str, set[str]] = defaultdict(set)
     news = []
     for text, speaker in zip(texts, speakers, strict=True):
-        new = {*_SAID.findall(text.casefold())} - said[speaker]
-        said[speaker] |= new
+        new = {*_SAID.findall(text.casefold())} - earlier[speaker]
+        earlier[speaker] |= new
         news.append(len(new))
     return np.log1p(np.array(news, float))
 
