@@ -37,18 +37,20 @@ from memoryproject.foundation.retrieval.message_features import (
     Lines,
     Scorer,
     Weights,
-    ends_as_question,
     everyday_words,
     features_of,
     speaker_named,
+    statements_of,
 )
 from memoryproject.foundation.retrieval.query import query_terms, text_without
-from memoryproject.foundation.retrieval.relevance import frequencies, weigh_words
+from memoryproject.foundation.retrieval.relevance import chances, frequencies, weigh_words
 from memoryproject.foundation.retrieval.subqueries import best_fit, periods_asked
 from memoryproject.foundation.text.terms import index_terms
 
 # Recall reads so many of the newest lines to see which words are frequent.
 SAMPLE = 128
+# It compares so many of the best lines, with those up to so many places around them.
+SEEDS, REACH = 40, 6
 RIDGE = 1e-3
 STEPS = 400
 FIRST = 5
@@ -57,16 +59,21 @@ NEAR = 2
 
 @dataclass(frozen=True)
 class Asked:
-    """A question in a conversation: a row of features for each line, and which lines answer."""
+    """A question in a conversation: a row of features for each line that recall compares.
+
+    ``evidence``: the rows that answer it. ``answers``: the number of lines that do, also of those
+    that aren't compared.
+    """
 
     features: Floats
     evidence: frozenset[int]
+    answers: int
 
     def by_words(self) -> Asked:
         """As if the embedder didn't know the language."""
         features = self.features.copy()
         features[:, [NAMES.index("topic"), NAMES.index("topic_around")]] = 0
-        return Asked(features, self.evidence)
+        return Asked(features, self.evidence, self.answers)
 
 
 class Prepared:
@@ -90,15 +97,32 @@ class Prepared:
         curve = self.embedder.calibration
         turns = self.conversation.turns
         periods = periods_asked(question.text, today=max(turn.said_at for turn in turns).date())
+        held, cosines = words.held_by(self.terms), self.vectors @ np.array(vector)
+        rows = self._compared(chances(curve.scaled(cosines), held, words))
+        texts = [turns[row].text for row in rows]
+        speakers = [self.speakers[row] for row in rows]
         lines = Lines(
-            held=words.held_by(self.terms),
-            topics=curve.slope * (self.vectors @ np.array(vector) - curve.midpoint),
-            segments=self.segments,
-            speakers=self.speakers,
-            period_fits=np.array([best_fit(periods, turn.said_at.date()) for turn in turns]),
-            ask=[ends_as_question(turn.text) for turn in turns],
+            held=held[rows],
+            topics=curve.slope * (cosines[rows] - curve.midpoint),
+            segments=self.segments[rows],
+            speakers=speakers,
+            period_fits=np.array([best_fit(periods, turns[row].said_at.date()) for row in rows]),
+            statements=statements_of(texts, speakers),
         )
-        return Asked(features_of(question.text, words, lines), question.evidence)
+        found = {place for place, row in enumerate(rows) if row in question.evidence}
+        features = features_of(question.text, words, lines)
+        return Asked(features, frozenset(found), len(question.evidence))
+
+    def _compared(self, scores: Floats) -> list[int]:
+        """The lines that recall compares: the best, and those around them in their session."""
+        best = np.argsort(-scores, kind="stable")[:SEEDS].tolist()
+        around = {
+            row + step
+            for row in best
+            for step in range(-REACH, REACH + 1)
+            if 0 <= row + step < len(scores) and self.segments[row + step] == self.segments[row]
+        }
+        return sorted(around)
 
     def ask_own(self) -> list[Asked]:
         return [self.ask(question) for question in self.conversation.questions]
@@ -117,6 +141,7 @@ class Prepared:
 
 def fit_weights(questions: Sequence[Asked]) -> Weights:
     """Adam's steps on the likelihood, the columns brought to one scale first."""
+    questions = [asked for asked in questions if asked.evidence]
     scale = np.concatenate([asked.features for asked in questions]).std(axis=0) + 1e-9
     scaled = [asked.features / scale for asked in questions]
     targets = [_target(asked) for asked in questions]
@@ -143,7 +168,7 @@ def _target(asked: Asked) -> Floats:
 def recall_at(k: int, asked: Asked, judge: Scorer) -> float:
     """The share of the evidence among the first ``k`` lines."""
     best = np.argsort(-judge.evidence(asked.features), kind="stable")[:k]
-    return len(set(best.tolist()) & asked.evidence) / len(asked.evidence)
+    return len(set(best.tolist()) & asked.evidence) / asked.answers
 
 
 def first_lines(asked: Asked, judge: Scorer) -> list[tuple[float, bool]]:

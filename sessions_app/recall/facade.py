@@ -22,6 +22,7 @@ from sessions_app.recall.hits import (
     hit_record,
     is_sure,
     name_in_label,
+    number_for,
 )
 from sessions_app.recall.recall import messages_found, recall
 from sessions_app.recall.staff_search import (

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from memories_app.facts.validation import OPEN, PROMISE
+from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.phone_numbers import number_shown
 
@@ -106,6 +107,13 @@ NEWER = "newer"
 NEAREST = "nearest"
 # Below it a text has nothing to do with the question.
 NEAREST_SIMILARITY = 0.05
+# A question for all of something ("which cities has Dana been to?") gets so many times as many.
+FOR_ALL = 3
+
+
+def number_for(query: str, usual: int) -> int:
+    """Return how many texts are recalled for a prompt: more for a question for several things."""
+    return usual * FOR_ALL if asks_for_all(query) else usual
 
 
 @dataclass(frozen=True)

@@ -40,10 +40,10 @@ from memoryproject.foundation.retrieval.message_features import (
     SAME_QUESTION,
     Lines,
     chances,
-    ends_as_question,
     everyday_words,
     features_of,
     speaker_named,
+    statements_of,
 )
 from memoryproject.foundation.retrieval.query import is_informative, text_without
 from memoryproject.foundation.retrieval.relevance import (
@@ -284,6 +284,8 @@ def rank_messages(
     curve = question.calibration
     segments = np.array(runs_of(lines))
     speakers = [line.speaker for line in lines]
+    voices = [line.speaker or line.role for line in lines]
+    statements = statements_of([line.content for line in lines], voices)
     for place, part in enumerate(question.parts):
         words = weigh_words(part.terms, _without_repetitions(part, sample))
         cosines = np.array([line.cosines[place] for line in lines], float)
@@ -296,7 +298,7 @@ def rank_messages(
                 segments=segments,
                 speakers=speakers,
                 period_fits=_period_fits(part.text, lines, now),
-                ask=[ends_as_question(line.content) for line in lines],
+                statements=statements,
             ),
         )
         own = chances(features, compared=~np.isnan(cosines))

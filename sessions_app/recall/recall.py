@@ -29,17 +29,17 @@ def recall(
     left_out: LeftOut | None = None,
     memories_where: Q | None = None,
     repeats: bool = False,
+    with_ended: bool = False,
     as_of: datetime | None = None,
 ) -> RecallResult:
     """Return the best ``top_k`` texts for the query with a score of ``min_similarity`` or more.
 
     nearest: where there are fewer than so many, the next best texts are returned, too, down to a
     score of NEAREST_SIMILARITY. Their metadata says that they are only the NEAREST.
-    messages_where: filters the past messages. left_out: those that a prompt doesn't hold.
-    memories_where: filters the memories that the viewer may see.
+    messages_where, memories_where: what is searched. left_out: what a prompt doesn't hold.
     repeats: True also returns texts that say nothing new: questions like the query that were asked
     before, further copies of a text, and facts that have ended, which are else returned only where
-    nothing else is known.
+    nothing else is known. with_ended: True also returns such facts, but nothing else of these.
     as_of: return what was believed then: what had been said by then, in its words of then, and not
     been replaced.
     If the embedder fails, the search uses words only. A failing database query is retried once
@@ -61,6 +61,7 @@ def recall(
         left_out=left_out,
         memories_where=memories_where,
         repeats=repeats,
+        with_ended=with_ended or repeats,
         as_of=as_of,
     ).run()
     note_records(len(found.hits))

@@ -87,6 +87,7 @@ class Search:
     left_out: LeftOut | None
     memories_where: Q | None
     repeats: bool
+    with_ended: bool
     as_of: datetime | None = None
 
     @property
@@ -181,7 +182,7 @@ class Search:
         scored = [(candidates.ids[row], float(scores[row])) for row in rows]
         near = {candidates.ids[row]: candidates.cosines[row, 0] for row in rows}
         hits = self._memory_hits(scored, near)
-        if not self.repeats:
+        if not self.with_ended:
             at = self.as_of or timezone.now()
             hits = current_first(hits, at, sure=self.min_similarity)
         found = _Beside.of(hits, most=max(self.top_k, DEEP), repeats=self.repeats)

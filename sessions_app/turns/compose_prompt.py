@@ -12,6 +12,7 @@ from django.utils import timezone
 from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
+from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from sessions_app.cards.card_recall import CardHit, cards_recall
 from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
 from sessions_app.conversations.message_context import QUOTED
@@ -33,6 +34,7 @@ from sessions_app.recall.facade import (
     Viewer,
     hit_record,
     is_sure,
+    number_for,
     recall,
 )
 from sessions_app.turns.prompt import (
@@ -119,16 +121,20 @@ def recall_for_prompt(
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
     That is nothing where long-term memory is off. ``nearest``: see ``recall``; for questions only.
+    A question for all of something gets more texts, and also facts that have ended.
     """
     if not dependencies.rules.longterm_enabled or not query.strip():
         return RecallResult([])
+    # Who answers without a model offers the one that is nearest.
+    near = number_for(query, nearest) if nearest > 1 else nearest
     return recall(
         query=_with_quoted(query, history),
         viewer=Viewer(user_role, chat_id),
         embedder=dependencies.embedder,
-        top_k=dependencies.rules.top_k,
+        top_k=number_for(query, dependencies.rules.top_k),
         min_similarity=dependencies.rules.min_similarity,
-        nearest=nearest if asks_in_words(query) else 0,
+        nearest=near if asks_in_words(query) else 0,
+        with_ended=asks_for_all(query),
         left_out=None if history is None else messages_left_out(history),
     )
 

@@ -25,7 +25,7 @@ from memoryproject.foundation.text.characters import cut_at_word, fold
 from sessions_app.conversations.history_queries import History, messages_left_out
 from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
-from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, recall
+from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, number_for, recall
 from sessions_app.turns.commands.dispatch import remember_reply
 from sessions_app.turns.compose_prompt import hit_text
 from sessions_app.turns.handing_over import can_be_handed_over
@@ -168,7 +168,7 @@ class ToolCalls:
             query=query[:MAX_QUERY],
             viewer=Viewer(reading_role(self.turn.user_role, self.turn.context), self.turn.chat_id),
             embedder=self.dependencies.embedder,
-            top_k=rules.top_k,
+            top_k=number_for(query, rules.top_k),
             min_similarity=rules.min_similarity * LOWER_BAR,
             sources=(source,),
             left_out=None if self.history is None else messages_left_out(self.history),

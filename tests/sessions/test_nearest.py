@@ -84,3 +84,37 @@ def test_what_is_only_near_hides_nothing_that_has_ended(world: World, nearest: i
     told = [(each["content"], each.get("nearest", False)) for each in turn.replay.recalled]
     assert [(text.split()[-1], near) for text, near in told] == wanted
     assert "ended) The wifi code of the office is 1234" in world.prompt()[0].content
+
+
+LAMPS = ("a red lamp", "a green lamp", "a tall lamp", "two small lamps", "a desk lamp")
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("which lamps has Dana ordered?", 5),
+        ("איזה מנורות דנה הזמינה? lamp", 5),
+        ("quelles lampes Dana a commandées? lamp", 5),
+        ("when has Dana ordered the lamp?", 1),
+    ],
+)
+@pytest.mark.parametrize("bar", [0.0, 1.1])
+def test_a_question_for_several_things_takes_more_along(
+    world: World, question: str, told: int, bar: float
+) -> None:
+    for lamp in LAMPS:
+        world.remember(CLIENT, f"Dana ordered {lamp}")
+    world.with_answer_rules(top_k=2, min_similarity=bar, nearest=2)
+    entries = [each["content"] for each in asked(world, question).replay.recalled]
+    assert len(set(entries)) == max(told, 2)
+
+
+def test_a_question_for_several_things_hears_of_what_has_ended(world: World) -> None:
+    for city in ("Haifa", "Eilat"):
+        world.remember(CLIENT, f"Dana lives in the city of {city}")
+    Memory.objects.filter(content__contains="Haifa").update(valid_until=timezone.now())
+    world.with_answer_rules(min_similarity=0.0)
+    for question, hears in (("which cities has Dana lived in?", 2), ("where does Dana live?", 1)):
+        turn = asked(world, question)
+        assert sum(each["source"] == "memory" for each in turn.replay.recalled) == hears
+        assert ("this person, ended" in world.prompt()[0].content) == (hears > 1)

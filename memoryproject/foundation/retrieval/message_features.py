@@ -11,6 +11,7 @@ with labelled questions; docs/recall.md describes the data.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from memoryproject.foundation.retrieval.query import ASKING, QueryTerm, is_infor
 from memoryproject.foundation.retrieval.relevance import Floats, Mask, WeighedWords, probabilities
 from memoryproject.foundation.retrieval.subqueries import COMPARED_LENGTH, asks, only_asks, unquoted
 from memoryproject.foundation.text.characters import fold
-from memoryproject.foundation.text.tokenizer import Kind, tokenize
+from memoryproject.foundation.text.tokenizer import UNSPACED, Kind, tokenize
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -35,6 +36,10 @@ REACH, DECAY = 4, 0.6
 UNKNOWN = -2.0
 
 _WORD = re.compile(r"\w+")
+# Scripts without spaces are counted by characters.
+_SAID = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
+# A word within a sentence, where a capital says that it is a name, or a digit.
+_WITHIN = re.compile(r"(?<=[\w,] )[^\W\d_]\w+|\d")
 _MARKS_AROUND = re.compile(r"^\W+|\W+$")
 _SPEAKER = re.compile(r"\s*([^\W\d_][^\n:]{0,39}):\s")
 
@@ -46,7 +51,8 @@ class Weights:
     own: the share of the question's words that the line holds. together: that the line and those
     around it hold. topic: the closeness of its vector, in log-odds. topic_around: of the vectors
     around it. speaker: the question names its speaker. period: its date is in the period that the
-    question names. asks: it is a question itself.
+    question names. asks: it is a question itself. specific: it holds a name or a number. news: the
+    logarithm of one more than the number of words that its speaker didn't say before.
     """
 
     own: float
@@ -56,6 +62,8 @@ class Weights:
     speaker: float
     period: float
     asks: float
+    specific: float
+    news: float
 
 
 @dataclass(frozen=True)
@@ -79,18 +87,34 @@ class Scorer:
 # Both fitted by benchmarks/fit_message_features.py, rounded.
 WITH_VECTORS = Scorer(
     Weights(
-        own=0.51, together=5.04, topic=1.08, topic_around=1.2, speaker=2.52, period=4.5, asks=-0.85
+        own=0.41,
+        together=4.99,
+        topic=1.05,
+        topic_around=1.24,
+        speaker=2.67,
+        period=4.71,
+        asks=-0.68,
+        specific=0.72,
+        news=0.42,
     ),
-    slope=0.593,
-    offset=-3.8,
+    slope=0.546,
+    offset=-4.15,
 )
 # Without a vector of the question or of the line.
 BY_WORDS = Scorer(
     Weights(
-        own=3.09, together=6.66, topic=0.0, topic_around=0.0, speaker=2.31, period=4.42, asks=-0.83
+        own=2.89,
+        together=6.75,
+        topic=0.0,
+        topic_around=0.0,
+        speaker=2.61,
+        period=4.82,
+        asks=-0.75,
+        specific=0.81,
+        news=0.35,
     ),
-    slope=0.582,
-    offset=-4.6,
+    slope=0.567,
+    offset=-5.25,
 )
 # A line that holds so much of the question answers it, however much else a long text says.
 WHOLE_SHARE = 0.9
@@ -114,7 +138,7 @@ class Lines:
     of the question each holds. topics: the log-odds of each vector being about the question's
     topic, NaN without a vector (if the question itself has none, no line has). segments: lines of
     one segment are adjacent in one conversation. speakers: the name of each, "" for none.
-    period_fits: see ``best_fit``. ask: it ends with a question mark.
+    period_fits: see ``best_fit``. statements: see ``statements_of``.
     """
 
     held: Mask
@@ -122,7 +146,7 @@ class Lines:
     segments: Numbers
     speakers: Sequence[str]
     period_fits: Floats
-    ask: Sequence[bool]
+    statements: Floats
 
     def __len__(self) -> int:
         return len(self.segments)
@@ -138,7 +162,7 @@ def features_of(question: str, words: WeighedWords, lines: Lines) -> Floats:
         _around(1 / (1 + np.exp(-topic)), lines.segments),
         _by_asked_speaker(question, lines.speakers),
         lines.period_fits,
-        np.array(lines.ask, float),
+        *lines.statements.T,
     ]
     return np.stack(columns, axis=1)
 
@@ -168,6 +192,45 @@ def everyday_words(terms: Sequence[QueryTerm], counts: Sequence[int], lines: int
 def ends_as_question(text: str) -> bool:
     """Return whether the text ends with a question mark."""
     return text.rstrip().endswith(("?", "؟", "？"))
+
+
+def statements_of(texts: Sequence[str], voices: Sequence[str]) -> Floats:
+    """Return one row for each text: whether it asks, whether it is specific, and its news.
+
+    They are in the order in which they were said. voices: who said each.
+    """
+    asking = np.array([ends_as_question(text) for text in texts], float)
+    return np.stack([asking, hold_specifics(texts, voices), count_news(texts, voices)], axis=1)
+
+
+def count_news(texts: Iterable[str], speakers: Iterable[str]) -> Floats:
+    """Return for each text log(1 + n), where n of its words are in no earlier one of its speaker.
+
+    In a talk a fact is new once, and what surrounds it ("Thanks, that's great!") is said often.
+    """
+    earlier: dict[str, set[str]] = defaultdict(set)
+    news = []
+    for text, speaker in zip(texts, speakers, strict=True):
+        new = {*_SAID.findall(text.casefold())} - earlier[speaker]
+        earlier[speaker] |= new
+        news.append(len(new))
+    return np.log1p(np.array(news, float))
+
+
+def hold_specifics(texts: Sequence[str], speakers: Iterable[str]) -> Floats:
+    """Return 1.0 for texts with a number or a name that isn't a speaker's, and 0.0 for others.
+
+    Scripts without capitals don't show names: 0.5 for a text in one of them that has no number.
+    """
+    people = {word for name in set(speakers) for word in _WORD.findall(name.casefold())}
+    return np.array([_specific(text, people) for text in texts], float)
+
+
+def _specific(text: str, people: set[str]) -> float:
+    for word in _WITHIN.findall(text):
+        if word[0].isdigit() or (word[0].isupper() and word.casefold() not in people):
+            return 1.0
+    return 0.5 if text.upper() == text.lower() else 0.0
 
 
 def speaker_named(text: str) -> str:

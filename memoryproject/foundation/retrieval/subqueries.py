@@ -66,6 +66,9 @@ _OTHER_ASKING = re.compile(
     re.IGNORECASE,
 )
 
+# Questions for all of something: by a word such as "all", or a plural that is asked for.
+_ASKS_FOR_ALL = re.compile(rf"(?<!\w)(?:{'|'.join(_WORDS['asking_for_all'])})(?!\w)", re.IGNORECASE)
+
 # Such a word refers to something that was named before.
 _REFERS_BACK = re.compile(rf"\b(?:{'|'.join(_WORDS['refers_back'])})\b", re.IGNORECASE)
 
@@ -92,6 +95,11 @@ def asks(text: str) -> bool:
     """Return whether ``text`` asks for something."""
     read = text[-MAX_CHARACTERS:]
     return any(asking for _, asking in _clauses(read)) or bool(_OTHER_ASKING.search(read))
+
+
+def asks_for_all(text: str) -> bool:
+    """Return whether ``text`` asks for several things: "which cities has Dana been to?"."""
+    return bool(_ASKS_FOR_ALL.search(" ".join(text[-MAX_CHARACTERS:].split())))
 
 
 def only_asks(text: str) -> bool:

@@ -93,15 +93,15 @@ _LETTER = r"(?:[^\W_]|[\u0900-\u0963\u0966-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4
 
 _CHUNK = re.compile(rf"""{_LETTER}+(?:[-–'"’‘”״׳.,:/@_&]{_LETTER}+)*""")
 
-_UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 
-_SCRIPT_RUN = re.compile(rf"[\u05d0-\u05ea'\"’‘”״׳]+|[{_UNSPACED}]+|[^\u05d0-\u05ea{_UNSPACED}]+")
+_SCRIPT_RUN = re.compile(rf"[\u05d0-\u05ea'\"’‘”״׳]+|[{UNSPACED}]+|[^\u05d0-\u05ea{UNSPACED}]+")
 
 _HEBREW_LETTER = re.compile("[\u05d0-\u05ea]")
 
 _LATIN = re.compile("[A-Za-z]")
 
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_IS_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 

@@ -13,9 +13,12 @@ from memoryproject.foundation.retrieval.message_features import (
     WITH_VECTORS,
     Lines,
     Scorer,
+    count_news,
     everyday_words,
     features_of,
+    hold_specifics,
     speaker_named,
+    statements_of,
 )
 from memoryproject.foundation.retrieval.query import query_terms, text_without
 from memoryproject.foundation.retrieval.relevance import weigh_words
@@ -46,7 +49,7 @@ def chances(
         segments=np.array([line.segment for line in lines], np.int64),
         speakers=[line.speaker for line in lines],
         period_fits=np.array([line.period_fit for line in lines], dtype=float),
-        ask=[line.text.endswith("?") for line in lines],
+        statements=statements_of([line.text for line in lines], [line.speaker for line in lines]),
     )
     found: list[float] = judge.chances(features_of(question, words, given_lines)).tolist()
     return found
@@ -89,3 +92,35 @@ def test_any_texts_give_chances(texts: list[str], question: str) -> None:
         return
     lines = [Line(text, segment=place // 3) for place, text in enumerate(texts)]
     assert all(0.0 <= chance <= 1.0 for chance in chances(lines, question))
+
+
+def test_a_word_is_news_once() -> None:
+    texts = ["The lamp is red", "the LAMP is new", "", "是红色的灯", "红色", "The lamp"]
+    news = count_news(texts, ["Dana"] * 5 + ["Omer"])
+    assert np.expm1(news).round().tolist() == [4, 1, 0, 5, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "specific"),
+    [
+        ("I was in Chicago, it was great", 1.0),
+        ("Thanks, Dana! I am so glad", 0.0),
+        ("It costs 5", 1.0),
+        ("Она живёт в Киеве", 1.0),
+        ("זה היה נהדר", 0.5),
+        ("זה עולה 5", 1.0),
+        ("", 0.5),
+    ],
+)
+def test_which_lines_hold_a_name_or_a_number(text: str, specific: float) -> None:
+    assert hold_specifics([text], ["Dana Levi", "dana"]).tolist() == [specific]
+
+
+def test_of_lines_on_one_topic_the_one_with_the_fact_is_first() -> None:
+    talk = [
+        "Thanks, that city is great!",
+        "My city is great, thanks!",
+        "That city is Chicago, thanks",
+    ]
+    lines = [Line(text, topic=0.5, segment=place) for place, text in enumerate(talk)]
+    assert np.argmax(chances(lines, "Which cities has Dana been to?")) == 2

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.retrieval.subqueries import (
     MAX_PARTS,
     MENTIONED_WITHIN,
+    asks_for_all,
     best_fit,
     periods_asked,
     question_parts,
@@ -148,3 +149,27 @@ def test_the_29th_of_february_fits_in_any_year() -> None:
 @given(st.text(max_size=120), st.dates(min_value=date(1990, 1, 1), max_value=date(2090, 1, 1)))
 def test_any_text_and_any_day_give_a_share(question: str, day: date) -> None:
     assert 0.0 <= best_fit(periods_asked(question, today=TODAY), day) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("several", "one"),
+    [
+        ("Which cities has Dana been to?", "Which city is Dana's class in?"),
+        ("how  many times did we order?", "how long does it take?"),
+        ("what did you send so far", "what does this bus cost"),
+        ("Where have they camped?", "Where is the bus, and why is it late"),
+        ("אילו עוגות הזמנתי?", "מה המחיר של העוגה?"),
+        ("איזה צבעים יש?", "איזה צבע הזמנתי?"),
+        ("¿Cuáles son mis pedidos?", "¿Cuál es el precio?"),
+        ("Quais bolos a Dana pediu?", "Até que horas vocês abrem?"),
+        ("Quelles villes a-t-elle visitées ?", "Quelle est votre adresse ?"),
+        ("Welche Städte kennt sie? Wie oft war sie da?", "Wie lange dauert es?"),
+        ("Quali torte ha ordinato?", "Quanto costa la torta?"),
+        ("Какие торты мы заказывали?", "Во сколько вы закрываетесь?"),
+        ("Які торти ми замовляли?", "Скільки коштує торт?"),
+        ("ما هي الطلبات التي طلبناها؟", "ما هي الساعة؟"),
+    ],
+)
+def test_which_questions_ask_for_several_things(several: str, one: str) -> None:
+    assert asks_for_all(several)
+    assert not asks_for_all(one)
