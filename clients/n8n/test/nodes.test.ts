@@ -149,10 +149,6 @@ async function called(method: string, path: string): Promise<Response> {
 }
 
 test("A workflow has an endpoint while it is active", async (context) => {
-  if ((await called("GET", "")).status === 404) {
-    context.skip("This server has no REST operations for webhook endpoints.");
-    return;
-  }
   const posted: [Buffer, object][] = [];
   const server = createServer(async (call, answer) => {
     const blocks: Buffer[] = [];
