@@ -42,6 +42,13 @@ STATE_FILTER = choice_filter(
         "works": (gettext_lazy("works"), Q(enabled=True, failing_since__isnull=True)),
     },
 )
+# Each with its tone.
+STATES = {
+    "disabled": (gettext_lazy("disabled"), "bad"),
+    "failing": (gettext_lazy("failing"), "bad"),
+    "works": (gettext_lazy("works"), "good"),
+    "unused": (gettext_lazy("not used yet"), ""),
+}
 
 
 @admin.register(WebhookEndpoint)
@@ -177,21 +184,14 @@ class WebhookEndpointAdmin(StaffAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def shown_state(self, endpoint: WebhookEndpoint) -> str:
-        if not endpoint.enabled:
-            return shown_mark(_("disabled"), "bad")
-        if endpoint.failing_since is not None:
-            return shown_mark(_("failing"), "bad")
-        if endpoint.last_success_at:
-            return shown_mark(_("works"), "good")
-        return shown_mark(_("not used yet"))
+        return shown_mark(*STATES[endpoint.state])
 
-    @admin.display(description=gettext_lazy("disabled reason"))
-    def shown_reason(self, endpoint: WebhookEndpoint) -> str:
-        return translate_error(endpoint.disabled_reason)
-
-    @admin.display(description=gettext_lazy("last error"))
-    def shown_last_error(self, endpoint: WebhookEndpoint) -> str:
-        return translate_error(endpoint.last_error)
+    shown_reason = column(
+        gettext_lazy("disabled reason"), lambda endpoint: translate_error(endpoint.disabled_reason)
+    )
+    shown_last_error = column(
+        gettext_lazy("last error"), lambda endpoint: translate_error(endpoint.last_error)
+    )
 
     @admin.display(description=gettext_lazy("deliveries"))
     def log(self, endpoint: WebhookEndpoint) -> str:

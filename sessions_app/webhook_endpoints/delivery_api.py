@@ -11,7 +11,6 @@ import django_filters
 from django.db.models import QuerySet
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
-from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -34,14 +33,14 @@ from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
-from memoryproject.foundation.rest_kit.pagination import limit_of
+from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, CursorPages, limit_of
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, ChoicesFilter, Nothing
 from memoryproject.foundation.rest_kit.throttles import waiting_calls
 from memoryproject.foundation.rest_kit.views import ListView
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat
 from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
-from sessions_app.presentation.examples import DELIVERY, ENDPOINT_ID, EVENT
+from sessions_app.presentation.examples import DELIVERY, EVENT, TESTED
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 from sessions_app.webhook_endpoints.endpoint_api import WebhookView
 
@@ -68,18 +67,7 @@ class TestView(WebhookView):
         summary="Send a test event now",
         request=None,
         responses=TestedSerializer,
-        examples=[
-            response_example(
-                "It works",
-                {
-                    "delivered": True,
-                    "status": 204,
-                    "milliseconds": 38,
-                    "error": "",
-                    "delivery_id": ENDPOINT_ID,
-                },
-            )
-        ],
+        examples=[response_example("It works", TESTED)],
     )
     @idempotent(atomic=False)
     def post(self, request: Request, endpoint_id: UUID) -> Response:
@@ -199,18 +187,17 @@ class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
         return rows.filter(chat_id__in=list(chats_at(value).values_list("pk", flat=True)))
 
 
-class EventPages(BasePagination):
+class EventPages(CursorPages):
     """The log from an event on. Its order never changes, and its end has a cursor, too."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._after = request.query_params.get("after")
-        limit = limit_of(request, default=100)
+        limit = limit_of(request, default=DEFAULT_LIMIT)
         rows = queryset.order_by("seq")
         if self._after is not None:
             rows = rows.filter(seq__gt=self._place(self._after))
         found = list(rows[: limit + 1])
-        self._more = len(found) > limit
-        self._page = found[:limit]
+        self._next, self._page = len(found) > limit, found[:limit]
         return self._page
 
     def _place(self, after: str) -> int:
@@ -226,40 +213,24 @@ class EventPages(BasePagination):
 
     def get_paginated_response(self, data: Any) -> Response:
         end = webhook_id(self._page[-1].event_id) if self._page else self._after
-        return Response({"results": data, "next_cursor": end, "has_more": self._more})
+        return Response({"results": data, "next_cursor": end, "has_more": self._next})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "required": ["results", "next_cursor", "has_more"],
-            "properties": {
-                "results": {**schema, "description": "The events; it may be empty."}
-                if isinstance(schema, dict)
-                else schema,
-                "next_cursor": {
-                    "type": "string",
-                    "nullable": True,
-                    "example": None,
-                    "description": "The next `after`, also where nothing follows yet.",
-                },
-                "has_more": {
-                    "type": "boolean",
-                    "example": False,
-                    "description": "Whether events follow already.",
-                },
-            },
+        pages = super().get_paginated_response_schema(schema)["properties"]
+        place = "The next `after`, also where nothing follows yet."
+        more = {"type": "boolean", "example": False}
+        properties = {
+            "results": pages["results"],
+            "next_cursor": {**pages["next_cursor"], "description": place},
+            "has_more": {**more, "description": "Whether events follow already."},
         }
+        return {"type": "object", "required": list(properties), "properties": properties}
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        limit = {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
-        after = {"type": "string", "minLength": 1, "pattern": r"^evt_[0-9a-f]{32}$"}
-        return [
-            {"name": name, "in": "query", "required": False, "description": text, "schema": schema}
-            for name, text, schema in (
-                ("after", "`next_cursor`, or a `webhook-id`: the events after it.", after),
-                ("limit", "How many a page holds at most.", limit),
-            )
-        ]
+        cursor, limit = super().get_schema_operation_parameters(view)
+        what = "`next_cursor`, or a `webhook-id`: the events after it."
+        place = {"type": "string", "minLength": 1, "pattern": r"^evt_[0-9a-f]{32}$"}
+        return [{**cursor, "name": "after", "description": what, "schema": place}, limit]
 
 
 class EventsView(ListView):

@@ -36,7 +36,7 @@ CHANGEABLE = ("name", "url", "event_types", "chat_ids", "enabled")
 class EndpointError(ValueError):
     """The endpoint isn't valid. The text states the reason, ``field`` the invalid field."""
 
-    def __init__(self, text: str, field: str = "") -> None:
+    def __init__(self, text: str, field: str) -> None:
         super().__init__(text)
         self.field = field
 
@@ -51,6 +51,7 @@ def endpoint_create(
     url: str,
     event_types: Collection[str] = (),
     chat_ids: Collection[UUID] | None = None,
+    enabled: bool = True,
     rules: AddressRules,
     actor: Actor,
 ) -> WebhookEndpoint:
@@ -67,6 +68,7 @@ def endpoint_create(
         url=url,
         event_types=_ordered(event_types),
         chat_ids=None if chat_ids is None else sorted(set(chat_ids)),
+        enabled=enabled,
         secret=secret_new(),
         created_by=actor.name or actor.kind,
     )

@@ -118,6 +118,15 @@ class WebhookEndpoint(LeasedWork):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def state(self) -> str:
+        """Return unused, works, failing or disabled."""
+        if not self.enabled:
+            return "disabled"
+        if self.failing_since is not None:
+            return "failing"
+        return "works" if self.last_success_at else "unused"
+
     def wants(self, event_type: str, chat_id: UUID | None) -> bool:
         """Return whether the endpoint receives this type of event in this chat."""
         if self.event_types and event_type not in self.event_types:
