@@ -11,7 +11,6 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -140,10 +139,8 @@ class OwnJobView(ApiView):
     """A job of the caller; others' jobs are as if they didn't exist."""
 
     def job(self, job_id: UUID) -> Job:
-        job = Job.objects.filter(caller=self.caller.key, pk=job_id).first()
-        if job is None:
-            raise NotFound(f"There is no job {job_id} of yours.")
-        return job
+        rows = Job.objects.filter(caller=self.caller.key, pk=job_id)
+        return self.one_of(rows, f"job {job_id} of yours")
 
 
 class JobView(OwnJobView):

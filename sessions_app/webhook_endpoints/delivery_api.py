@@ -8,9 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
-from django.db.models import QuerySet
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -39,7 +37,7 @@ from memoryproject.foundation.rest_kit.throttles import waiting_calls
 from memoryproject.foundation.rest_kit.views import ListView
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat
-from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
+from sessions_app.presentation.access import WhatsAppChatFilter
 from sessions_app.presentation.examples import DELIVERY, EVENT, TESTED
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 from sessions_app.webhook_endpoints.endpoint_api import WebhookView
@@ -155,9 +153,7 @@ class RedeliverView(WebhookView):
         """Post it once more under its `webhook_id`; to a disabled endpoint when it is enabled."""
         self.body(Nothing)
         rows = WebhookDelivery.objects.filter(endpoint=self.endpoint(endpoint_id))
-        delivery = rows.filter(event_id=delivery_id).first()
-        if delivery is None:
-            raise NotFound(f"There is no delivery {delivery_id}.")
+        delivery = self.one_of(rows.filter(event_id=delivery_id), f"delivery {delivery_id}")
         deliveries_again(delivery_ids=[delivery.pk], actor=self.caller.actor)
         delivery.refresh_from_db()
         return Response(DeliverySerializer(delivery).data)
@@ -181,10 +177,7 @@ class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
         choices=[(name, name) for name in EVENT_TYPES],
         help_text="Such as memory.created; several times: one of them.",
     )
-    whatsapp_chat = WhatsAppChatFilter(method="of_chat", help_text="What concerns this chat.")
-
-    def of_chat(self, rows: QuerySet[WebhookEvent], _: str, value: str) -> QuerySet[WebhookEvent]:
-        return rows.filter(chat_id__in=list(chats_at(value).values_list("pk", flat=True)))
+    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id", help_text="What concerns this chat.")
 
 
 class EventPages(CursorPages):

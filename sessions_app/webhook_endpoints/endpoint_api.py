@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.utils.functional import cached_property
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -53,8 +53,6 @@ from sessions_app.presentation.examples import ENDPOINT
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
-
-NAMES = {"chats": "whatsapp_chats"}
 
 
 class EndpointBody(Strict):
@@ -111,7 +109,7 @@ class EndpointSerializer(serializers.Serializer[Any]):
     @cached_property
     def _names(self) -> dict[UUID, str]:
         """The names of the chats of all endpoints that are shown."""
-        shown = self.parent.instance if self.parent else [self.instance]
+        shown: Any = self.parent.instance if self.parent else [self.instance]
         keys = {key for endpoint in shown for key in endpoint.chat_ids or ()}
         return dict(Chat.objects.filter(pk__in=keys).values_list("pk", "whatsapp_chat"))
 
@@ -125,7 +123,7 @@ class EndpointWithSecretSerializer(EndpointSerializer):
 
 def _refused(error: Exception) -> APIException:
     field = getattr(error, "field", "")
-    return refuse(str(error), attr=NAMES.get(field, field) or None)
+    return refuse(str(error), attr="whatsapp_chats" if field == "chats" else field)
 
 
 def endpoint_etag(endpoint: WebhookEndpoint) -> str:
@@ -150,10 +148,8 @@ class WebhookView(ApiView):
 
     def endpoint(self, endpoint_id: UUID) -> WebhookEndpoint:
         """Return the endpoint. Raises NotFound also for one out of reach."""
-        found = endpoints_in_reach(self.caller).filter(public_id=endpoint_id).first()
-        if found is None:
-            raise NotFound(f"There is no endpoint {endpoint_id}.")
-        return found
+        rows = endpoints_in_reach(self.caller).filter(public_id=endpoint_id)
+        return self.one_of(rows, f"endpoint {endpoint_id}")
 
     def given(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of an endpoint as its services take them. Raises NotFound."""

@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 MAX_NAME_LENGTH = 100
 # The time that receivers have to adopt a new secret.
 OLD_SECRET_KEPT = timedelta(hours=24)
+# Of an endpoint that is enabled: earlier failures don't count.
+FRESH = {"disabled_reason": "", "failing_since": None, "failures": 0, "paused_until": None}
 CHANGEABLE = ("name", "url", "event_types", "chat_ids", "enabled")
 
 
@@ -108,14 +110,16 @@ def endpoint_change(
         with transaction.atomic():
             endpoint = _locked(endpoint_id)
             check(endpoint)
-            changed = [name for name, value in wanted.items() if getattr(endpoint, name) != value]
-            if not changed:
+            new = {
+                name: value for name, value in wanted.items() if getattr(endpoint, name) != value
+            }
+            if not new:
                 return endpoint
-            for name in changed:
-                setattr(endpoint, name, wanted[name])
-            also = _begin_anew(endpoint) if endpoint.enabled else []
-            endpoint.save(update_fields=[*changed, *also])
-            _record("webhook.change", endpoint, actor, fields=sorted(changed))
+            fresh = FRESH if wanted["enabled"] else {}
+            for name, value in {**new, **fresh}.items():
+                setattr(endpoint, name, value)
+            endpoint.save(update_fields=[*new, *fresh])
+            _record("webhook.change", endpoint, actor, fields=sorted(new))
     except IntegrityError as error:
         raise _taken(wanted["name"]) from error
     return endpoint
@@ -213,15 +217,6 @@ def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
 def _taken(name: str) -> EndpointError:
     text = _("There is an endpoint %(name)s already.")
     return EndpointError(text % {"name": repr(name.strip())}, "name")
-
-
-def _begin_anew(endpoint: WebhookEndpoint) -> list[str]:
-    """Reset the failures; return the names of the fields that were reset."""
-    endpoint.disabled_reason = ""
-    endpoint.failing_since = None
-    endpoint.failures = 0
-    endpoint.paused_until = None
-    return ["disabled_reason", "failing_since", "failures", "paused_until"]
 
 
 def _locked(endpoint_id: int) -> WebhookEndpoint:

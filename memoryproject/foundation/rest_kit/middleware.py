@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
-from django.utils.deprecation import MiddlewareMixin
 
 FOR_PAGES = ("/api/", "/v1/", "/mcp/")
 ANSWERED = (
@@ -29,8 +29,11 @@ def is_allowed_origin(origin: str) -> bool:
     return "*" in allowed or origin.lower() in allowed
 
 
-class AllowedOrigins(MiddlewareMixin):
+class AllowedOrigins:
     """Lets pages of CORS_ALLOWED_ORIGINS call with a token. Cookies of staff are never accepted."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         is_for_pages = f"{request.path_info}/".startswith(FOR_PAGES)
