@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
+from django.db.models import Q
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,6 +20,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import (
     events_number,
 )
 from memoryproject.foundation.outgoing_webhooks.models import (
+    ERASURES,
     EVENT_TYPES,
     TEST,
     DeliveryState,
@@ -251,8 +253,9 @@ class EventsView(ListView):
         events_number()
         rows = self.within_reach()
         if self.caller.is_bound:
-            # As with memories: what only the owner sees is beyond its reach.
-            rows = rows.exclude(data__contains={"visibility": "owner"})
+            # As with memories: what only the owner sees is beyond its reach. But it must erase what
+            # it saw before only the owner did.
+            rows = rows.exclude(~Q(event_type__in=ERASURES), data__contains={"visibility": "owner"})
         page = self.paginate_queryset(self.filter_queryset(rows)) or []
         chats = Chat.objects.filter(pk__in={event.chat_id for event in page})
         names = dict(chats.values_list("pk", "whatsapp_chat"))
