@@ -193,10 +193,12 @@ def check_chat(caller: Caller, whatsapp_chat: str) -> None:
 
 @extend_schema_field(WHATSAPP_CHAT_SCHEMA)
 class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
-    """Rows of the chat with this id, in any spelling, or with this address."""
+    """The id of a chat, in any spelling. ``field_name``: the rows' id of their chat."""
 
-    def filter(self, rows: Any, value: str) -> Any:
-        return rows.filter(**{f"{self.field_name}__in": chats_at(value)}) if value else rows
+    def filter(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if not value:
+            return rows
+        return rows.filter(**{f"{self.field_name}__in": chats_at(value).values("pk")})
 
 
 class ChatKey(Text):
@@ -245,7 +247,7 @@ MESSAGE_FIELDS: Fields = {
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
-        field_name="chat", help_text="Of this chat, by any of its addresses."
+        field_name="chat_id", help_text="Of this chat, by any of its addresses."
     )
     status = ChoicesFilter(
         choices=SessionStatus.choices,

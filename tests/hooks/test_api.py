@@ -6,7 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEvent
@@ -161,6 +162,18 @@ def test_a_bound_token_reaches_what_is_of_its_chats_alone(api: Api, receiver: Re
     # It may have seen the memory before only the owner did.
     api.delete(f"memories/{memory_id}/")
     assert log(bound)["results"][-1]["type"] == "memory.forgotten"
+
+
+@pytest.mark.django_db
+def test_a_list_asks_for_the_chats_of_all_endpoints_at_once(api: Api, receiver: Receiver) -> None:
+    counts = []
+    for name, chats in [("one", [CLIENT]), ("more", [OTHER_CLIENT, CLIENT])]:
+        made(api, receiver, name=name, whatsapp_chats=chats)
+        with CaptureQueriesContext(connection) as asked:
+            shown = api.walk(ENDPOINTS)
+        counts.append(len(asked))
+    assert [each["whatsapp_chats"] for each in shown] == [sorted([CLIENT, OTHER_CLIENT]), [CLIENT]]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.django_db
