@@ -9,7 +9,7 @@ from uuid import UUID
 from cards_app.memory_card import FIELDS, Card, check_card
 from cards_app.models import MemoryCard
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
-from memoryproject.foundation.outgoing_webhooks.models import CARD_MADE
+from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.terms import index_text
 
@@ -63,7 +63,7 @@ def card_store(
 def _made(card: MemoryCard) -> HookEvent:
     """Return the event for integrators, without the card's content."""
     data = {"session_id": str(card.session_id), "algorithm_version": card.algorithm_version}
-    return HookEvent(CARD_MADE, card.session_id, data, card.chat_id)
+    return HookEvent(EventType.CARD_MADE, card.session_id, data, card.chat_id)
 
 
 def searched_text(card: Card) -> str:

@@ -24,8 +24,7 @@ from sessions_app.forgetting.dependencies import enqueue_forgetting
 from sessions_app.forgetting.facade import drafts_drop, runs_abandoned
 from sessions_app.inbound.dependencies import build_intake_rules, enqueue_redaction
 from sessions_app.inbound.facade import deliveries_due, delivery_retry
-from sessions_app.jobs.dependencies import enqueue_job
-from sessions_app.jobs.run_jobs import jobs_abandoned, jobs_drop
+from sessions_app.jobs.run_jobs import enqueue_job, jobs_abandoned, jobs_drop
 from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.fetch import media_abandoned
 from sessions_app.promises.dependencies import enqueue_promises

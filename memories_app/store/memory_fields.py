@@ -20,11 +20,7 @@ from memories_app.facts.validity import Validity, validity_of
 from memories_app.models import ALONE, Memory, MemoryEmbedding, MemoryRevision
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
-from memoryproject.foundation.outgoing_webhooks.models import (
-    MEMORY_CHANGED,
-    MEMORY_CREATED,
-    MEMORY_FORGOTTEN,
-)
+from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.text.terms import MAX_TERMS, IndexedText, index_text
 
 
@@ -231,10 +227,10 @@ def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> N
 # Events for integrators: ids and fixed words, never the content.
 
 _TYPES = {
-    "memory.remember": MEMORY_CREATED,
-    "memory.import": MEMORY_CREATED,
-    "memory.forget": MEMORY_FORGOTTEN,
-    "memory.reject": MEMORY_FORGOTTEN,
+    "memory.remember": EventType.MEMORY_CREATED,
+    "memory.import": EventType.MEMORY_CREATED,
+    "memory.forget": EventType.MEMORY_FORGOTTEN,
+    "memory.reject": EventType.MEMORY_FORGOTTEN,
 }
 # By action: the fields that may have changed, with their names in the REST API.
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -254,30 +250,34 @@ def memory_event(action: str, memory: Memory, details: Mapping[str, Any]) -> Hoo
 
     A repeated mention of a known fact is no change.
     """
-    if _TYPES.get(action) == MEMORY_FORGOTTEN:
+    if _TYPES.get(action) == EventType.MEMORY_FORGOTTEN:
         # The erasure names its receipt; a memory that is removed otherwise has none.
-        return _event(MEMORY_FORGOTTEN, memory, receipt_id=None)
+        return _event(EventType.MEMORY_FORGOTTEN, memory, receipt_id=None)
     if action in _TYPES:
         return _event(_TYPES[action], memory)
     fields = details.get("fields") if action == "memory.update" else _FIELDS.get(action)
-    return None if fields is None else _event(MEMORY_CHANGED, memory, fields=sorted(fields))
+    return (
+        None if fields is None else _event(EventType.MEMORY_CHANGED, memory, fields=sorted(fields))
+    )
 
 
 def passages_created(memories: Iterable[Memory]) -> None:
     """Publish that a document was stored as these memories."""
-    hooks_raise([_event(MEMORY_CREATED, memory) for memory in memories])
+    hooks_raise([_event(EventType.MEMORY_CREATED, memory) for memory in memories])
 
 
 def passages_forgotten(document_id: UUID) -> None:
     """Publish that a document is about to be deleted with all its memories. Call it before."""
     rows = _without_texts(Memory.objects.filter(document=document_id)).order_by("position")
-    hooks_raise([_event(MEMORY_FORGOTTEN, memory, receipt_id=None) for memory in rows])
+    hooks_raise([_event(EventType.MEMORY_FORGOTTEN, memory, receipt_id=None) for memory in rows])
 
 
 def memories_moved(*, memory_ids: Collection[UUID]) -> None:
     """Publish that these memories moved to another chat."""
     rows = _without_texts(Memory.objects.filter(pk__in=list(memory_ids)))
-    hooks_raise([_event(MEMORY_CHANGED, memory, fields=["whatsapp_chat"]) for memory in rows])
+    hooks_raise(
+        [_event(EventType.MEMORY_CHANGED, memory, fields=["whatsapp_chat"]) for memory in rows]
+    )
 
 
 def _without_texts(memories: QuerySet[Memory]) -> QuerySet[Memory]:

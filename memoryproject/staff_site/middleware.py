@@ -52,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 # The types of static files that get smaller; fonts and pictures don't.
 TEXTS = ("text/", "application/json", "image/svg", "application/javascript")
+COMPRESSED = ("/api/", "/v1/")
+EVENTS = "text/event-stream"
 FOREVER = "public, max-age=31536000, immutable"
 REQUEST_ID = "X-Request-ID"
 TRACEPARENT = "traceparent"
@@ -164,20 +166,22 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "403_csrf.html", context, status=403)
 
 
-class StaticFiles(GZipMiddleware):
-    """Compresses static files, and lets browsers keep those whose address names their content.
+class Compression(GZipMiddleware):
+    """Compresses static files, and the API's answers with a random length against BREACH.
 
-    Pages aren't compressed here: the front door does it.
+    Browsers keep a static file whose address names its content. Events are sent piece by piece, and
+    pages of staff have secrets of their forms: neither is compressed here.
     """
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
-        if response.status_code != 200 or not request.path.startswith(settings.STATIC_URL):
-            return response
-        if request.GET.get(VERSION):
+        kind = response.get("Content-Type", "")
+        is_file = response.status_code == 200 and request.path.startswith(settings.STATIC_URL)
+        if is_file and request.GET.get(VERSION):
             response["Cache-Control"] = FOREVER
-        if not response.get("Content-Type", "").startswith(TEXTS):
-            return response
-        return super().process_response(request, response)
+        is_answer = request.path_info.startswith(COMPRESSED) and not kind.startswith(EVENTS)
+        if is_answer or (is_file and kind.startswith(TEXTS)):
+            return super().process_response(request, response)
+        return response
 
 
 class RequestIds:

@@ -12,7 +12,6 @@ from django.db.models import OuterRef, Prefetch
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -51,7 +50,7 @@ from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.conversations.phrases import languages
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbox.labels import chats_assign, chats_label, chats_unlabel
-from sessions_app.inbox.move_markers import ReviewError
+from sessions_app.inbox.move_markers import ReviewError, chats_record
 from sessions_app.models import Chat, ChatAddress, ChatLabel, Label
 from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
@@ -110,20 +109,19 @@ class ChatSerializer(serializers.Serializer[Any]):
 
     def get_addresses(self, chat: Chat) -> list[str]:
         """Return the addresses that the view's queryset prefetched with the chats."""
-        current = {link.address for link in chat.addresses.all() if link.left_at is None}
-        return sorted(current)
-
-
-# Fields of the API and their columns.
-COLUMNS = {"name": "staff_name", "language": "fixed_language", "memory_enabled": "memory_enabled"}
+        return sorted({link.address for link in chat.addresses.all() if link.left_at is None})
 
 
 class ChangeChatSerializer(Strict):
     name = Text(
-        allow_blank=True, max_length=255, help_text="Shown to staff; empty: the one on WhatsApp."
+        source="staff_name",
+        allow_blank=True,
+        max_length=255,
+        help_text="Shown to staff; empty: the one on WhatsApp.",
     )
     language = Choice(
         sorted(languages()),
+        source="fixed_language",
         allow_blank=True,
         help_text="Fixes the language of all that is sent; empty: as the person writes.",
     )
@@ -153,22 +151,20 @@ class ChangeChatSerializer(Strict):
 def chat_change(chat: Chat, changes: dict[str, Any], *, actor: Actor, by: int | None) -> None:
     """Make the changes of a locked chat, each with its audit event as on the pages of staff.
 
-    ``by``: the staff member's id, if it is one. Raises ReviewError for an unknown assignee.
+    ``changes``: the checked data of ChangeChatSerializer. ``by``: the staff member's id, if it is
+    one. Raises ReviewError for an unknown assignee.
     """
-    changed = [name for name, column in COLUMNS.items() if _is_new(chat, column, changes, name)]
+    changed = {
+        name: changes[name]
+        for name in ("staff_name", "fixed_language", "memory_enabled")
+        if name in changes and changes[name] != getattr(chat, name)
+    }
     if changed:
-        for name in changed:
-            setattr(chat, COLUMNS[name], changes[name])
+        for name, value in changed.items():
+            setattr(chat, name, value)
         chat.language = chat.fixed_language or chat.language
-        chat.save(update_fields=[*map(COLUMNS.__getitem__, changed), "language", "updated_at"])
-        audit_record(
-            action="chat.update",
-            actor=actor,
-            object_type="chat",
-            object_id=chat.pk,
-            details={"fields": sorted(COLUMNS[name] for name in changed)},
-            chat_id=chat.pk,
-        )
+        chat.save(update_fields=[*changed, "language", "updated_at"])
+        chats_record("chat.update", [chat.pk], actor, {"fields": sorted(changed)})
     if "labels" in changes:
         _labels_set(chat, changes["labels"], actor)
     if "assignee" in changes:
@@ -177,12 +173,13 @@ def chat_change(chat: Chat, changes: dict[str, Any], *, actor: Actor, by: int | 
         if login is not None and assignee is None:
             raise ReviewError(f"There is no staff member {login}.")
         chats_assign(chat_ids=[chat.pk], assignee=assignee if login else None, actor=actor)
-    if "paused" in changes:
-        _pause_set(chat, changes, actor, by)
-
-
-def _is_new(chat: Chat, column: str, changes: dict[str, Any], name: str) -> bool:
-    return name in changes and changes[name] != getattr(chat, column)
+    now = timezone.now()
+    if changes.get("paused"):
+        until = changes.get("paused_until")
+        chat_pause(chat_id=chat.pk, until=until, by=by, actor=actor, now=now)
+    elif "paused" in changes:
+        max_age = max_answer_age()
+        chat_resume(chat_id=chat.pk, actor=actor, now=now, enqueue=answer_soon, max_age=max_age)
 
 
 def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
@@ -199,17 +196,6 @@ def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
         chats_label(chat_ids=[chat.pk], label=label, actor=actor)
     for label in had - wanted:
         chats_unlabel(chat_ids=[chat.pk], label=label, actor=actor)
-
-
-def _pause_set(chat: Chat, changes: dict[str, Any], actor: Actor, by: int | None) -> None:
-    now = timezone.now()
-    if changes["paused"]:
-        until = changes.get("paused_until")
-        chat_pause(chat_id=chat.pk, until=until, by=by, actor=actor, now=now)
-        return
-    chat_resume(
-        chat_id=chat.pk, actor=actor, now=now, enqueue=answer_soon, max_age=max_answer_age()
-    )
 
 
 # The views.
@@ -255,16 +241,12 @@ CHANGE_RIGHTS = [
 ]
 
 
-def _of_assignee(error: Exception) -> APIException:
-    return refuse(str(error), attr="assignee")
-
-
 class ChatView(ApiView):
     serializer_class = ChatSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["sessions_app.view_chat"], "PATCH": CHANGE_RIGHTS}
     answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
-    raises = {**FORGETTING, ReviewError: _of_assignee}
+    raises = {**FORGETTING, ReviewError: lambda error: refuse(str(error), attr="assignee")}
 
     @described(
         operation_id="chats_get",

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.db.models import Subquery
 from django.utils import timezone
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -258,10 +257,9 @@ class OneMessageView(ApiView):
     def message(self, session_id: UUID, message_id: UUID) -> Message:
         """Return the message. Raises NotFound also for one out of reach."""
         rows = Message.objects.filter(self.caller.reach(), session=session_id).defer("terms")
-        message = rows.filter(pk=message_id).first()
-        if message is None:
-            raise NotFound(f"There is no message {message_id} in session {session_id}.")
-        return message
+        return self.one_of(
+            rows.filter(pk=message_id), f"message {message_id} in session {session_id}"
+        )
 
     @described(
         operation_id="sessions_messages_get",

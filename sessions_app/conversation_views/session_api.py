@@ -9,7 +9,7 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import OuterRef
 from django.utils import timezone
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -294,7 +294,5 @@ class SummaryView(ApiView):
         """Return the summary that a message names as `summaryMetadataId` in its metadata."""
         session = session_within(self.caller, session_id)
         found = SummarizationMetadata.objects.filter(session=session, pk=summary_metadata_id)
-        summary = found.first()
-        if summary is None:
-            raise NotFound(f"There is no summary {summary_metadata_id} in this session.")
+        summary = self.one_of(found, f"summary {summary_metadata_id} in this session")
         return Response(SummarySerializer(summary).data)

@@ -20,13 +20,7 @@ from cards_app.models import MemoryCard
 from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
-from memoryproject.foundation.outgoing_webhooks.models import (
-    MESSAGE_RECEIVED,
-    SESSION_EXPIRED,
-    TURN_ANSWERED,
-    TURN_DEGRADED,
-    TURN_FAILED,
-)
+from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models import (
     CardWork,
@@ -260,7 +254,7 @@ def sessions_end(*, ended: Sequence[tuple[ChatSession, datetime]], actor: Actor 
     hooks_raise(
         [
             HookEvent(
-                SESSION_EXPIRED,
+                EventType.SESSION_EXPIRED,
                 session.pk,
                 {"session_id": str(session.pk), "expired_at": iso_utc(at)},
                 session.chat_id,
@@ -294,7 +288,7 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     event names its code alone, because an error may quote a message.
     """
     failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
-    _raise_of(TURN_FAILED, turn, failed)
+    _raise_of(EventType.TURN_FAILED, turn, failed)
 
 
 def answer_stored(turn: Turn) -> None:
@@ -302,7 +296,10 @@ def answer_stored(turn: Turn) -> None:
 
     Call it in the transaction that stores the answer.
     """
-    kinds: dict[str, str] = {Outcome.ANSWERED: TURN_ANSWERED, Outcome.FROM_MEMORY: TURN_DEGRADED}
+    kinds: dict[str, str] = {
+        Outcome.ANSWERED: EventType.TURN_ANSWERED,
+        Outcome.FROM_MEMORY: EventType.TURN_DEGRADED,
+    }
     if turn.outcome == Outcome.FAILED:
         turn_failed(turn, stage=ANSWERING)
     elif turn.outcome in kinds:
@@ -312,7 +309,7 @@ def answer_stored(turn: Turn) -> None:
 
 def message_received(turn: Turn) -> None:
     """Report a person's message, whose turn this is. Call it in the transaction that stores it."""
-    _raise_of(MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
+    _raise_of(EventType.MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
 
 
 def _raise_of(event_type: str, turn: Turn, more: Mapping[str, Any]) -> None:

@@ -7,10 +7,9 @@ from uuid import UUID
 
 import django_filters
 from django.db import transaction
-from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiExample, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -48,7 +47,6 @@ from sessions_app.models import Chat
 from sessions_app.presentation.access import (
     WhatsAppChatFilter,
     chat_in_reach,
-    chats_at,
     memories_in_reach,
     own_chat,
     refuse_beyond_chats,
@@ -119,17 +117,12 @@ class SourceDocumentSerializer(serializers.Serializer[Any]):
 
 class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
-        method="in_chat", help_text="Of this chat, by any of its addresses."
+        field_name="chat_id", help_text="Of this chat, by any of its addresses."
     )
     state = ChoicesFilter(
         choices=DocumentState.choices, help_text="Such as failed; several times: with one of them."
     )
     since = MomentFilter(field_name="created_at", lookup_expr="gte", help_text="Then or later.")
-
-    def in_chat(
-        self, rows: QuerySet[SourceDocument], _: str, value: str
-    ) -> QuerySet[SourceDocument]:
-        return rows.filter(chat_id__in=chats_at(value).values("pk"))
 
 
 def unusable_file(error: Exception) -> APIException:
@@ -244,10 +237,8 @@ class FileView(ApiView):
 
     def document(self, document_id: UUID) -> Any:
         """Return the document as it is shown. Raises NotFound also for an inaccessible one."""
-        found = documents_named().filter(memories_in_reach(self.caller), pk=document_id).first()
-        if found is None:
-            raise NotFound(f"There is no file {document_id}.")
-        return SourceDocumentSerializer(found).data
+        rows = documents_named().filter(memories_in_reach(self.caller), pk=document_id)
+        return SourceDocumentSerializer(self.one_of(rows, f"file {document_id}")).data
 
     @described(
         operation_id="files_get",

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -159,7 +158,5 @@ class ReceiptView(ApiView):
     )
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """Receipts are kept after the forgotten texts are gone."""
-        found = ForgetReceipt.objects.filter(self.caller.reach(), receipt_id=receipt_id).first()
-        if found is None:
-            raise NotFound(f"There is no receipt {receipt_id}.")
-        return Response(found.as_dict())
+        rows = ForgetReceipt.objects.filter(self.caller.reach(), receipt_id=receipt_id)
+        return Response(self.one_of(rows, f"receipt {receipt_id}").as_dict())

@@ -15,12 +15,7 @@ from memories_app.store.retract import keyed_hash
 from memoryproject.foundation.audit.audit_events import Actor, actor_name, audit_record
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
-from memoryproject.foundation.outgoing_webhooks.models import (
-    CHAT_ERASED,
-    DOCUMENT_FORGOTTEN,
-    MESSAGE_FORGOTTEN,
-    SESSION_FORGOTTEN,
-)
+from memoryproject.foundation.outgoing_webhooks.models import EventType
 from sessions_app.conversations.chat_queries import chat_at, stored_names, with_address
 from sessions_app.forgetting.deletion_plan import MODELS, DeletionPlan
 from sessions_app.forgetting.probe import ABSENT, FOUND, ProbeRecord
@@ -97,10 +92,10 @@ def erasure_events(
     if kind == str(ForgottenKind.CHAT):
         sessions = ChatSession.objects.filter(chat=object_id).order_by("created_at")
         ids = [str(key) for key in sessions.values_list("pk", flat=True)]
-        events.append(HookEvent(CHAT_ERASED, object_id, {"session_ids": ids}, chat_id))
+        events.append(HookEvent(EventType.CHAT_ERASED, object_id, {"session_ids": ids}, chat_id))
     elif kind == str(ForgottenKind.SESSION):
         data = {"session_id": str(object_id)}
-        events.append(HookEvent(SESSION_FORGOTTEN, object_id, data, chat_id))
+        events.append(HookEvent(EventType.SESSION_FORGOTTEN, object_id, data, chat_id))
     elif plan.messages:
         found = Message.objects.filter(pk__in=plan.messages)
         if keep_turn is not None:
@@ -108,7 +103,7 @@ def erasure_events(
         rows = found.order_by("session_id", "order_num").values_list("pk", "session_id", "chat_id")
         for key, session_id, of_chat in rows:
             data = {"message_id": str(key), "session_id": str(session_id)}
-            events.append(HookEvent(MESSAGE_FORGOTTEN, key, data, of_chat))
+            events.append(HookEvent(EventType.MESSAGE_FORGOTTEN, key, data, of_chat))
     documents = SourceDocument.objects.filter(pk__in=plan.documents).order_by("created_at")
     for key, of_chat in documents.values_list("pk", "chat_id"):
         events.append(_document_event(key, "document", of_chat))
@@ -118,7 +113,7 @@ def erasure_events(
 
 def _document_event(key: UUID, kind: str, chat_id: UUID | None) -> HookEvent:
     data = {"document_id": str(key), "kind": kind}
-    return HookEvent(DOCUMENT_FORGOTTEN, key, data, chat_id)
+    return HookEvent(EventType.DOCUMENT_FORGOTTEN, key, data, chat_id)
 
 
 def receipt_write(

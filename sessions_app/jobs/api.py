@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import django_filters
@@ -11,15 +11,14 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.errors import Conflict, conflict
-from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit.errors import Conflict
+from memoryproject.foundation.rest_kit.idempotency import Handler, idempotent
 from memoryproject.foundation.rest_kit.models import ANY
 from memoryproject.foundation.rest_kit.operations import (
     conflicting,
@@ -30,29 +29,27 @@ from memoryproject.foundation.rest_kit.operations import (
 )
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Nothing, Strict, Truth
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
-from sessions_app.jobs.run_jobs import JobEndedError, export_parts, job_cancel, job_make
+from sessions_app.jobs.run_jobs import export_parts, job_cancel, job_make
 from sessions_app.memories.presentation import (
     EXPORT_NAMES,
     LINE,
     NDJSON,
     ExportQuery,
     JsonErrors,
-    Lines,
-    LinesParser,
+    MemoryImportView,
     NdJson,
 )
 from sessions_app.models import Job, JobKind, JobState
 from sessions_app.presentation.access import (
-    chat_in_reach,
     chat_or_own,
     chat_within,
-    no_chat,
     require_longterm,
     require_memory,
 )
 from sessions_app.presentation.examples import CHAT, JOB
 from sessions_app.presentation.serializers import WhatsAppChat
 
+ACCEPTED = "It is queued: `Location` says how far it is."
 ENDED = conflicting("It has ended.", "The job can't be cancelled any more: it is done.")
 
 
@@ -107,15 +104,33 @@ class JobSerializer(serializers.Serializer[Any]):
         return translate_error(job.error)
 
 
-ACCEPTED = {202: OpenApiResponse(JobSerializer, "It is queued: `Location` says how far it is.")}
-
-
 class JobFilters(django_filters.FilterSet):  # type: ignore[misc]
     kind = ChoiceFilter(choices=JobKind.choices, help_text="import, export, reembed or erase.")
     state = ChoiceFilter(choices=JobState.choices, help_text="Such as running.")
 
 
-def _accepted(job: Job) -> Response:
+def asks(
+    kind: str, summary: str, request: Any, *examples: OpenApiExample, holds_texts: bool = True
+) -> Callable[[Handler], Handler]:
+    """Describe a POST that returns ``queued``, and let it accept an Idempotency-Key."""
+
+    def decorate(handler: Handler) -> Handler:
+        queued_example = response_example("Queued", {**JOB, "kind": str(kind)}, status=202)
+        return described(
+            operation_id=f"jobs_{kind}",
+            summary=summary,
+            parameters=[location(202)],
+            request=request,
+            responses={202: OpenApiResponse(JobSerializer, ACCEPTED)},
+            examples=[*examples, queued_example],
+        )(idempotent(atomic=True, holds_texts=holds_texts)(handler))
+
+    return decorate
+
+
+def queued(view: ApiView, kind: str, **given: Any) -> Response:
+    """Queue a job of the caller, and say where it is looked after."""
+    job = job_make(kind=kind, caller=view.caller, **given)
     headers = {"Location": reverse("api-job", args=[job.pk])}
     return Response(JobSerializer(job).data, status=202, headers=headers)
 
@@ -124,17 +139,14 @@ class OwnJobView(ApiView):
     """A job of the caller; others' jobs are as if they didn't exist."""
 
     def job(self, job_id: UUID) -> Job:
-        job = Job.objects.filter(caller=self.caller.key, pk=job_id).first()
-        if job is None:
-            raise NotFound(f"There is no job {job_id} of yours.")
-        return job
+        rows = Job.objects.filter(caller=self.caller.key, pk=job_id)
+        return self.one_of(rows, f"job {job_id} of yours")
 
 
 class JobView(OwnJobView):
     scopes = {"GET": ANY, "DELETE": ANY}
     staff_rights = {"GET": (), "DELETE": ()}
     answers = {"DELETE": [ENDED]}
-    raises = {JobEndedError: conflict}
 
     @described(
         operation_id="jobs_get",
@@ -155,7 +167,8 @@ class JobView(OwnJobView):
     @idempotent(atomic=True)
     def delete(self, request: Request, job_id: UUID) -> Response:
         """Stop the job; what it has done stays. An erasure that has begun can't be stopped."""
-        job_cancel(self.job(job_id))
+        if not job_cancel(self.job(job_id)):
+            raise Conflict(f"The job can't be cancelled any more: it is {self.job(job_id).state}.")
         return Response(JobSerializer(self.job(job_id)).data)
 
 
@@ -210,62 +223,33 @@ class ExportJobView(ApiView):
     kinds = {"POST": "bulk"}
     needs_body = False
 
-    @described(
-        operation_id="jobs_export",
-        summary="Export memories in the background",
-        parameters=[location(202)],
-        request=ExportBody,
-        responses=ACCEPTED,
-        examples=[
-            request_example("One chat", {"whatsapp_chat": CHAT}),
-            response_example("Queued", JOB, status=202),
-        ],
+    @asks(
+        JobKind.EXPORT,
+        "Export memories in the background",
+        ExportBody,
+        request_example("One chat", {"whatsapp_chat": CHAT}),
     )
-    @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
         """Export as `GET memories/export/` does; `result_url` has the lines when it is done."""
         body = self.body(ExportBody)
         name = body.get("whatsapp_chat")
-        chat = (chat_in_reach(self.caller, name) or no_chat(name)) if name else None
+        chat_id = str(chat_within(self.caller, name).pk) if name else None
         options = {"embeddings": body["embeddings"], "redacted": body["redact"]}
-        chat_id = None if chat is None else str(chat.pk)
-        return _accepted(
-            job_make(kind=JobKind.EXPORT, caller=self.caller, chat_id=chat_id, **options)
-        )
+        return queued(self, JobKind.EXPORT, chat_id=chat_id, **options)
 
 
-class ImportJobView(ApiView):
-    scopes = {"POST": "write"}
-    staff_rights = {"POST": ["memories_app.add_memory", "memories_app.change_memory"]}
-    kinds = {"POST": "bulk"}
-    bound_tokens = False
-    parser_classes = [LinesParser]
-    needs_body = False
-    taken_in: Lines | None = None
-
-    def finalize_response(self, *args: Any, **kwargs: Any) -> Any:
-        if self.taken_in is not None:
-            self.taken_in.close()
-        return super().finalize_response(*args, **kwargs)
-
-    @described(
-        operation_id="jobs_import",
-        summary="Import memories in the background",
-        parameters=[location(202)],
-        request={NDJSON: OpenApiTypes.BINARY},
-        responses=ACCEPTED,
-        examples=[
-            OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
-            response_example("Queued", {**JOB, "kind": "import"}, status=202),
-        ],
+class ImportJobView(MemoryImportView):
+    @asks(
+        JobKind.IMPORT,
+        "Import memories in the background",
+        {NDJSON: OpenApiTypes.BINARY},
+        OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
     )
-    @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
         """Take the lines in as `memories/import/` does, and import them later, 500 at a time."""
         require_memory()
         require_longterm()
-        lines: Iterator[bytes] = iter(cast(Lines, request.data))
-        return _accepted(job_make(kind=JobKind.IMPORT, caller=self.caller, lines=lines))
+        return queued(self, JobKind.IMPORT, lines=request.data)
 
 
 class ReembedJobView(ApiView):
@@ -275,19 +259,11 @@ class ReembedJobView(ApiView):
     bound_tokens = False
     needs_body = False
 
-    @described(
-        operation_id="jobs_reembed",
-        summary="Make all vectors with the embedder of the settings",
-        parameters=[location(202)],
-        request=None,
-        responses=ACCEPTED,
-        examples=[response_example("Queued", {**JOB, "kind": "reembed"}, status=202)],
-    )
-    @idempotent(atomic=True)
+    @asks(JobKind.REEMBED, "Make all vectors with the embedder of the settings", None)
     def post(self, request: Request) -> Response:
         """Make the missing vectors, and then let recall use them, as `memories_reembed` does."""
         self.body(Nothing)
-        return _accepted(job_make(kind=JobKind.REEMBED, caller=self.caller))
+        return queued(self, JobKind.REEMBED)
 
 
 class EraseJobView(ApiView):
@@ -295,20 +271,14 @@ class EraseJobView(ApiView):
     kinds = {"POST": "forget"}
     needs_body = False
 
-    @described(
-        operation_id="jobs_erase",
-        summary="Erase a chat in the background",
-        parameters=[location(202)],
-        request=EraseBody,
-        responses=ACCEPTED,
-        examples=[
-            request_example("A person", {"whatsapp_chat": CHAT}),
-            response_example("Queued", {**JOB, "kind": "erase"}, status=202),
-        ],
+    @asks(
+        JobKind.ERASE,
+        "Erase a chat in the background",
+        EraseBody,
+        request_example("A person", {"whatsapp_chat": CHAT}),
+        holds_texts=False,
     )
-    @idempotent(atomic=True, holds_texts=False)
     def post(self, request: Request) -> Response:
         """Erase as `DELETE chats/{whatsapp_chat}/` does; `result_url` then has the receipt."""
         name = chat_or_own(self.caller, self.body(EraseBody).get("whatsapp_chat"))
-        chat = chat_within(self.caller, name)
-        return _accepted(job_make(kind=JobKind.ERASE, caller=self.caller, chat_id=str(chat.pk)))
+        return queued(self, JobKind.ERASE, chat_id=str(chat_within(self.caller, name).pk))

@@ -22,6 +22,7 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import RELEASED, Lease, LeaseLostError
+from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.rest_kit.authentication import Caller
 from sessions_app.conversations.epochs import (
     ForgottenMeanwhileError,
@@ -32,8 +33,7 @@ from sessions_app.conversations.epochs import (
 from sessions_app.embedding.facade import configured, embedder, reembed, target
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import NothingToForgetError, object_forget
-from sessions_app.jobs.dependencies import enqueue_job
-from sessions_app.memories.facade import MAX_ERRORS, lines_of, memories_import, memory_lines
+from sessions_app.memories.transfer import MAX_ERRORS, lines_of, memories_import, memory_lines
 from sessions_app.models import ForgetReceipt, Job, JobKind, JobPart, JobState
 from sessions_app.models.jobs import OPEN_STATES
 from sessions_app.presentation.access import memories_in_reach
@@ -47,10 +47,6 @@ MAX_ATTEMPTS = 5
 # Between attempts of a job that fails without getting on.
 WAIT = timedelta(minutes=1)
 RESULT_KEPT, JOB_KEPT = timedelta(days=1), timedelta(days=30)
-
-
-class JobEndedError(Exception):
-    """The job can't be cancelled: it has ended, or is an erasure that has begun."""
 
 
 class _TimeIsUp(Exception):
@@ -69,18 +65,22 @@ def job_make(*, kind: str, caller: Caller, lines: Iterable[bytes] = (), **params
             actor_name=actor.name,
             params={**params, "bound": bound},
         )
-        walk = iter(lines)
-        number = total = 0
-        while part := list(islice(walk, LINES_A_PART)):
-            _part_store(job, number, part)
-            number, total = number + 1, total + len(part)
         if kind == JobKind.IMPORT:
-            Job.objects.filter(pk=job.pk).update(total=total)
+            walk, job.total = iter(lines), 0
+            while part := list(islice(walk, LINES_A_PART)):
+                _part_store(job, job.total // LINES_A_PART, part)
+                job.total += len(part)
         elif kind == JobKind.EXPORT:
-            _export_begin(job)
-        job.refresh_from_db()
+            job.total = _exported(job).count()
+            _export_audit(job)
+        job.save(update_fields=["total"])
         enqueue_job(job.pk)
     return job
+
+
+def enqueue_job(job_id: UUID) -> None:
+    """Queue this job for a worker."""
+    enqueue("sessions_app.tasks.run_job", str(job_id), task_name=f"job {job_id}")
 
 
 def job_run(job_id: UUID) -> str:
@@ -103,20 +103,28 @@ def job_run(job_id: UUID) -> str:
     except (_TimeIsUp, ForgottenMeanwhileError):
         lease.release()
         enqueue_job(job_id)
+    except NothingToForgetError:
+        # Somebody else has erased the chat meanwhile.
+        ended = {"finished_at": timezone.now(), "error": ErrorText("job_no_chat")}
+        lease.release(state=JobState.FAILED, **ended)
     except Exception as error:
         logger.exception("Job %s failed.", job)
         _failed(lease, error)
     return Job.objects.filter(pk=job_id).values_list("state", flat=True).first() or ""
 
 
-def job_cancel(job: Job) -> None:
-    """Cancel a job; what it has done stays. Raises JobEndedError."""
+def job_cancel(job: Job) -> bool:
+    """Cancel a job; what it has done stays. Return whether it could be.
+
+    It can't when it has ended, or is an erasure that has begun.
+    """
     can_end = Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING) & ~Q(kind=JobKind.ERASE)
     ended = {**RELEASED, "state": JobState.CANCELLED, "finished_at": timezone.now()}
     with transaction.atomic():
-        if not Job.objects.filter(can_end, pk=job.pk).update(**ended):
-            raise JobEndedError(f"The job can't be cancelled any more: it is {job.state}.")
-        JobPart.objects.filter(job=job).delete()
+        is_cancelled = Job.objects.filter(can_end, pk=job.pk).update(**ended)
+        if is_cancelled:
+            JobPart.objects.filter(job=job).delete()
+    return bool(is_cancelled)
 
 
 def export_parts(job: Job) -> Iterator[bytes]:
@@ -192,12 +200,14 @@ def _exported(job: Job) -> Any:
     return memories.filter(chat_id=chat_id) if chat_id else memories
 
 
-def _export_begin(job: Job) -> None:
-    total = _exported(job).count()
-    Job.objects.filter(pk=job.pk).update(total=total)
-    details = {"memories": total, **{key: job.params[key] for key in ("embeddings", "redacted")}}
+def _export_audit(job: Job) -> None:
+    details = {"memories": job.total, **_options(job)}
     actor = Actor(job.actor_kind, job.actor_name)
     audit_record(action="export", actor=actor, object_type="memories", details=details)
+
+
+def _options(job: Job) -> dict[str, bool]:
+    return {name: job.params[name] for name in ("embeddings", "redacted")}
 
 
 def _export_step(lease: Lease[Job], until: float) -> bool:
@@ -214,8 +224,7 @@ def _export_step(lease: Lease[Job], until: float) -> bool:
     if not keys:
         return True
     part = Memory.objects.filter(pk__in=[key for _, key in keys])
-    options = {key: job.params[key] for key in ("embeddings", "redacted")}
-    lines = [line.encode() + b"\n" for line in memory_lines(part, **options)]
+    lines = [line.encode() + b"\n" for line in memory_lines(part, **_options(job))]
     reached = {**job.params, "after": [keys[-1][0].isoformat(), str(keys[-1][1])]}
     with transaction.atomic():
         epoch_check(epoch)
@@ -240,23 +249,14 @@ def _reembed_step(lease: Lease[Job], until: float) -> bool:
 
 def _erase_step(lease: Lease[Job], until: float) -> bool:
     job = lease.row
-    call_key = job.pk.hex
-    try:
-        receipt = object_forget(
-            kind="chat",
-            object_id=UUID(job.params["chat_id"]),
-            dependencies=build_forget_dependencies(),
-            actor=Actor(job.actor_kind, job.actor_name),
-            call_key=call_key,
-        )
-    except NothingToForgetError:
-        # A worker that was killed had done it, or else somebody erased the chat meanwhile.
-        found = ForgetReceipt.objects.filter(call_key=call_key).first()
-        if found is None:
-            now = timezone.now()
-            lease.release(state=JobState.FAILED, finished_at=now, error=ErrorText("job_no_chat"))
-            raise lease.lost() from None
-        receipt = found
+    # A worker that was killed may have done it.
+    receipt = ForgetReceipt.objects.filter(call_key=job.pk.hex).first() or object_forget(
+        kind="chat",
+        object_id=UUID(job.params["chat_id"]),
+        dependencies=build_forget_dependencies(),
+        actor=Actor(job.actor_kind, job.actor_name),
+        call_key=job.pk.hex,
+    )
     lease.renew(done=1, total=1, result={"receipt_id": str(receipt.receipt_id)})
     return True
 

@@ -6,7 +6,6 @@ from sessions_app.memories.api.transfer_api import (
     NDJSON,
     ExportQuery,
     JsonErrors,
-    Lines,
-    LinesParser,
+    MemoryImportView,
     NdJson,
 )

@@ -12,7 +12,6 @@ MESSAGE_ID = "5d2f6f0e-8a47-4c7c-b1a3-0f6f1f5e2d11"
 MEMORY_ID = "c1d2e3f4-5a6b-4c7d-8e9f-0a1b2c3d4e14"
 CHAT_ID = "e5f6a7b8-1c2d-4e3f-9a0b-4c5d6e7f8a15"
 DOCUMENT_ID = "a7b8c9d0-1e2f-4a3b-8c4d-5e6f7a8b9c17"
-ENDPOINT_ID = "b8c9d0e1-2f3a-4b4c-9d5e-6f7a8b9c0d18"
 AT = "2026-01-10T12:00:00Z"
 
 _VALUES: dict[str, Any] = json.loads(
@@ -41,6 +40,7 @@ FEEDBACK: dict[str, Any] = _VALUES["feedback"]
 JOB: dict[str, Any] = _VALUES["job"]
 ENDPOINT: dict[str, Any] = _VALUES["endpoint"]
 DELIVERY: dict[str, Any] = _VALUES["delivery"]
+TESTED: dict[str, Any] = _VALUES["tested"]
 EVENT: dict[str, Any] = _VALUES["event"]
 TRANSCRIPT_SAVED: dict[str, Any] = _VALUES["transcript_saved"]
 EVENTS = (

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
-from memoryproject.foundation.outgoing_webhooks.models import HANDOVER_REQUESTED
+from memoryproject.foundation.outgoing_webhooks.models import EventType
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import denies, wants_person
@@ -137,4 +137,4 @@ def hand_over(turn: Turn, reason: str) -> None:
         "message_id": str(turn.message_id) if turn.message_id else None,
         "reason": reason,
     }
-    hooks_raise([HookEvent(HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
+    hooks_raise([HookEvent(EventType.HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound, PermissionDenied
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -271,9 +271,7 @@ class TurnView(ApiView):
         It holds what the model was sent, what was recalled with its scores, and what was left out.
         """
         turns = Turn.objects.select_related("chat", "replay").filter(self.caller.reach())
-        turn = turns.filter(turn_id=turn_id).first()
-        if turn is None:
-            raise NotFound(f"There is no turn {turn_id}.")
+        turn = self.one_of(turns.filter(turn_id=turn_id), f"turn {turn_id}")
         if self.caller.is_bound and reading_role(turn.user_role, turn.context) == GODFATHER:
             raise PermissionDenied(
                 "The token is bound to chats, and this answer was made with the memories of all."
@@ -322,9 +320,8 @@ class FeedbackView(ApiView):
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Store the caller's rating of the answer, in place of an earlier one."""
         body = self.body(FeedbackBody)
-        turn = Turn.objects.filter(self.caller.reach(), turn_id=turn_id).first()
-        if turn is None:
-            raise NotFound(f"There is no turn {turn_id}.")
+        turns = Turn.objects.filter(self.caller.reach(), turn_id=turn_id)
+        turn = self.one_of(turns, f"turn {turn_id}")
         if turn.state in (TurnState.PENDING, TurnState.RUNNING):
             raise Conflict("The turn has no answer yet: rate it when it has ended.")
         who: dict[str, Any] = {

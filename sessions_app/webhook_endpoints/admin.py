@@ -42,6 +42,13 @@ STATE_FILTER = choice_filter(
         "works": (gettext_lazy("works"), Q(enabled=True, failing_since__isnull=True)),
     },
 )
+# Each with its tone.
+STATES = {
+    "disabled": (gettext_lazy("disabled"), "bad"),
+    "failing": (gettext_lazy("failing"), "bad"),
+    "works": (gettext_lazy("works"), "good"),
+    "unused": (gettext_lazy("not used yet"), ""),
+}
 
 
 @admin.register(WebhookEndpoint)
@@ -98,20 +105,18 @@ class WebhookEndpointAdmin(StaffAdmin):
     ) -> None:
         """Let the service write the row, with its audit event."""
         data = form.cleaned_data
-        given = {"name": data["name"], "url": data["url"], "event_types": data["event_types"]}
-        rules, actor = build_address_rules(), staff_actor(request)
-        if not change:
-            made = endpoint_create(
-                **given, chat_ids=hook_chats(data["chats"]), rules=rules, actor=actor
-            )
+        given = {name: data[name] for name in ("name", "url", "event_types")}
+        if not change or "chats" in form.changed_data:
+            given["chat_ids"] = hook_chats(data["chats"])
+        by: Any = {"rules": build_address_rules(), "actor": staff_actor(request)}
+        if change:
+            given["enabled"] = data["enabled"]
+            # The form has resolved the host; here the row is locked.
+            endpoint_change(endpoint_id=obj.pk, changes=given, resolve=False, **by)
+        else:
+            made = endpoint_create(**given, **by)
             obj.pk = made.pk
             request.__dict__["made_secret"] = made
-            return
-        given["enabled"] = data["enabled"]
-        if "chats" in form.changed_data:
-            given["chat_ids"] = hook_chats(data["chats"])
-        # The form has resolved the host; here the row is locked.
-        endpoint_change(endpoint_id=obj.pk, changes=given, rules=rules, actor=actor, resolve=False)
 
     def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
         endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
@@ -155,16 +160,9 @@ class WebhookEndpointAdmin(StaffAdmin):
 
     def _secret_page(self, request: HttpRequest, endpoint: WebhookEndpoint) -> HttpResponse:
         """Show the secret only on this page: a notice would be stored in the session."""
-        context = {"endpoint": endpoint}
-        return unstored(
-            staff_page(
-                request,
-                "admin/webhook_secret_made.html",
-                _("The new secret"),
-                context,
-                of=self.model,
-            )
-        )
+        title, context = _("The new secret"), {"endpoint": endpoint}
+        page = "admin/webhook_secret_made.html"
+        return unstored(staff_page(request, page, title, context, of=self.model))
 
     @admin.display(description=gettext_lazy("events"))
     def shown_events(self, endpoint: WebhookEndpoint) -> str:
@@ -177,21 +175,14 @@ class WebhookEndpointAdmin(StaffAdmin):
 
     @admin.display(description=gettext_lazy("state"))
     def shown_state(self, endpoint: WebhookEndpoint) -> str:
-        if not endpoint.enabled:
-            return shown_mark(_("disabled"), "bad")
-        if endpoint.failing_since is not None:
-            return shown_mark(_("failing"), "bad")
-        if endpoint.last_success_at:
-            return shown_mark(_("works"), "good")
-        return shown_mark(_("not used yet"))
+        return shown_mark(*STATES[endpoint.state])
 
-    @admin.display(description=gettext_lazy("disabled reason"))
-    def shown_reason(self, endpoint: WebhookEndpoint) -> str:
-        return translate_error(endpoint.disabled_reason)
-
-    @admin.display(description=gettext_lazy("last error"))
-    def shown_last_error(self, endpoint: WebhookEndpoint) -> str:
-        return translate_error(endpoint.last_error)
+    shown_reason = column(
+        gettext_lazy("disabled reason"), lambda endpoint: translate_error(endpoint.disabled_reason)
+    )
+    shown_last_error = column(
+        gettext_lazy("last error"), lambda endpoint: translate_error(endpoint.last_error)
+    )
 
     @admin.display(description=gettext_lazy("deliveries"))
     def log(self, endpoint: WebhookEndpoint) -> str:

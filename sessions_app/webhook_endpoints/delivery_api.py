@@ -8,10 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import Q
 from rest_framework import serializers
-from rest_framework.exceptions import NotFound
-from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -22,6 +20,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import (
     events_number,
 )
 from memoryproject.foundation.outgoing_webhooks.models import (
+    ERASURES,
     EVENT_TYPES,
     TEST,
     DeliveryState,
@@ -34,14 +33,14 @@ from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
-from memoryproject.foundation.rest_kit.pagination import limit_of
+from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, CursorPages, limit_of
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, ChoicesFilter, Nothing
 from memoryproject.foundation.rest_kit.throttles import waiting_calls
 from memoryproject.foundation.rest_kit.views import ListView
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat
-from sessions_app.presentation.access import WhatsAppChatFilter, chats_at
-from sessions_app.presentation.examples import DELIVERY, ENDPOINT_ID, EVENT
+from sessions_app.presentation.access import WhatsAppChatFilter
+from sessions_app.presentation.examples import DELIVERY, EVENT, TESTED
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 from sessions_app.webhook_endpoints.endpoint_api import WebhookView
 
@@ -68,18 +67,7 @@ class TestView(WebhookView):
         summary="Send a test event now",
         request=None,
         responses=TestedSerializer,
-        examples=[
-            response_example(
-                "It works",
-                {
-                    "delivered": True,
-                    "status": 204,
-                    "milliseconds": 38,
-                    "error": "",
-                    "delivery_id": ENDPOINT_ID,
-                },
-            )
-        ],
+        examples=[response_example("It works", TESTED)],
     )
     @idempotent(atomic=False)
     def post(self, request: Request, endpoint_id: UUID) -> Response:
@@ -167,9 +155,7 @@ class RedeliverView(WebhookView):
         """Post it once more under its `webhook_id`; to a disabled endpoint when it is enabled."""
         self.body(Nothing)
         rows = WebhookDelivery.objects.filter(endpoint=self.endpoint(endpoint_id))
-        delivery = rows.filter(event_id=delivery_id).first()
-        if delivery is None:
-            raise NotFound(f"There is no delivery {delivery_id}.")
+        delivery = self.one_of(rows.filter(event_id=delivery_id), f"delivery {delivery_id}")
         deliveries_again(delivery_ids=[delivery.pk], actor=self.caller.actor)
         delivery.refresh_from_db()
         return Response(DeliverySerializer(delivery).data)
@@ -193,24 +179,20 @@ class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
         choices=[(name, name) for name in EVENT_TYPES],
         help_text="Such as memory.created; several times: one of them.",
     )
-    whatsapp_chat = WhatsAppChatFilter(method="of_chat", help_text="What concerns this chat.")
-
-    def of_chat(self, rows: QuerySet[WebhookEvent], _: str, value: str) -> QuerySet[WebhookEvent]:
-        return rows.filter(chat_id__in=list(chats_at(value).values_list("pk", flat=True)))
+    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id", help_text="What concerns this chat.")
 
 
-class EventPages(BasePagination):
+class EventPages(CursorPages):
     """The log from an event on. Its order never changes, and its end has a cursor, too."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self._after = request.query_params.get("after")
-        limit = limit_of(request, default=100)
+        limit = limit_of(request, default=DEFAULT_LIMIT)
         rows = queryset.order_by("seq")
         if self._after is not None:
             rows = rows.filter(seq__gt=self._place(self._after))
         found = list(rows[: limit + 1])
-        self._more = len(found) > limit
-        self._page = found[:limit]
+        self._next, self._page = len(found) > limit, found[:limit]
         return self._page
 
     def _place(self, after: str) -> int:
@@ -226,40 +208,24 @@ class EventPages(BasePagination):
 
     def get_paginated_response(self, data: Any) -> Response:
         end = webhook_id(self._page[-1].event_id) if self._page else self._after
-        return Response({"results": data, "next_cursor": end, "has_more": self._more})
+        return Response({"results": data, "next_cursor": end, "has_more": self._next})
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "required": ["results", "next_cursor", "has_more"],
-            "properties": {
-                "results": {**schema, "description": "The events; it may be empty."}
-                if isinstance(schema, dict)
-                else schema,
-                "next_cursor": {
-                    "type": "string",
-                    "nullable": True,
-                    "example": None,
-                    "description": "The next `after`, also where nothing follows yet.",
-                },
-                "has_more": {
-                    "type": "boolean",
-                    "example": False,
-                    "description": "Whether events follow already.",
-                },
-            },
+        pages = super().get_paginated_response_schema(schema)["properties"]
+        place = "The next `after`, also where nothing follows yet."
+        more = {"type": "boolean", "example": False}
+        properties = {
+            "results": pages["results"],
+            "next_cursor": {**pages["next_cursor"], "description": place},
+            "has_more": {**more, "description": "Whether events follow already."},
         }
+        return {"type": "object", "required": list(properties), "properties": properties}
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        limit = {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
-        after = {"type": "string", "minLength": 1, "pattern": r"^evt_[0-9a-f]{32}$"}
-        return [
-            {"name": name, "in": "query", "required": False, "description": text, "schema": schema}
-            for name, text, schema in (
-                ("after", "`next_cursor`, or a `webhook-id`: the events after it.", after),
-                ("limit", "How many a page holds at most.", limit),
-            )
-        ]
+        cursor, limit = super().get_schema_operation_parameters(view)
+        what = "`next_cursor`, or a `webhook-id`: the events after it."
+        place = {"type": "string", "minLength": 1, "pattern": r"^evt_[0-9a-f]{32}$"}
+        return [{**cursor, "name": "after", "description": what, "schema": place}, limit]
 
 
 class EventsView(ListView):
@@ -287,8 +253,9 @@ class EventsView(ListView):
         events_number()
         rows = self.within_reach()
         if self.caller.is_bound:
-            # As with memories: what only the owner sees is beyond its reach.
-            rows = rows.exclude(data__contains={"visibility": "owner"})
+            # As with memories: what only the owner sees is beyond its reach. But it must erase what
+            # it saw before only the owner did.
+            rows = rows.exclude(~Q(event_type__in=ERASURES), data__contains={"visibility": "owner"})
         page = self.paginate_queryset(self.filter_queryset(rows)) or []
         chats = Chat.objects.filter(pk__in={event.chat_id for event in page})
         names = dict(chats.values_list("pk", "whatsapp_chat"))

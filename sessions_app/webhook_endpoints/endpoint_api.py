@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from django.utils.functional import cached_property
 from rest_framework import serializers
-from rest_framework.exceptions import APIException, NotFound
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -53,8 +54,6 @@ from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
-NAMES = {"chats": "whatsapp_chats"}
-
 
 class EndpointBody(Strict):
     name = Text(max_length=MAX_NAME_LENGTH, help_text="For people, and unique.")
@@ -91,7 +90,7 @@ class EndpointSerializer(serializers.Serializer[Any]):
     event_types = fields.texts("The events that it is told of; empty: all.")
     whatsapp_chats = serializers.SerializerMethodField(help_text="Its chats; null: all.")
     enabled = fields.truth("false: nothing is sent.")
-    state = serializers.SerializerMethodField(help_text="unused, works, failing or disabled.")
+    state = fields.text("unused, works, failing or disabled.", read_only=True)
     error = serializers.SerializerMethodField(
         help_text="Why it is disabled, or what went wrong last; empty: nothing."
     )
@@ -105,15 +104,14 @@ class EndpointSerializer(serializers.Serializer[Any]):
     def get_whatsapp_chats(self, endpoint: WebhookEndpoint) -> list[str] | None:
         if endpoint.chat_ids is None:
             return None
-        chats = Chat.objects.filter(pk__in=endpoint.chat_ids).order_by("whatsapp_chat")
-        return list(chats.values_list("whatsapp_chat", flat=True))
+        return sorted(self._names[key] for key in endpoint.chat_ids if key in self._names)
 
-    def get_state(self, endpoint: WebhookEndpoint) -> str:
-        if not endpoint.enabled:
-            return "disabled"
-        if endpoint.failing_since is not None:
-            return "failing"
-        return "works" if endpoint.last_success_at else "unused"
+    @cached_property
+    def _names(self) -> dict[UUID, str]:
+        """The names of the chats of all endpoints that are shown."""
+        shown: Any = self.parent.instance if self.parent else [self.instance]
+        keys = {key for endpoint in shown for key in endpoint.chat_ids or ()}
+        return dict(Chat.objects.filter(pk__in=keys).values_list("pk", "whatsapp_chat"))
 
     def get_error(self, endpoint: WebhookEndpoint) -> str:
         return translate_error(endpoint.disabled_reason or endpoint.last_error)
@@ -125,7 +123,7 @@ class EndpointWithSecretSerializer(EndpointSerializer):
 
 def _refused(error: Exception) -> APIException:
     field = getattr(error, "field", "")
-    return refuse(str(error), attr=NAMES.get(field, field) or None)
+    return refuse(str(error), attr="whatsapp_chats" if field == "chats" else field)
 
 
 def endpoint_etag(endpoint: WebhookEndpoint) -> str:
@@ -150,10 +148,8 @@ class WebhookView(ApiView):
 
     def endpoint(self, endpoint_id: UUID) -> WebhookEndpoint:
         """Return the endpoint. Raises NotFound also for one out of reach."""
-        found = endpoints_in_reach(self.caller).filter(public_id=endpoint_id).first()
-        if found is None:
-            raise NotFound(f"There is no endpoint {endpoint_id}.")
-        return found
+        rows = endpoints_in_reach(self.caller).filter(public_id=endpoint_id)
+        return self.one_of(rows, f"endpoint {endpoint_id}")
 
     def given(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the fields of an endpoint as its services take them. Raises NotFound."""
@@ -170,6 +166,7 @@ class WebhookView(ApiView):
 class EndpointsView(WebhookView, ListView):
     scopes = {"GET": "read", "POST": "write"}
     staff_rights = {"GET": ["hooks.view_webhookendpoint"], "POST": ["hooks.add_webhookendpoint"]}
+    queryset = WebhookEndpoint.objects.all()
     serializer_class = EndpointSerializer
 
     @described(
@@ -180,9 +177,6 @@ class EndpointsView(WebhookView, ListView):
     def get(self, request: Request) -> Response:
         """Return the endpoints; a bound token sees those of its own chats."""
         return self.page_of(endpoints_in_reach(self.caller))
-
-    def get_queryset(self) -> QuerySet[WebhookEndpoint]:
-        return WebhookEndpoint.objects.all()
 
     @described(
         operation_id="webhooks_add",
@@ -204,12 +198,7 @@ class EndpointsView(WebhookView, ListView):
         body = self.body(EndpointBody)
         require_reading(self.caller)
         given = self.given({"whatsapp_chats": None, **body})
-        enabled = given.pop("enabled", True)
-        rules, actor = build_address_rules(), self.caller.actor
-        made = endpoint_create(**given, rules=rules, actor=actor)
-        if not enabled:
-            changes = {"enabled": False}
-            made = endpoint_change(endpoint_id=made.pk, changes=changes, rules=rules, actor=actor)
+        made = endpoint_create(**given, rules=build_address_rules(), actor=self.caller.actor)
         made.refresh_from_db()
         headers = {
             "Location": reverse("api-webhook", args=[made.public_id]),

@@ -75,7 +75,7 @@ class EndpointForm(ConflictCheckedForm):
                     resolve="url" in self.changed_data,
                 )
         except EndpointError as error:
-            self.add_error(error.field or None, str(error))
+            self.add_error(error.field, str(error))
         return cleaned
 
     def guard(self) -> None:

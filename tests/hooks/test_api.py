@@ -6,7 +6,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEvent
@@ -150,13 +151,29 @@ def test_a_bound_token_reaches_what_is_of_its_chats_alone(api: Api, receiver: Re
             error_of(bound.call(method, address, {}), 404)
     body = {"name": "more", "url": receiver.url, "whatsapp_chats": [OTHER_CLIENT]}
     error_of(bound.post(ENDPOINTS, body), 404)
-    api.post("memories/", {"content": "x", "whatsapp_chat": CLIENT, "visibility": "owner"})
+    owners = {"content": "x", "whatsapp_chat": CLIENT, "visibility": "owner"}
+    memory_id = api.post("memories/", owners).json()["memory_id"]
     api.post("memories/", {"content": "We open at nine"})
     seen = log(bound)["results"]
     assert {each["data"]["whatsapp_chat"] for each in seen} == {CLIENT}
     assert "memory.created" not in {each["type"] for each in seen}
     assert log(bound, f"?whatsapp_chat={OTHER_CLIENT}")["results"] == []
     assert len(log(api)["results"]) > len(seen)
+    # It may have seen the memory before only the owner did.
+    api.delete(f"memories/{memory_id}/")
+    assert log(bound)["results"][-1]["type"] == "memory.forgotten"
+
+
+@pytest.mark.django_db
+def test_a_list_asks_for_the_chats_of_all_endpoints_at_once(api: Api, receiver: Receiver) -> None:
+    counts = []
+    for name, chats in [("one", [CLIENT]), ("more", [OTHER_CLIENT, CLIENT])]:
+        made(api, receiver, name=name, whatsapp_chats=chats)
+        with CaptureQueriesContext(connection) as asked:
+            shown = api.walk(ENDPOINTS)
+        counts.append(len(asked))
+    assert [each["whatsapp_chats"] for each in shown] == [sorted([CLIENT, OTHER_CLIENT]), [CLIENT]]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.django_db

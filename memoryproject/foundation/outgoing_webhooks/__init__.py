@@ -1,6 +1,6 @@
 """Outgoing webhooks: notify integrators of events. See docs/webhooks.md.
 
-Code that changes something calls ``hooks_raise`` (webhook_events.py) in the transaction of the
+Code that changes something calls ``hooks_raise`` (deliveries.py) in the transaction of the
 change. An event that is rolled back is never sent, and a committed event is never lost. A worker
 sends it.
 """

@@ -30,13 +30,15 @@ logger = logging.getLogger(__name__)
 MAX_NAME_LENGTH = 100
 # The time that receivers have to adopt a new secret.
 OLD_SECRET_KEPT = timedelta(hours=24)
+# Of an endpoint that is enabled: earlier failures don't count.
+FRESH = {"disabled_reason": "", "failing_since": None, "failures": 0, "paused_until": None}
 CHANGEABLE = ("name", "url", "event_types", "chat_ids", "enabled")
 
 
 class EndpointError(ValueError):
     """The endpoint isn't valid. The text states the reason, ``field`` the invalid field."""
 
-    def __init__(self, text: str, field: str = "") -> None:
+    def __init__(self, text: str, field: str) -> None:
         super().__init__(text)
         self.field = field
 
@@ -51,6 +53,7 @@ def endpoint_create(
     url: str,
     event_types: Collection[str] = (),
     chat_ids: Collection[UUID] | None = None,
+    enabled: bool = True,
     rules: AddressRules,
     actor: Actor,
 ) -> WebhookEndpoint:
@@ -67,6 +70,7 @@ def endpoint_create(
         url=url,
         event_types=_ordered(event_types),
         chat_ids=None if chat_ids is None else sorted(set(chat_ids)),
+        enabled=enabled,
         secret=secret_new(),
         created_by=actor.name or actor.kind,
     )
@@ -106,14 +110,16 @@ def endpoint_change(
         with transaction.atomic():
             endpoint = _locked(endpoint_id)
             check(endpoint)
-            changed = [name for name, value in wanted.items() if getattr(endpoint, name) != value]
-            if not changed:
+            new = {
+                name: value for name, value in wanted.items() if getattr(endpoint, name) != value
+            }
+            if not new:
                 return endpoint
-            for name in changed:
-                setattr(endpoint, name, wanted[name])
-            also = _begin_anew(endpoint) if endpoint.enabled else []
-            endpoint.save(update_fields=[*changed, *also])
-            _record("webhook.change", endpoint, actor, fields=sorted(changed))
+            fresh = FRESH if wanted["enabled"] else {}
+            for name, value in {**new, **fresh}.items():
+                setattr(endpoint, name, value)
+            endpoint.save(update_fields=[*new, *fresh])
+            _record("webhook.change", endpoint, actor, fields=sorted(new))
     except IntegrityError as error:
         raise _taken(wanted["name"]) from error
     return endpoint
@@ -211,15 +217,6 @@ def endpoints_failing(*, now: datetime) -> Sequence[WebhookEndpoint]:
 def _taken(name: str) -> EndpointError:
     text = _("There is an endpoint %(name)s already.")
     return EndpointError(text % {"name": repr(name.strip())}, "name")
-
-
-def _begin_anew(endpoint: WebhookEndpoint) -> list[str]:
-    """Reset the failures; return the names of the fields that were reset."""
-    endpoint.disabled_reason = ""
-    endpoint.failing_since = None
-    endpoint.failures = 0
-    endpoint.paused_until = None
-    return ["disabled_reason", "failing_since", "failures", "paused_until"]
 
 
 def _locked(endpoint_id: int) -> WebhookEndpoint:

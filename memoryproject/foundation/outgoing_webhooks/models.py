@@ -18,43 +18,41 @@ from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 
-# The event types that integrators can receive.
+
+class EventType(models.TextChoices):
+    """The events that integrators can receive."""
+
+    MEMORY_CREATED = labelled("memory.created", _("a memory is stored"))
+    MEMORY_CHANGED = labelled(
+        "memory.changed", _("a memory is edited, superseded, pinned, or seen by others")
+    )
+    MEMORY_FORGOTTEN = labelled("memory.forgotten", _("a memory is gone"))
+    MESSAGE_FORGOTTEN = labelled("message.forgotten", _("a message is erased"))
+    SESSION_FORGOTTEN = labelled("session.forgotten", _("a session is erased with its messages"))
+    DOCUMENT_FORGOTTEN = labelled("document.forgotten", _("a document is erased"))
+    CHAT_ERASED = labelled("chat.erased", _("a chat is erased with everything in it"))
+    SESSION_EXPIRED = labelled("session.expired", _("a session has ended"))
+    CARD_MADE = labelled("card.made", _("the memory card of a session is made, or made again"))
+    MESSAGE_RECEIVED = labelled("message.received", _("a person's message arrives"))
+    TURN_ANSWERED = labelled("turn.answered", _("a message is answered"))
+    TURN_DEGRADED = labelled(
+        "turn.degraded", _("a message is answered from memory alone, because no model answered")
+    )
+    TURN_FAILED = labelled(
+        "turn.failed", _("a message could not be answered, or its answer not be sent")
+    )
+    HANDOVER_REQUESTED = labelled("handover.requested", _("a client needs a person"))
 
 
-MEMORY_CREATED = "memory.created"
-MEMORY_CHANGED = "memory.changed"
-MEMORY_FORGOTTEN = "memory.forgotten"
-MESSAGE_FORGOTTEN = "message.forgotten"
-SESSION_FORGOTTEN = "session.forgotten"
-DOCUMENT_FORGOTTEN = "document.forgotten"
-CHAT_ERASED = "chat.erased"
-SESSION_EXPIRED = "session.expired"
-CARD_MADE = "card.made"
-MESSAGE_RECEIVED = "message.received"
-TURN_ANSWERED = "turn.answered"
-TURN_DEGRADED = "turn.degraded"
-TURN_FAILED = "turn.failed"
-HANDOVER_REQUESTED = "handover.requested"
-
-EVENT_TYPES = {
-    MEMORY_CREATED: _("a memory is stored"),
-    MEMORY_CHANGED: _("a memory is edited, superseded, pinned, or seen by others"),
-    MEMORY_FORGOTTEN: _("a memory is gone"),
-    MESSAGE_FORGOTTEN: _("a message is erased"),
-    SESSION_FORGOTTEN: _("a session is erased with its messages"),
-    DOCUMENT_FORGOTTEN: _("a document is erased"),
-    CHAT_ERASED: _("a chat is erased with everything in it"),
-    SESSION_EXPIRED: _("a session has ended"),
-    CARD_MADE: _("the memory card of a session is made, or made again"),
-    MESSAGE_RECEIVED: _("a person's message arrives"),
-    TURN_ANSWERED: _("a message is answered"),
-    TURN_DEGRADED: _("a message is answered from memory alone, because no model answered"),
-    TURN_FAILED: _("a message could not be answered, or its answer not be sent"),
-    HANDOVER_REQUESTED: _("a client needs a person"),
-}
-
+EVENT_TYPES = dict(EventType.choices)
 # Receivers must erase what these are about, so they are sent even if the chat is erased.
-ERASURES = (MEMORY_FORGOTTEN, MESSAGE_FORGOTTEN, SESSION_FORGOTTEN, DOCUMENT_FORGOTTEN, CHAT_ERASED)
+ERASURES = (
+    EventType.MEMORY_FORGOTTEN,
+    EventType.MESSAGE_FORGOTTEN,
+    EventType.SESSION_FORGOTTEN,
+    EventType.DOCUMENT_FORGOTTEN,
+    EventType.CHAT_ERASED,
+)
 
 # Sent on request, regardless of the endpoint's subscriptions.
 TEST = "webhook.test"
@@ -117,6 +115,15 @@ class WebhookEndpoint(LeasedWork):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def state(self) -> str:
+        """Return unused, works, failing or disabled."""
+        if not self.enabled:
+            return "disabled"
+        if self.failing_since is not None:
+            return "failing"
+        return "works" if self.last_success_at else "unused"
 
     def wants(self, event_type: str, chat_id: UUID | None) -> bool:
         """Return whether the endpoint receives this type of event in this chat."""

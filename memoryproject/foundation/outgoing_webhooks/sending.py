@@ -58,13 +58,6 @@ class WebhookDependencies:
     clock: Callable[[], datetime] = timezone.now
 
 
-@dataclass(frozen=True)
-class _Failure:
-    error: str
-    status: int | None = None
-    retry_after: float | None = None
-
-
 def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int:
     """Send the endpoint's due deliveries; return the number that were delivered.
 
@@ -130,14 +123,14 @@ def _send(
     headers = headers_of(delivery, delivery.endpoint, body=body, now=now)
     try:
         posted = dependencies.poster.post(delivery.endpoint.url, headers=headers, body=body)
-    except PostError as error:
-        _failed(delivery, lease, dependencies, _Failure(error_text(error)))
+    except PostError as failure:
+        _failed(delivery, lease, dependencies, error_text(failure))
         return False
     status = posted.status
     if not 200 <= status < 300:
         retry_after = posted.retry_after if status in BUSY else None
-        failure = _Failure(ErrorText("webhook_status", status=status), status, retry_after)
-        _failed(delivery, lease, dependencies, failure)
+        error = ErrorText("webhook_status", status=status)
+        _failed(delivery, lease, dependencies, error, status=status, retry_after=retry_after)
         return False
     now = dependencies.clock()
     delivered = DeliveryState.DELIVERED
@@ -152,33 +145,36 @@ def _failed(
     delivery: WebhookDelivery,
     lease: Lease[WebhookEndpoint],
     dependencies: WebhookDependencies,
-    failure: _Failure,
+    error: str,
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
 ) -> None:
     now = dependencies.clock()
     wait = next_wait(
-        attempts=delivery.attempts + 1, luck=dependencies.luck(), retry_after=failure.retry_after
+        attempts=delivery.attempts + 1, luck=dependencies.luck(), retry_after=retry_after
     )
     later: dict[str, Any] = (
         {"state": DeliveryState.FAILED, "finished_at": now}
-        if wait is None or failure.status == GONE
+        if wait is None or status == GONE
         else {"due_at": now + wait}
     )
-    _note(delivery, now, last_status=failure.status, error=failure.error, **later)
+    _note(delivery, now, last_status=status, error=error, **later)
     endpoint = WebhookEndpoint.objects.get(pk=lease.row.pk)
     since = endpoint.failing_since or now
-    left_alone = pause(failures=endpoint.failures + 1, retry_after=failure.retry_after)
+    left_alone = pause(failures=endpoint.failures + 1, retry_after=retry_after)
     lease.renew(
         last_failure_at=now,
-        last_error=failure.error,
+        last_error=error,
         failing_since=since,
         failures=F("failures") + 1,
         paused_until=now + left_alone,
     )
-    logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, failure.error)
-    if failure.status == GONE:
+    logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, error)
+    if status == GONE:
         endpoint_disable(endpoint_id=endpoint.pk, reason=ErrorText("webhook_gone"))
     elif now - since >= dependencies.disable_after:
-        reason = ErrorText("webhook_given_up", days=(now - since).days, why=failure.error)
+        reason = ErrorText("webhook_given_up", days=(now - since).days, why=error)
         endpoint_disable(endpoint_id=endpoint.pk, reason=reason)
 
 

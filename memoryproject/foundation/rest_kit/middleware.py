@@ -1,15 +1,14 @@
-"""Middleware of the addresses for programs: pages of other origins, and compression."""
+"""Middleware of the addresses for programs: pages of other origins may call."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.middleware.gzip import GZipMiddleware
 from django.utils.cache import patch_vary_headers
-from django.utils.deprecation import MiddlewareMixin
 
 FOR_PAGES = ("/api/", "/v1/", "/mcp/")
 ANSWERED = (
@@ -30,22 +29,22 @@ def is_allowed_origin(origin: str) -> bool:
     return "*" in allowed or origin.lower() in allowed
 
 
-class AllowedOrigins(MiddlewareMixin):
+class AllowedOrigins:
     """Lets pages of CORS_ALLOWED_ORIGINS call with a token. Cookies of staff are never accepted."""
 
-    def process_request(self, request: HttpRequest) -> HttpResponseBase | None:
-        wants = request.headers.get("Access-Control-Request-Method")
-        if request.method == "OPTIONS" and wants and _origin(request):
-            return HttpResponse(status=204)
-        return None
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
 
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        if not (settings.CORS_ALLOWED_ORIGINS and _is_for_pages(request)):
-            return response
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        is_for_pages = f"{request.path_info}/".startswith(FOR_PAGES)
+        if not (settings.CORS_ALLOWED_ORIGINS and is_for_pages):
+            return self.get_response(request)
+        origin = request.headers.get("Origin", "")
+        is_allowed = bool(origin) and is_allowed_origin(origin)
+        asks = request.method == "OPTIONS" and request.headers.get("Access-Control-Request-Method")
+        response = HttpResponse(status=204) if asks and is_allowed else self.get_response(request)
         patch_vary_headers(response, ["Origin"])
-        if origin := _origin(request):
+        if is_allowed:
             response["Access-Control-Allow-Origin"] = origin
             response["Access-Control-Expose-Headers"] = ANSWERED
             if request.method == "OPTIONS":
@@ -56,29 +55,3 @@ class AllowedOrigins(MiddlewareMixin):
                 if _NAMES.fullmatch(named):
                     response["Access-Control-Allow-Headers"] = named
         return response
-
-
-def _is_for_pages(request: HttpRequest) -> bool:
-    return f"{request.path_info}/".startswith(FOR_PAGES)
-
-
-def _origin(request: HttpRequest) -> str:
-    """Return the allowed origin of the page that calls; "" for all other calls."""
-    origin = request.headers.get("Origin", "")
-    return origin if origin and _is_for_pages(request) and is_allowed_origin(origin) else ""
-
-
-class Compression(GZipMiddleware):
-    """Compresses the API's answers, with a random length against BREACH.
-
-    Events are sent piece by piece, and pages of staff have secrets of their forms: neither is
-    compressed.
-    """
-
-    def process_response(
-        self, request: HttpRequest, response: HttpResponseBase
-    ) -> HttpResponseBase:
-        is_stream = response.get("Content-Type", "").startswith("text/event-stream")
-        if is_stream or not request.path_info.startswith(FOR_PAGES[:2]):
-            return response
-        return super().process_response(request, response)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path, re_path, register_converter
@@ -42,6 +42,7 @@ from memoryproject.foundation.rest_kit.where import Fields, read_where
 
 # Allowed in every query: it selects the renderer.
 ALWAYS_ALLOWED = frozenset({"format"})
+Row = TypeVar("Row", bound=Model)
 UNKNOWN_CALLERS = (AuthenticationFailed, NotAuthenticated)
 
 
@@ -174,6 +175,13 @@ class ApiView(GenericAPIView[Any]):
         if not isinstance(self.request.data, Mapping):
             raise refuse(f"The body must be {OBJECT}, not {json_kind(self.request.data)}.")
         return checked_data(serializer_class, self.request.data, partial=partial)
+
+    def one_of(self, rows: QuerySet[Row], name: str) -> Row:
+        """Return the only row; raise NotFound if it is missing or out of reach."""
+        row = rows.first()
+        if row is None:
+            raise NotFound(f"There is no {name}.")
+        return row
 
     def handle_exception(self, exc: Exception) -> Response:
         for kind, make in self.raises.items():
