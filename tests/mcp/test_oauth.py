@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.oauth import grants, oauth_endpoints
+from memoryproject.foundation.oauth import oauth_endpoints, provider
 from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
 from memoryproject.foundation.rest_kit.tasks import tidy
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
@@ -480,7 +480,7 @@ def test_registrations_are_limited_in_rate_and_number(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     application.connected()
-    monkeypatch.setattr(grants, "MAX_UNUSED_CLIENTS", 2)
+    monkeypatch.setattr(provider, "MAX_UNUSED_CLIENTS", 2)
     newest = [Application().client_id for _ in range(4)][-2:]
     kept = set(OAuthClient.objects.values_list("pk", flat=True))
     assert kept == {application.client_id, *newest}

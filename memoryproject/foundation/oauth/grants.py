@@ -1,4 +1,4 @@
-"""Store registered applications and what staff consented to; give out tokens and replace them."""
+"""What an application asks staff for, and what they consent to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from typing import Any
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
@@ -15,27 +14,13 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
-from memoryproject.foundation.rest_kit.tokens import (
-    MARK,
-    SHOWN,
-    TokenError,
-    digest_of,
-    token_create,
-    token_revoke,
-)
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.rest_kit.models import OAuthClient, OAuthGrant
+from memoryproject.foundation.rest_kit.tokens import MARK, TokenError, digest_of, token_create
 
 CODE_LIFE = timedelta(minutes=5)
-ACCESS_LIFE = timedelta(hours=1)
-# Without a call of the application for so long, staff must consent again.
-REFRESH_LIFE = timedelta(days=90)
-# Anybody may register. Of those that nobody consented to, the newest stay.
-MAX_UNUSED_CLIENTS = 1000
 SALT = "oauth.consent"
 CONSENT_SECONDS = 900
-# More than a week of refreshes each hour.
-MAX_SPENT = 200
 
 
 @dataclass(frozen=True)
@@ -79,29 +64,6 @@ class ConsentRequest:
         return f"{self.redirect_uri}{joint}{urlencode(given)}"
 
 
-@dataclass(frozen=True)
-class Issued:
-    access_token: str
-    refresh_token: str
-    scopes: Sequence[str]
-
-
-def client_store(client_id: str, metadata: dict[str, Any]) -> None:
-    """Store an application that registers itself; drop the oldest unused ones above the limit."""
-    with transaction.atomic():
-        OAuthClient.objects.create(client_id=client_id, metadata=metadata)
-        unused = OAuthClient.objects.filter(oauthgrant=None).order_by("-created_at")
-        surplus = list(unused.values_list("pk", flat=True)[MAX_UNUSED_CLIENTS:])
-        OAuthClient.objects.filter(pk__in=surplus, oauthgrant=None).delete()
-
-
-def client_metadata(client_id: str) -> dict[str, Any] | None:
-    """Return what an application registered. ``client_id``: any text."""
-    if not client_id.isprintable():
-        return None
-    return OAuthClient.objects.filter(pk=client_id).values_list("metadata", flat=True).first()
-
-
 def grant_create(
     wanted: ConsentRequest,
     *,
@@ -111,7 +73,7 @@ def grant_create(
     actor: Actor,
 ) -> str:
     """Record a consent; return the code that the application redeems. Raises TokenError."""
-    code = _new_secret("c_")
+    code = new_secret("c_")
     ends_at = timezone.now() + CODE_LIFE
     with transaction.atomic():
         # Otherwise it could be dropped meanwhile.
@@ -139,53 +101,6 @@ def grant_create(
     return code
 
 
-def grant_find(secret: str, *, redeemed: bool, client_id: str, resource: str) -> OAuthGrant | None:
-    """Return the application's grant with this code, or if that is redeemed, this refresh token.
-
-    One that was used before ends its grant: two have it, and one of them has stolen it.
-    """
-    digest = digest_of(secret)
-    grants = OAuthGrant.objects.filter(
-        client=client_id, token__resource=resource, token__revoked_at=None
-    )
-    found = grants.filter(digest=digest, redeemed=redeemed).first()
-    if found is None:
-        for key in grants.filter(spent__contains=[digest]).values_list("pk", flat=True):
-            token_revoke(token_id=key, actor=SYSTEM)
-    return found
-
-
-def grant_of_access(secret: str) -> OAuthGrant | None:
-    return OAuthGrant.objects.filter(token__digest=digest_of(secret)).first()
-
-
-def tokens_issue(secret: str, scopes: Collection[str]) -> Issued | None:
-    """Use up a code or a refresh token for new tokens; None where another call was faster.
-
-    ``scopes``: those of the grant that the access token is to have. The access token before is not
-    valid any more.
-    """
-    digest = digest_of(secret)
-    access, refresh = _new_secret(), _new_secret("r_")
-    now = timezone.now()
-    with transaction.atomic():
-        live = OAuthGrant.objects.select_for_update().filter(token__revoked_at=None)
-        grant = live.filter(digest=digest, ends_at__gt=now).first()
-        if grant is None:
-            return None
-        given = [scope for scope in grant.scopes if scope in scopes]
-        ApiToken.objects.filter(pk=grant.pk).update(
-            digest=digest_of(access),
-            prefix=access[:SHOWN],
-            scopes=given,
-            expires_at=now + ACCESS_LIFE,
-        )
-        grant.digest, grant.redeemed = digest_of(refresh), True
-        grant.spent = [*grant.spent, digest][-MAX_SPENT:]
-        grant.ends_at = now + REFRESH_LIFE
-        grant.save()
-    return Issued(access, refresh, given)
-
-
-def _new_secret(kind: str = "") -> str:
+def new_secret(kind: str = "") -> str:
+    """Return a secret that begins as those of tokens do; ``kind``: what it is, if none."""
     return MARK + kind + secrets.token_urlsafe(32)
