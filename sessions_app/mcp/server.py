@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import httpx
@@ -26,9 +27,10 @@ from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool
 from sessions_app.presentation.access import names_of_bound
 
+logger = logging.getLogger(__name__)
+
 NAME = "whatsapp-memory"
 TITLE = "WhatsApp memory"
-# The limit of the API.
 VERSION = "1"
 INSTRUCTIONS = """\
 The memory of an assistant on WhatsApp: facts that it was told, conversations with people, and \
@@ -69,9 +71,10 @@ def server_for(
             raise MCPError(types.INVALID_PARAMS, detail)
         await sync_to_async(prepare)()
         try:
-            tools = await sync_to_async(tools_of)(rest)
+            caller = await sync_to_async(rest.caller)()
         except AuthenticationFailed as error:
             raise MCPError(types.INVALID_REQUEST, str(error.detail)) from error
+        tools = [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(caller)]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -92,26 +95,12 @@ def server_for(
     )
 
 
-# List and call tools for a token; every error becomes a readable result.
-
-logger = logging.getLogger(__name__)
-
-
-def tools_of(rest: Rest) -> list[types.Tool]:
-    """Return the tools that the token may use. Raises AuthenticationFailed."""
-    caller = rest.caller()
-    return [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(caller)]
-
-
 def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
     """Call a tool. Never raises: refusals and errors are part of the result."""
     try:
         return _answer(rest, tool, given).shown()
     except APIException as error:
-        found = [
-            {"attr": each.attr, "detail": each.detail} for each in flatten_errors(error.detail)
-        ]
-        return _failure(str(Refused(found)))
+        return _failure(str(Refused([asdict(each) for each in flatten_errors(error.detail)])))
     except Refused as error:
         return _failure(str(error))
     except Exception as error:
@@ -127,16 +116,11 @@ def _answer(rest: Rest, tool: Tool, given: Arguments) -> ToolResult:
     refuse_unstorable(given)
     checked, limit = _checked(tool, given)
     result = tool.run(rest, checked)
-    if result.fits(limit):
-        return result
-    if "next" in result.document:
+    if not result.fits(limit) and "next" in result.document:
         # A smaller page, whose cursor leads to what isn't on it.
-        room = limit - ROOM_FOR_NOTE
-        rows = max(entries_within(result.document["results"], room), 1)
+        rows = max(entries_within(result.document["results"], limit - ROOM_FOR_NOTE), 1)
         result = tool.run(rest, {**checked, "limit": rows})
-        if result.fits(limit):
-            return result
-    return cut(result, tool.cuts, limit)
+    return result if result.fits(limit) else cut(result, tool.cuts, limit)
 
 
 def _checked(tool: Tool, given: Arguments) -> tuple[Arguments, int]:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.core import signing
 from django.db import transaction
+from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -55,13 +56,17 @@ class ConsentRequest:
         host = urlsplit(self.redirect_uri).netloc
         return host if self.scheme in ("http", "https") else f"{self.scheme}:"
 
-    def answer(self, parameters: Mapping[str, str]) -> str:
-        """Return the address that tells the application the outcome (with RFC 9207's iss)."""
+    def answer(self, parameters: Mapping[str, str]) -> HttpResponse:
+        """Tell the application the outcome (with RFC 9207's iss).
+
+        Django's own redirect knows the schemes of the web only.
+        """
         given = {**parameters, "iss": self.issuer}
         if self.state is not None:
             given["state"] = self.state
         joint = "&" if "?" in self.redirect_uri else "?"
-        return f"{self.redirect_uri}{joint}{urlencode(given)}"
+        address = f"{self.redirect_uri}{joint}{urlencode(given)}"
+        return HttpResponse(status=302, headers={"Location": address})
 
 
 def grant_create(

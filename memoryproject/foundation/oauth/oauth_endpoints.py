@@ -84,7 +84,6 @@ def _require_place(request: HttpRequest, path: str, *known: str) -> None:
 def authorize(request: HttpRequest) -> HttpResponse:
     """Check what an application asks for, and lead the person to the page for consent."""
     from mcp.server.auth.handlers.authorize import AuthorizationHandler  # noqa: PLC0415 slow
-    from mcp.server.auth.provider import construct_redirect_uri  # noqa: PLC0415 slow
 
     provider = _provider(request)
     if repeated := _repeated(request.GET):
@@ -95,7 +94,7 @@ def authorize(request: HttpRequest) -> HttpResponse:
         return _refusal_page(request, json.loads(answer.content)["error_description"])
     if not address.startswith(f"{provider.consent}?"):
         # An error for the application, which must know from whom it comes (RFC 9207).
-        answer["Location"] = construct_redirect_uri(address, iss=provider.issuer)
+        answer["Location"] = f"{address}&{urlencode({'iss': provider.issuer})}"
     return answer
 
 

@@ -16,11 +16,9 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from mcp.server.auth.provider import (
-    AccessToken,
     AuthorizationCode,
     AuthorizationParams,
     AuthorizeError,
-    RefreshToken,
     RegistrationError,
     TokenError,
 )
@@ -135,24 +133,13 @@ class Provider:
             raise AuthorizeError("invalid_request", "redirect_uri and state are too long.")
         return f"{self.consent}?{urlencode({'request': wanted})}"
 
+    # The handlers read nothing of refresh and access tokens that they don't read of codes.
+
     @sync_to_async
     def load_authorization_code(
         self, client: OAuthClientInformationFull, code: str
     ) -> AuthorizationCode | None:
-        grant = self._find(client, code, redeemed=False)
-        return (
-            None
-            if grant is None
-            else AuthorizationCode(
-                code=code,
-                scopes=grant.scopes,
-                expires_at=grant.ends_at.timestamp(),
-                client_id=client.client_id,
-                code_challenge=grant.challenge,
-                redirect_uri=AnyUrl(grant.redirect_uri),
-                redirect_uri_provided_explicitly=grant.redirect_named,
-            )
-        )
+        return self._find(client, code, redeemed=False)
 
     @sync_to_async
     def exchange_authorization_code(
@@ -163,46 +150,29 @@ class Provider:
     @sync_to_async
     def load_refresh_token(
         self, client: OAuthClientInformationFull, token: str
-    ) -> RefreshToken | None:
-        grant = self._find(client, token, redeemed=True)
-        return (
-            None
-            if grant is None
-            else RefreshToken(
-                token=token,
-                client_id=client.client_id,
-                scopes=grant.scopes,
-                expires_at=int(grant.ends_at.timestamp()),
-                subject=str(grant.pk),
-            )
-        )
+    ) -> AuthorizationCode | None:
+        return self._find(client, token, redeemed=True)
 
     @sync_to_async
     def exchange_refresh_token(
-        self, client: OAuthClientInformationFull, token: RefreshToken, scopes: list[str]
+        self, client: OAuthClientInformationFull, token: AuthorizationCode, scopes: list[str]
     ) -> OAuthToken:
-        return _issued(token.token, scopes)
+        return _issued(token.code, scopes)
 
     @sync_to_async
-    def load_access_token(self, token: str) -> AccessToken | None:
+    def load_access_token(self, token: str) -> AuthorizationCode | None:
         """Only to revoke it: calls are authenticated as those with other tokens."""
         grant = OAuthGrant.objects.filter(token__digest=digest_of(token)).first()
-        return (
-            None
-            if grant is None
-            else AccessToken(
-                token=token, client_id=grant.client_id, scopes=grant.scopes, subject=str(grant.pk)
-            )
-        )
+        return _read(grant, token)
 
     @sync_to_async
-    def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+    def revoke_token(self, token: AuthorizationCode) -> None:
         """End the whole grant."""
         token_revoke(token_id=int(token.subject or 0), actor=Actor("api", token.client_id))
 
     def _find(
         self, client: OAuthClientInformationFull, secret: str, *, redeemed: bool
-    ) -> OAuthGrant | None:
+    ) -> AuthorizationCode | None:
         """Return the application's grant with this code, or if redeemed, this refresh token.
 
         One that was used before ends its grant: two have it, and one of them has stolen it.
@@ -215,7 +185,23 @@ class Provider:
         if found is None:
             for key in grants.filter(spent__contains=[digest]).values_list("pk", flat=True):
                 token_revoke(token_id=key, actor=SYSTEM)
-        return found
+        return _read(found, secret)
+
+
+def _read(grant: OAuthGrant | None, secret: str) -> AuthorizationCode | None:
+    """Return a grant as the handlers read it."""
+    if grant is None:
+        return None
+    return AuthorizationCode(
+        code=secret,
+        scopes=grant.scopes,
+        expires_at=grant.ends_at.timestamp(),
+        client_id=grant.client_id,
+        code_challenge=grant.challenge,
+        redirect_uri=AnyUrl(grant.redirect_uri),
+        redirect_uri_provided_explicitly=grant.redirect_named,
+        subject=str(grant.pk),
+    )
 
 
 def _secret_of(client_id: str) -> str:
