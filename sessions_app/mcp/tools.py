@@ -79,10 +79,6 @@ class Tool:
     is_body: bool
     cuts: Sequence[str]
 
-    @property
-    def name(self) -> str:
-        return self.shown.name
-
 
 TOOLS: dict[str, Tool] = {}
 NO_WORDS: Mapping[str, str] = {}

@@ -98,8 +98,7 @@ class McpView(ApiView):
 
     def post(self, request: Request) -> HttpResponseBase:
         # The import takes a second, so only a web server that needs the package imports it.
-        from sessions_app.mcp.json_rpc import error_in  # noqa: PLC0415
-        from sessions_app.mcp.server import exchange, instructions_for, server_for  # noqa: PLC0415
+        from sessions_app.mcp.server import error_in, exchange, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
         if not isinstance(request.data, str):
@@ -120,8 +119,7 @@ class McpView(ApiView):
             _require_scope(request, message)
         secret = get_authorization_header(request).split()[1].decode("ascii")
         rest = Rest(secret, request.META.get(RESOURCE, ""))
-        server = server_for(rest, instructions=instructions_for(self.caller))
-        answer = exchange(server, headers, request.data.encode())
+        answer = exchange(server_for(rest, self.caller), headers, request.data.encode())
         passed_on = {
             name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
         }

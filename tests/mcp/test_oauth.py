@@ -361,6 +361,13 @@ def test_a_wrong_request_is_told_to_the_application(
     assert (told["error"], told["iss"]) == (error, SERVER)
 
 
+def test_a_program_may_look_where_a_person_would_be_led(application: Application) -> None:
+    query = parameters_of(f"?{application.authorize().wsgi_request.META['QUERY_STRING']}")
+    answer = application.http.head("/oauth/authorize", query)
+    assert answer.status_code == 302
+    assert "/admin/api/apitoken/consent/" in answer["Location"]
+
+
 @pytest.mark.parametrize("empty", ["scope", "resource", "state"])
 def test_an_empty_parameter_counts_as_none(empty: str, application: Application) -> None:
     page = application.consent_page(**{empty: ""})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -17,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.rest_kit.models import OAuthClient, OAuthGrant
-from memoryproject.foundation.rest_kit.tokens import MARK, TokenError, digest_of, token_create
+from memoryproject.foundation.rest_kit.tokens import TokenError, digest_of, new_secret, token_create
 
 CODE_LIFE = timedelta(minutes=5)
 SALT = "oauth.consent"
@@ -69,6 +68,7 @@ class ConsentRequest:
         return HttpResponse(status=302, headers={"Location": address})
 
 
+@transaction.atomic
 def grant_create(
     wanted: ConsentRequest,
     *,
@@ -80,32 +80,26 @@ def grant_create(
     """Record a consent; return the code that the application redeems. Raises TokenError."""
     code = new_secret("c_")
     ends_at = timezone.now() + CODE_LIFE
-    with transaction.atomic():
-        # Otherwise it could be dropped meanwhile.
-        client = OAuthClient.objects.select_for_update().filter(pk=wanted.client_id).first()
-        if client is None:
-            raise TokenError(_("The application isn't registered any more: start again there."))
-        made = token_create(
-            name=name,
-            scopes=scopes,
-            chat_ids=chat_ids,
-            expires_at=ends_at,
-            resource=wanted.resource,
-            actor=actor,
-        )
-        OAuthGrant.objects.create(
-            token=made.token,
-            client=client,
-            scopes=made.token.scopes,
-            digest=digest_of(code),
-            challenge=wanted.challenge,
-            redirect_uri=wanted.redirect_uri,
-            redirect_named=wanted.redirect_named,
-            ends_at=ends_at,
-        )
+    # Otherwise it could be dropped meanwhile.
+    client = OAuthClient.objects.select_for_update().filter(pk=wanted.client_id).first()
+    if client is None:
+        raise TokenError(_("The application isn't registered any more: start again there."))
+    made = token_create(
+        name=name,
+        scopes=scopes,
+        chat_ids=chat_ids,
+        expires_at=ends_at,
+        resource=wanted.resource,
+        actor=actor,
+    )
+    OAuthGrant.objects.create(
+        token=made.token,
+        client=client,
+        scopes=made.token.scopes,
+        digest=digest_of(code),
+        challenge=wanted.challenge,
+        redirect_uri=wanted.redirect_uri,
+        redirect_named=wanted.redirect_named,
+        ends_at=ends_at,
+    )
     return code
-
-
-def new_secret(kind: str = "") -> str:
-    """Return a secret that begins as those of tokens do; ``kind``: what it is, if none."""
-    return MARK + kind + secrets.token_urlsafe(32)

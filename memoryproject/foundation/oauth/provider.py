@@ -22,14 +22,21 @@ from mcp.server.auth.provider import (
     RegistrationError,
     TokenError,
 )
-from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull as Client
+from mcp.shared.auth import OAuthToken
 from pydantic import AnyUrl
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from memoryproject.foundation.oauth.grants import ConsentRequest, new_secret
+from memoryproject.foundation.oauth.grants import ConsentRequest
 from memoryproject.foundation.oauth.oauth_addresses import GRANTED, canonical
 from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
-from memoryproject.foundation.rest_kit.tokens import MAX_NAME_LENGTH, SHOWN, digest_of, token_revoke
+from memoryproject.foundation.rest_kit.tokens import (
+    MAX_NAME_LENGTH,
+    SHOWN,
+    digest_of,
+    new_secret,
+    token_revoke,
+)
 
 ACCESS_LIFE = timedelta(hours=1)
 # Without a call of the application for so long, staff must consent again.
@@ -52,13 +59,12 @@ S256 = re.compile(r"[A-Za-z0-9_-]{43}")
 MAX_SIGNED = 3000
 
 
-class RegisteredClient(OAuthClientInformationFull):
+class RegisteredClient(Client):
     """An application. On a loopback address its redirects may have any port (RFC 8252)."""
 
     def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
-        if redirect_uri is not None and _portless(redirect_uri) in map(
-            _portless, self.redirect_uris or ()
-        ):
+        known = map(_portless, self.redirect_uris or ())
+        if redirect_uri is not None and _portless(redirect_uri) in known:
             return redirect_uri
         return super().validate_redirect_uri(redirect_uri)
 
@@ -92,7 +98,7 @@ class Provider:
 
     @sync_to_async
     @transaction.atomic
-    def register_client(self, client: OAuthClientInformationFull) -> None:
+    def register_client(self, client: Client) -> None:
         """Store the application; drop the oldest unused ones above the limit.
 
         The response has what this replaces.
@@ -110,9 +116,7 @@ class Provider:
         surplus = list(unused.values_list("pk", flat=True)[MAX_UNUSED_CLIENTS:])
         OAuthClient.objects.filter(pk__in=surplus, oauthgrant=None).delete()
 
-    async def authorize(
-        self, client: OAuthClientInformationFull, params: AuthorizationParams
-    ) -> str:
+    async def authorize(self, client: Client, params: AuthorizationParams) -> str:
         if params.resource is not None and canonical(params.resource) != self.resource:
             text = f"Tokens are given for {self.resource} only."
             raise AuthorizeError("invalid_target", text)
@@ -136,28 +140,49 @@ class Provider:
     # The handlers read nothing of refresh and access tokens that they don't read of codes.
 
     @sync_to_async
-    def load_authorization_code(
-        self, client: OAuthClientInformationFull, code: str
-    ) -> AuthorizationCode | None:
+    def load_authorization_code(self, client: Client, code: str) -> AuthorizationCode | None:
         return self._find(client, code, redeemed=False)
 
     @sync_to_async
-    def exchange_authorization_code(
-        self, client: OAuthClientInformationFull, code: AuthorizationCode
-    ) -> OAuthToken:
-        return _issued(code.code, code.scopes)
-
-    @sync_to_async
-    def load_refresh_token(
-        self, client: OAuthClientInformationFull, token: str
-    ) -> AuthorizationCode | None:
+    def load_refresh_token(self, client: Client, token: str) -> AuthorizationCode | None:
         return self._find(client, token, redeemed=True)
 
     @sync_to_async
+    @transaction.atomic
     def exchange_refresh_token(
-        self, client: OAuthClientInformationFull, token: AuthorizationCode, scopes: list[str]
+        self, client: Client, token: AuthorizationCode, scopes: Sequence[str] = ()
     ) -> OAuthToken:
-        return _issued(token.code, scopes)
+        """Use up a code or a refresh token for new tokens. Raises TokenError.
+
+        ``scopes``: those of the grant that the access token is to have. The access token before is
+        not valid any more.
+        """
+        digest = digest_of(token.code)
+        access, refresh = new_secret(), new_secret("r_")
+        now = timezone.now()
+        live = OAuthGrant.objects.select_for_update().filter(token__revoked_at=None)
+        grant = live.filter(digest=digest, ends_at__gt=now).first()
+        if grant is None:
+            raise TokenError("invalid_grant", "It was used already.")
+        given = [scope for scope in grant.scopes if scope in (scopes or token.scopes)]
+        ApiToken.objects.filter(pk=grant.pk).update(
+            digest=digest_of(access),
+            prefix=access[:SHOWN],
+            scopes=given,
+            expires_at=now + ACCESS_LIFE,
+        )
+        grant.digest, grant.redeemed = digest_of(refresh), True
+        grant.spent = [*grant.spent, digest][-MAX_SPENT:]
+        grant.ends_at = now + REFRESH_LIFE
+        grant.save()
+        return OAuthToken(
+            access_token=access,
+            expires_in=int(ACCESS_LIFE.total_seconds()),
+            scope=" ".join(given),
+            refresh_token=refresh,
+        )
+
+    exchange_authorization_code = exchange_refresh_token
 
     @sync_to_async
     def load_access_token(self, token: str) -> AuthorizationCode | None:
@@ -170,9 +195,7 @@ class Provider:
         """End the whole grant."""
         token_revoke(token_id=int(token.subject or 0), actor=Actor("api", token.client_id))
 
-    def _find(
-        self, client: OAuthClientInformationFull, secret: str, *, redeemed: bool
-    ) -> AuthorizationCode | None:
+    def _find(self, client: Client, secret: str, *, redeemed: bool) -> AuthorizationCode | None:
         """Return the application's grant with this code, or if redeemed, this refresh token.
 
         One that was used before ends its grant: two have it, and one of them has stolen it.
@@ -223,33 +246,3 @@ def _check_redirects(addresses: Sequence[str]) -> None:
                 "invalid_redirect_uri",
                 f"{address[:200]} isn't https, http on a loopback address, or of an application.",
             )
-
-
-@transaction.atomic
-def _issued(secret: str, scopes: Sequence[str]) -> OAuthToken:
-    """Use up a code or a refresh token for new tokens. Raises TokenError.
-
-    ``scopes``: those of the grant that the access token is to have. The access token before is not
-    valid any more.
-    """
-    digest = digest_of(secret)
-    access, refresh = new_secret(), new_secret("r_")
-    now = timezone.now()
-    live = OAuthGrant.objects.select_for_update().filter(token__revoked_at=None)
-    grant = live.filter(digest=digest, ends_at__gt=now).first()
-    if grant is None:
-        raise TokenError("invalid_grant", "It was used already.")
-    given = [scope for scope in grant.scopes if scope in scopes]
-    ApiToken.objects.filter(pk=grant.pk).update(
-        digest=digest_of(access), prefix=access[:SHOWN], scopes=given, expires_at=now + ACCESS_LIFE
-    )
-    grant.digest, grant.redeemed = digest_of(refresh), True
-    grant.spent = [*grant.spent, digest][-MAX_SPENT:]
-    grant.ends_at = now + REFRESH_LIFE
-    grant.save()
-    return OAuthToken(
-        access_token=access,
-        expires_in=int(ACCESS_LIFE.total_seconds()),
-        scope=" ".join(given),
-        refresh_token=refresh,
-    )
