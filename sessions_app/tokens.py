@@ -216,7 +216,7 @@ class ApiTokenAdmin(StaffAdmin):
         if not settings.MCP_OAUTH:
             raise Http404
         if "deny" in request.POST:
-            return _to_application(wanted.answer({"error": "access_denied"}))
+            return wanted.answer({"error": "access_denied"})
         form = ConsentForm(wanted, request.POST if request.method == "POST" else None)
         if form.is_valid():
             try:
@@ -227,7 +227,7 @@ class ApiTokenAdmin(StaffAdmin):
                     chat_ids=form.chat_ids(),
                     actor=staff_actor(request),
                 )
-                return _to_application(wanted.answer({"code": code}))
+                return wanted.answer({"code": code})
             except TokenError as error:
                 form.add_error(None, str(error))
         page = staff_page(
@@ -247,14 +247,14 @@ class ApiTokenAdmin(StaffAdmin):
 
     @admin.display(description=gettext_lazy("application"))
     def application(self, token: ApiToken) -> str:
-        grant = getattr(token, "grant", None)
-        return "" if grant is None else grant.client.metadata.get("client_name") or _("unnamed")
+        if not hasattr(token, "grant"):
+            return ""
+        return token.grant.client.metadata.get("client_name") or _("unnamed")
 
     @admin.display(description=gettext_lazy("expires at"), ordering="expires_at")
     def valid_until(self, token: ApiToken) -> datetime | None:
         """Applications replace their tokens each hour, for as long as they use them."""
-        grant = getattr(token, "grant", None)
-        return token.expires_at if grant is None else grant.ends_at
+        return token.grant.ends_at if hasattr(token, "grant") else token.expires_at
 
     @admin.display(description=gettext_lazy("chats"))
     def bound_to(self, token: ApiToken) -> str:
@@ -276,8 +276,3 @@ class ApiTokenAdmin(StaffAdmin):
         if ends_at is not None and ends_at <= timezone.now():
             return shown_mark(_("expired"), "bad")
         return shown_mark(_("valid"), "good")
-
-
-def _to_application(address: str) -> HttpResponse:
-    """Django's own redirect knows the schemes of the web only."""
-    return HttpResponse(status=302, headers={"Location": address})

@@ -14,6 +14,7 @@ from memories_app.memory_document_format.names import CATEGORIES
 from memories_app.models import MemoryStatus
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
 from sessions_app.conversations.message_store import MAX_MESSAGES
@@ -23,6 +24,7 @@ from sessions_app.models.sessions import SessionStatus
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.turn_api import ContextQuestionSerializer
 
+EITHER = "Give either session_id or whatsapp_chat."
 YAML = "yaml"
 FORMATS = ("json", YAML)
 
@@ -51,17 +53,26 @@ class MessageArguments(Strict):
     timestamp = Text(required=False, help_text="Such as 2026-01-31T09:30:00Z. Default: now.")
 
 
-class MessagesArguments(Strict):
+class Place(Strict):
+    """The two ways to name a conversation."""
+
+    session_id = serializers.UUIDField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "session_id" in attrs and "whatsapp_chat" in attrs:
+            raise refuse(EITHER)
+        return attrs
+
+
+class MessagesArguments(Place):
     messages = Items(child=MessageArguments(), min_length=1, max_length=MAX_MESSAGES)
-    session_id = fields.uuid("Of this session.", required=False)
     whatsapp_chat = WhatsAppChat(
         required=False, help_text="Instead: of this chat's active session, begun where it has none."
     )
     learn = Truth(required=False, help_text="Learn facts from what the user says.")
 
 
-class ContextArguments(ContextQuestionSerializer):
-    session_id = fields.uuid("Of this session.", required=False)
+class ContextArguments(Place, ContextQuestionSerializer):
     whatsapp_chat = WhatsAppChat(
         required=False,
         help_text=(
@@ -70,29 +81,27 @@ class ContextArguments(ContextQuestionSerializer):
         ),
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "session_id" in attrs and "whatsapp_chat" in attrs:
-            raise serializers.ValidationError("Give either session_id or whatsapp_chat.")
-        return attrs
-
 
 # Fewer than over REST: each takes a good 80 tokens of the assistant's context.
 ROWS_ON_A_PAGE = 20
 
 
-class SessionsArguments(Strict):
-    whatsapp_chat = WhatsAppChat(required=False)
-    status = Choice(
-        SessionStatus.choices, required=False, help_text="By default not archived ones."
-    )
-    since = Text(required=False, help_text="Active since then, such as 2026-01-31T09:30:00Z.")
+class PageArguments(Strict):
     limit = Whole(
         required=False, min_value=1, max_value=MAX_LIMIT, help_text=f"By default {ROWS_ON_A_PAGE}."
     )
     cursor = Text(required=False, help_text="next or previous of a page.")
 
 
-class MemoriesArguments(Strict):
+class SessionsArguments(PageArguments):
+    whatsapp_chat = WhatsAppChat(required=False)
+    status = Choice(
+        SessionStatus.choices, required=False, help_text="By default not archived ones."
+    )
+    since = Text(required=False, help_text="Active since then, such as 2026-01-31T09:30:00Z.")
+
+
+class MemoriesArguments(PageArguments):
     whatsapp_chat = WhatsAppChat(required=False, help_text="That came from this chat.")
     text = Text(required=False, help_text="With each of these words.")
     type = Text(required=False)
@@ -102,8 +111,6 @@ class MemoriesArguments(Strict):
         MemoryStatus.choices, required=False, help_text="By default active ones that hold."
     )
     since = Text(required=False, help_text="Stored since then.")
-    limit = Whole(required=False, min_value=1, max_value=MAX_LIMIT)
-    cursor = Text(required=False)
 
 
 class CardArguments(Strict):
@@ -111,15 +118,18 @@ class CardArguments(Strict):
     format = Choice(FORMATS, required=False, help_text="By default json.")
 
 
-def document_identifier() -> Text:
-    return Text(
+class DocumentArguments(Strict):
+    category = Choice(CATEGORIES)
+    identifier = Text(
         help_text="What it is called, such as use-postgres. In context a date is put before it."
     )
 
 
-class SaveArguments(Strict):
-    category = Choice(CATEGORIES)
-    identifier = document_identifier()
+class LoadArguments(DocumentArguments):
+    archived = Truth(required=False, help_text="The one in the archive.")
+
+
+class SaveArguments(DocumentArguments):
     content = serializers.DictField(
         child=serializers.JSONField(allow_null=True),
         help_text=(
@@ -130,12 +140,6 @@ class SaveArguments(Strict):
         ),
     )
     session_id = Text(required=False, allow_blank=True, help_text="The session it comes from.")
-
-
-class LoadArguments(Strict):
-    category = Choice(CATEGORIES)
-    identifier = document_identifier()
-    archived = Truth(required=False, help_text="The one in the archive.")
 
 
 # JSON Schema (2020-12) of the API's serializers.
@@ -195,7 +199,11 @@ def _described(field: Field) -> Schema:
         schema["description"] = str(field.help_text).partition(". ")[0].removesuffix(".")
     if field.default is not serializers.empty:
         schema["default"] = field.default
-    return _nullable(schema) if field.allow_null else schema
+    if field.allow_null and "type" in schema:
+        schema["type"] = [schema["type"], "null"]
+    if field.allow_null and "enum" in schema:
+        schema["enum"] = [*schema["enum"], None]
+    return schema
 
 
 def _plain(field: Field) -> Schema:
@@ -211,13 +219,3 @@ def _plain(field: Field) -> Schema:
         if isinstance(field, kind):
             return dict(schema)
     return {}
-
-
-def _nullable(schema: Schema) -> Schema:
-    """Allow null, too."""
-    nullable = dict(schema)
-    if "type" in nullable:
-        nullable["type"] = [nullable["type"], "null"]
-    if "enum" in nullable:
-        nullable["enum"] = [*nullable["enum"], None]
-    return nullable

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from drf_standardized_errors.formatter import flatten_errors
 from mcp import MCPError, types
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.types.version import KNOWN_PROTOCOL_VERSIONS
 from rest_framework.exceptions import APIException, AuthenticationFailed
 
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
@@ -26,9 +28,10 @@ from sessions_app.mcp.rest import FAILED, Refused, Rest
 from sessions_app.mcp.tools import TOOLS, Arguments, Tool
 from sessions_app.presentation.access import names_of_bound
 
+logger = logging.getLogger(__name__)
+
 NAME = "whatsapp-memory"
 TITLE = "WhatsApp memory"
-# The limit of the API.
 VERSION = "1"
 INSTRUCTIONS = """\
 The memory of an assistant on WhatsApp: facts that it was told, conversations with people, and \
@@ -56,7 +59,7 @@ def instructions_for(caller: Caller) -> str:
 
 
 def server_for(
-    rest: Rest, *, instructions: str = INSTRUCTIONS, prepare: Callable[[], None] = lambda: None
+    rest: Rest, caller: Caller, prepare: Callable[[], None] = lambda: None
 ) -> Server[Any]:
     """Return the server. Database access happens in the thread that waits for the event loop.
 
@@ -69,9 +72,10 @@ def server_for(
             raise MCPError(types.INVALID_PARAMS, detail)
         await sync_to_async(prepare)()
         try:
-            tools = await sync_to_async(tools_of)(rest)
+            current = await sync_to_async(rest.caller)()
         except AuthenticationFailed as error:
             raise MCPError(types.INVALID_REQUEST, str(error.detail)) from error
+        tools = [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(current)]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
@@ -86,21 +90,10 @@ def server_for(
         NAME,
         version=VERSION,
         title=TITLE,
-        instructions=instructions,
+        instructions=instructions_for(caller),
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-# List and call tools for a token; every error becomes a readable result.
-
-logger = logging.getLogger(__name__)
-
-
-def tools_of(rest: Rest) -> list[types.Tool]:
-    """Return the tools that the token may use. Raises AuthenticationFailed."""
-    caller = rest.caller()
-    return [tool.shown for tool in TOOLS.values() if tool.operation.is_open_to(caller)]
 
 
 def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
@@ -108,17 +101,14 @@ def tool_call(rest: Rest, tool: Tool, given: Arguments) -> types.CallToolResult:
     try:
         return _answer(rest, tool, given).shown()
     except APIException as error:
-        found = [
-            {"attr": each.attr, "detail": each.detail} for each in flatten_errors(error.detail)
-        ]
-        return _failure(str(Refused(found)))
+        return _failure(str(Refused([asdict(each) for each in flatten_errors(error.detail)])))
     except Refused as error:
         return _failure(str(error))
     except Exception as error:
         if is_caused_by_full_disk(error, settings.DATA_DIR):
-            logger.critical("The disk is full: %s could not be carried out.", tool.name)
+            logger.critical("The disk is full: %s could not be carried out.", tool.shown.name)
             return _failure(text_for("storage_full", "en"))
-        logger.exception("The tool %s failed.", tool.name)
+        logger.exception("The tool %s failed.", tool.shown.name)
         return _failure(FAILED)
 
 
@@ -127,16 +117,11 @@ def _answer(rest: Rest, tool: Tool, given: Arguments) -> ToolResult:
     refuse_unstorable(given)
     checked, limit = _checked(tool, given)
     result = tool.run(rest, checked)
-    if result.fits(limit):
-        return result
-    if "next" in result.document:
+    if not result.fits(limit) and "next" in result.document:
         # A smaller page, whose cursor leads to what isn't on it.
-        room = limit - ROOM_FOR_NOTE
-        rows = max(entries_within(result.document["results"], room), 1)
+        rows = max(entries_within(result.document["results"], limit - ROOM_FOR_NOTE), 1)
         result = tool.run(rest, {**checked, "limit": rows})
-        if result.fits(limit):
-            return result
-    return cut(result, tool.cuts, limit)
+    return result if result.fits(limit) else cut(result, tool.cuts, limit)
 
 
 def _checked(tool: Tool, given: Arguments) -> tuple[Arguments, int]:
@@ -153,6 +138,51 @@ def _checked(tool: Tool, given: Arguments) -> tuple[Arguments, int]:
 
 def _failure(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+# The form of messages. The package would tell what is wrong in words of its own.
+
+UNKNOWN_VERSION = -32022
+VERSION_HEADER, VERSION_FIELD = "MCP-Protocol-Version", "io.modelcontextprotocol/protocolVersion"
+SHOWN_VERSION = 50
+
+
+def error_in(message: Any, headers: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return JSON-RPC's error for a message that is none, or that has an unknown version."""
+    if wrong := _wrong_form(message):
+        return {"code": types.INVALID_REQUEST, "message": wrong}
+    meta = message.get("params", {}).get("_meta")
+    named = meta.get(VERSION_FIELD) if isinstance(meta, dict) else None
+    for version in (headers.get(VERSION_HEADER), named):
+        if version is not None and version not in KNOWN_PROTOCOL_VERSIONS:
+            shown, known = str(version)[:SHOWN_VERSION], ", ".join(KNOWN_PROTOCOL_VERSIONS)
+            return {
+                "code": UNKNOWN_VERSION,
+                "message": f"There is no version {shown} of the protocol here. There are: {known}.",
+                "data": {"supported": list(KNOWN_PROTOCOL_VERSIONS), "requested": shown},
+            }
+    return None
+
+
+def _wrong_form(message: Any) -> str:
+    """Return what is wrong; empty for a message."""
+    if isinstance(message, list):
+        return "Send each message on its own: the protocol has no batches."
+    if not isinstance(message, dict):
+        return "A message is a JSON object."
+    request_id = message.get("id", "")
+    checks = {
+        'jsonrpc must be "2.0".': message.get("jsonrpc") == "2.0",
+        "id must be a text or a whole number.": (
+            isinstance(request_id, str | int) and not isinstance(request_id, bool)
+        ),
+        "method is missing: it names what is asked for.": (
+            not {"method", "result", "error"}.isdisjoint(message)
+        ),
+        "method must be a text.": isinstance(message.get("method", ""), str),
+        "params must be an object.": isinstance(message.get("params", {}), dict),
+    }
+    return next((wrong for wrong, is_right in checks.items() if not is_right), "")
 
 
 # One HTTP exchange with the package's transport, from a thread without an event loop.

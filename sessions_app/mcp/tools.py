@@ -20,6 +20,7 @@ from sessions_app.mcp.answers import ROOM_FOR_NOTE, ToolResult, tokens_of
 from sessions_app.mcp.arguments import (
     ANY_OBJECT,
     DEFAULT_TOKENS,
+    EITHER,
     ROWS_ON_A_PAGE,
     YAML,
     CardArguments,
@@ -56,9 +57,6 @@ CARD = Operation(CardView, "GET")
 SAVE = Operation(DocumentView, "PUT")
 LOAD = Operation(DocumentView, "GET")
 
-# Two ways to name a conversation.
-PLACE = ("session_id", "whatsapp_chat")
-
 Arguments = dict[str, Any]
 
 
@@ -80,10 +78,6 @@ class Tool:
     arguments: type[Serializer[Any]]
     is_body: bool
     cuts: Sequence[str]
-
-    @property
-    def name(self) -> str:
-        return self.shown.name
 
 
 TOOLS: dict[str, Tool] = {}
@@ -133,7 +127,7 @@ def tool(
     is_body=True,
     says={
         **dict.fromkeys(("content", "type", "category", "tags", "metadata", "pinned"), ""),
-        **dict.fromkeys(("expires_at", "said_at"), ""),
+        **dict.fromkeys(("expires_at", "said_at", "valid_from"), ""),
         "valid_until": "The last moment at which it holds",
         "supersede": "false: what says otherwise stays active",
         "whatsapp_chat": "The chat that it came from",
@@ -161,7 +155,8 @@ def remember(rest: Rest, given: Arguments) -> ToolResult:
     is_data=True,
     cuts=["results"],
     says={
-        **dict.fromkeys(("query", "type", "top_k"), ""),
+        **dict.fromkeys(("query", "type", "top_k", "sources"), ""),
+        "namespace": "Keyed memories of it and of those below it",
         "as_of": "What was believed then",
         "tags": "With all of these",
         "metadata": "With these names and values",
@@ -175,9 +170,17 @@ def recall(rest: Rest, given: Arguments) -> ToolResult:
     return ToolResult(rest.call(RECALL, body=given).document)
 
 
-@tool(LIST, title="List memories", arguments=MemoriesArguments, is_data=True)
+@tool(
+    LIST,
+    title="List memories",
+    arguments=MemoriesArguments,
+    is_data=True,
+    says=dict.fromkeys(("limit", "cursor"), ""),
+)
 def list_memories(rest: Rest, given: Arguments) -> ToolResult:
-    """The memories, the newest first, in pages: give next as cursor until it is null."""
+    """The memories, the newest first, in pages: give next as cursor, with the same filters, until
+    it is null.
+    """
     return _page(rest, LIST, given)
 
 
@@ -212,7 +215,7 @@ def store_messages(rest: Rest, given: Arguments) -> ToolResult:
     assistant does not answer it.
     """
     body = {"messages": given["messages"], "learn": given.get("learn", False)}
-    session_id = _one_place(given)
+    session_id = given.get("session_id")
     if session_id is None:
         chat = {"whatsapp_chat": given["whatsapp_chat"]} if "whatsapp_chat" in given else {}
         session_id = rest.call(OPEN, body=chat).document["session_id"]
@@ -249,8 +252,9 @@ def get_context(rest: Rest, given: Arguments) -> ToolResult:
     """The messages that a model would be sent to answer in a conversation: system text with
     what is remembered, the summary, and the history within max_tokens. Nothing is stored.
     """
-    session_id = _one_place(given) or _active_session(rest, _chat(rest, given))
-    question = {name: value for name, value in given.items() if name not in PLACE}
+    question = dict(given)
+    chat, session_id = question.pop("whatsapp_chat", None), question.pop("session_id", None)
+    session_id = session_id or _active_session(rest, chat)
     limits = question.get("max_tokens", {})
     # Of the messages alone; quotes, names and what was recalled stand beside them.
     total = limits.get("total", DEFAULT_TOKENS * 3 // 4)
@@ -265,24 +269,13 @@ def get_context(rest: Rest, given: Arguments) -> ToolResult:
     return ToolResult(document)
 
 
-def _one_place(given: Arguments) -> str | None:
-    """Return the session that is named, if it is; a chat beside it is refused."""
-    if all(name in given for name in PLACE):
-        raise refuse("Give either session_id or whatsapp_chat.")
-    return given.get("session_id")
-
-
-def _chat(rest: Rest, given: Arguments) -> str:
-    """Return the named chat, or that of a token that is bound to one."""
-    if "whatsapp_chat" in given:
-        return str(given["whatsapp_chat"])
-    caller = rest.caller()
-    if not caller.is_bound:
-        raise refuse("Give either session_id or whatsapp_chat.")
-    return chat_or_own(caller, None)
-
-
-def _active_session(rest: Rest, whatsapp_chat: str) -> str:
+def _active_session(rest: Rest, whatsapp_chat: str | None) -> str:
+    """Return that of the named chat, or of the chat of a token that is bound to one."""
+    if whatsapp_chat is None:
+        caller = rest.caller()
+        if not caller.is_bound:
+            raise refuse(EITHER)
+        whatsapp_chat = chat_or_own(caller, None)
     query = {"whatsapp_chat": whatsapp_chat, "status": "active", "limit": 1}
     found = rest.call(SESSIONS, query=query).document["results"]
     if not found:
@@ -293,8 +286,8 @@ def _active_session(rest: Rest, whatsapp_chat: str) -> str:
 
 @tool(SESSIONS, title="List conversations", arguments=SessionsArguments)
 def list_sessions(rest: Rest, given: Arguments) -> ToolResult:
-    """The sessions of all chats or of one, the newest first, in pages: give next as cursor
-    until it is null.
+    """The sessions of all chats or of one, the newest first, in pages: give next as cursor,
+    with the same filters, until it is null.
     """
     return _page(rest, SESSIONS, given)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -97,13 +98,15 @@ class McpView(ApiView):
 
     def post(self, request: Request) -> HttpResponseBase:
         # The import takes a second, so only a web server that needs the package imports it.
-        from sessions_app.mcp.json_rpc import error_in, read_message  # noqa: PLC0415
-        from sessions_app.mcp.server import exchange, instructions_for, server_for  # noqa: PLC0415
+        from sessions_app.mcp.server import error_in, exchange, server_for  # noqa: PLC0415
 
         # No parser reads an empty body.
         if not isinstance(request.data, str):
             raise ParseError("The body is empty: it must be a message of JSON-RPC.")
-        message = read_message(request.data)
+        try:
+            message = json.loads(request.data)
+        except (ValueError, RecursionError) as error:
+            raise ParseError("The body is not JSON.") from error
         if error := error_in(message, request.headers):
             named = message.get("id") if isinstance(message, dict) else None
             return Response(_refusal(error, named), status=400)
@@ -114,9 +117,9 @@ class McpView(ApiView):
         }
         if self.caller.is_granted:
             _require_scope(request, message)
-        rest = Rest(secret_of(request), request.META.get(RESOURCE, ""))
-        server = server_for(rest, instructions=instructions_for(self.caller))
-        answer = exchange(server, headers, request.data.encode())
+        secret = get_authorization_header(request).split()[1].decode("ascii")
+        rest = Rest(secret, request.META.get(RESOURCE, ""))
+        answer = exchange(server_for(rest, self.caller), headers, request.data.encode())
         passed_on = {
             name: value for name, value in answer.headers.items() if name not in NOT_PASSED_ON
         }
@@ -126,9 +129,8 @@ class McpView(ApiView):
         """Return the API's error as an error of JSON-RPC."""
         response = super().handle_exception(exc)
         default = INTERNAL_ERROR if response.status_code >= 500 else INVALID_REQUEST
-        code = CODES.get(response.status_code, default)
-        if isinstance(exc, ParseError):
-            code = PARSE_ERROR
+        found = CODES.get(response.status_code, default)
+        code = PARSE_ERROR if isinstance(exc, ParseError) else found
         error = {"code": code, "message": str(Refused(response.data["errors"]))}
         response.data = _refusal(error)
         return response
@@ -147,11 +149,9 @@ def _require_scope(request: Request, message: dict[str, Any]) -> None:
     from sessions_app.mcp.tools import TOOLS  # noqa: PLC0415 slow
 
     name = message.get("params", {}).get("name")
-    called = TOOLS.get(name) if isinstance(name, str) else None
-    scopes = require_caller(request).scopes
-    if message.get("method") != "tools/call" or called is None:
+    if message.get("method") != "tools/call" or not isinstance(name, str) or name not in TOOLS:
         return
-    needed = called.operation.scope
+    scopes, needed = require_caller(request).scopes, TOOLS[name].operation.scope
     if needed in scopes:
         return
     refusal = PermissionDenied(f"The token lacks the scope {needed}.")
@@ -159,8 +159,3 @@ def _require_scope(request: Request, message: dict[str, Any]) -> None:
         request._request, code="insufficient_scope", scopes=sorted({*scopes, needed})
     )
     raise refusal
-
-
-def secret_of(request: Request) -> str:
-    """Return the token, which was authenticated before."""
-    return get_authorization_header(request).split()[1].decode("ascii")

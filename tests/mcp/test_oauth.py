@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.oauth import grants, oauth_endpoints
+from memoryproject.foundation.oauth import oauth_endpoints, provider
 from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
 from memoryproject.foundation.rest_kit.tasks import tidy
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
@@ -361,6 +361,13 @@ def test_a_wrong_request_is_told_to_the_application(
     assert (told["error"], told["iss"]) == (error, SERVER)
 
 
+def test_a_program_may_look_where_a_person_would_be_led(application: Application) -> None:
+    query = parameters_of(f"?{application.authorize().wsgi_request.META['QUERY_STRING']}")
+    answer = application.http.head("/oauth/authorize", query)
+    assert answer.status_code == 302
+    assert "/admin/api/apitoken/consent/" in answer["Location"]
+
+
 @pytest.mark.parametrize("empty", ["scope", "resource", "state"])
 def test_an_empty_parameter_counts_as_none(empty: str, application: Application) -> None:
     page = application.consent_page(**{empty: ""})
@@ -480,7 +487,7 @@ def test_registrations_are_limited_in_rate_and_number(
     application: Application, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     application.connected()
-    monkeypatch.setattr(grants, "MAX_UNUSED_CLIENTS", 2)
+    monkeypatch.setattr(provider, "MAX_UNUSED_CLIENTS", 2)
     newest = [Application().client_id for _ in range(4)][-2:]
     kept = set(OAuthClient.objects.values_list("pk", flat=True))
     assert kept == {application.client_id, *newest}

@@ -158,9 +158,10 @@ def test_memories_are_listed_read_and_changed_as_by_rest(rpc: Rpc, api: Api) -> 
         answered(rpc, "remember", {**FACT, "content": f"Fact {number} of TestCorp", "tags": ["t"]})
         for number in range(3)
     ]
-    page = answered(rpc, "list_memories", {"limit": 2, "whatsapp_chat": CLIENT, "tags": ["t"]})
+    asked = {"limit": 2, "whatsapp_chat": CLIENT, "tags": ["t"]}
+    page = answered(rpc, "list_memories", asked)
     assert page["results"] == api.get("memories/?limit=2").json()["results"]
-    rest = answered(rpc, "list_memories", {"limit": 2, "cursor": page["next"]})
+    rest = answered(rpc, "list_memories", {**asked, "cursor": page["next"]})
     listed = [each["memory_id"] for each in (*page["results"], *rest["results"])]
     assert listed == [each["memory_id"] for each in reversed(made)]
     assert rest["next"] is None

@@ -5,22 +5,13 @@ from __future__ import annotations
 import base64
 import json
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote, urlencode, urlsplit
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.http import (
-    Http404,
-    HttpRequest,
-    HttpResponse,
-    HttpResponseBase,
-    JsonResponse,
-    QueryDict,
-)
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import render
 from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
@@ -36,9 +27,6 @@ from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.rest_kit.bodies import may_be_slow
 from memoryproject.foundation.rest_kit.throttles import MINUTE, count_call
 
-if TYPE_CHECKING:
-    from memoryproject.foundation.oauth.provider import Provider
-
 MAX_METADATA_BYTES = 64 * 1024
 # Of all applications together.
 REGISTRATIONS_A_MINUTE = 30
@@ -46,23 +34,7 @@ GRANT_TYPES = ("authorization_code", "refresh_token")
 AUTH_METHODS = ["none", "client_secret_post", "client_secret_basic"]
 RESOURCE_NAME = "WhatsApp memory"
 
-View = Callable[..., HttpResponseBase]
-Handler = Callable[[Any], Awaitable[Any]]
 
-
-def offered(view: View) -> View:
-    """Answer 404 where MCP_OAUTH is off."""
-
-    @wraps(view)
-    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if not settings.MCP_OAUTH:
-            raise Http404
-        return view(request, *args, **kwargs)
-
-    return checked
-
-
-@offered
 @require_safe
 def protected_resource(request: HttpRequest, path: str) -> HttpResponse:
     """Say which server gives tokens for the MCP server (RFC 9728). Raises Http404."""
@@ -78,7 +50,6 @@ def protected_resource(request: HttpRequest, path: str) -> HttpResponse:
     )
 
 
-@offered
 @require_safe
 def authorization_server(request: HttpRequest, path: str) -> HttpResponse:
     """Describe the endpoints (RFC 8414). Raises Http404."""
@@ -105,28 +76,25 @@ def authorization_server(request: HttpRequest, path: str) -> HttpResponse:
 def _require_place(request: HttpRequest, path: str, *known: str) -> None:
     """Refuse a path of something else; that of BASE_URL may stand before. Raises Http404."""
     own = urlsplit(issuer_of(request)).path
-    if path.rstrip("/").removeprefix(own) not in known:
+    if not settings.MCP_OAUTH or path.rstrip("/").removeprefix(own) not in known:
         raise Http404
 
 
-@offered
 @require_safe
 def authorize(request: HttpRequest) -> HttpResponse:
     """Check what an application asks for, and lead the person to the page for consent."""
     from mcp.server.auth.handlers.authorize import AuthorizationHandler  # noqa: PLC0415 slow
-    from mcp.server.auth.provider import construct_redirect_uri  # noqa: PLC0415 slow
 
-    if repeated := _repeated(request.GET):
-        return _refusal_page(request, f"{repeated} is given more than once.")
     provider = _provider(request)
-    query = urlencode(_given(request.GET))
-    answer = _run(AuthorizationHandler(provider).handle, request, query=query)
+    if repeated := _repeated(request.GET):
+        return _refusal_page(request, repeated)
+    answer = _run(AuthorizationHandler(provider), request, _given(request.GET))
     address = answer.get("Location")
     if address is None:
         return _refusal_page(request, json.loads(answer.content)["error_description"])
     if not address.startswith(f"{provider.consent}?"):
         # An error for the application, which must know from whom it comes (RFC 9207).
-        answer["Location"] = construct_redirect_uri(address, iss=provider.issuer)
+        answer["Location"] = f"{address}&{urlencode({'iss': provider.issuer})}"
     return answer
 
 
@@ -136,13 +104,13 @@ def _refusal_page(request: HttpRequest, why: str) -> HttpResponse:
 
 
 @csrf_exempt
-@offered
 @require_POST
 def register(request: HttpRequest) -> HttpResponse:
     """Register an application (RFC 7591). It may do nothing until staff consent."""
     from mcp.server.auth.handlers.register import RegistrationHandler  # noqa: PLC0415 slow
     from mcp.server.auth.settings import ClientRegistrationOptions  # noqa: PLC0415 slow
 
+    provider = _provider(request)
     minute, second = divmod(int(time.time()), MINUTE)
     if count_call("oauth", "register", minute) > REGISTRATIONS_A_MINUTE:
         refusal = _error("temporarily_unavailable", "Too many register. Try again later.", 429)
@@ -150,12 +118,11 @@ def register(request: HttpRequest) -> HttpResponse:
         return refusal
     if may_be_slow(request) or len(request.body) > MAX_METADATA_BYTES:
         return _error("invalid_client_metadata", "There is too much metadata.", 413)
-    handler = RegistrationHandler(_provider(request), ClientRegistrationOptions(enabled=True))
-    return _run(handler.handle, request, body=request.body)
+    handler = RegistrationHandler(provider, ClientRegistrationOptions(enabled=True))
+    return _run(handler, request, request.body)
 
 
 @csrf_exempt
-@offered
 @require_POST
 def token(request: HttpRequest) -> HttpResponse:
     """Give an application tokens for its code, or for its refresh token."""
@@ -164,18 +131,17 @@ def token(request: HttpRequest) -> HttpResponse:
 
     provider = _provider(request)
     if repeated := _repeated(request.POST):
-        return _error("invalid_request", f"{repeated} is given more than once.")
+        return _error("invalid_request", repeated)
     given = _given(request.POST)
     if given.get("grant_type", GRANT_TYPES[0]) not in GRANT_TYPES:
         return _error("unsupported_grant_type", f"Types are {' and '.join(GRANT_TYPES)}.")
     if "resource" in given and canonical(given["resource"]) != provider.resource:
         return _error("invalid_target", f"Tokens are given for {provider.resource} only.")
     handler = TokenHandler(provider, ClientAuthenticator(provider))
-    return _run(handler.handle, request, body=_form(request))
+    return _run(handler, request, _form(request))
 
 
 @csrf_exempt
-@offered
 @require_POST
 def revoke(request: HttpRequest) -> HttpResponse:
     """End a grant by one of its tokens (RFC 7009)."""
@@ -184,21 +150,25 @@ def revoke(request: HttpRequest) -> HttpResponse:
 
     provider = _provider(request)
     if repeated := _repeated(request.POST):
-        return _error("invalid_request", f"{repeated} is given more than once.")
+        return _error("invalid_request", repeated)
     handler = RevocationHandler(provider, ClientAuthenticator(provider))
-    return _run(handler.handle, request, body=_form(request))
+    return _run(handler, request, _form(request))
 
 
-def _provider(request: HttpRequest) -> Provider:
+def _provider(request: HttpRequest) -> Any:
+    """Return what the handlers work with. Raises Http404 where MCP_OAUTH is off."""
     from memoryproject.foundation.oauth.provider import Provider  # noqa: PLC0415 slow
 
+    if not settings.MCP_OAUTH:
+        raise Http404
     consent = absolute_url(reverse("admin:api_apitoken_consent"), request)
     return Provider(issuer=issuer_of(request), resource=resource_of(request), consent=consent)
 
 
 def _repeated(parameters: QueryDict) -> str:
-    """Return the name of a parameter that is given more than once, which OAuth forbids."""
-    return next((name for name, values in parameters.lists() if len(values) > 1), "")
+    """Return what is wrong with a parameter that is given more than once; empty for none."""
+    names = (name for name, values in parameters.lists() if len(values) > 1)
+    return next((f"{name} is given more than once." for name in names), "")
 
 
 def _given(parameters: QueryDict) -> dict[str, str]:
@@ -206,7 +176,7 @@ def _given(parameters: QueryDict) -> dict[str, str]:
     return {name: str(value) for name, value in parameters.items() if value}
 
 
-def _form(request: HttpRequest) -> bytes:
+def _form(request: HttpRequest) -> dict[str, str]:
     """Return the form with what the handlers require and OAuth doesn't.
 
     A client that authenticates by the header needn't repeat its id; a public one has no secret.
@@ -217,7 +187,7 @@ def _form(request: HttpRequest) -> bytes:
         with suppress(ValueError):
             decoded = base64.b64decode(given).decode()
             form["client_id"] = unquote(decoded.partition(":")[0])
-    return urlencode(form).encode()
+    return form
 
 
 def _error(code: str, description: str, status: int = 400) -> HttpResponse:
@@ -229,28 +199,24 @@ def _error(code: str, description: str, status: int = 400) -> HttpResponse:
 
 
 @async_to_sync
-async def _run(handle: Handler, request: HttpRequest, *, query: str = "", body: bytes = b"") -> Any:
-    """Run a handler of the package in this thread, without its web server."""
+async def _run(handler: Any, request: HttpRequest, given: dict[str, str] | bytes) -> HttpResponse:
+    """Run a handler of the package in this thread, without its web server.
+
+    ``given``: the parameters, or a body of another form.
+    """
     from starlette.requests import Request  # noqa: PLC0415 slow
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": body, "more_body": False}
+        body = given if isinstance(given, bytes) else urlencode(given).encode()
+        return {"type": "http.request", "body": body}
 
-    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
-    if given := request.headers.get("Authorization"):
-        headers.append((b"authorization", given.encode("latin-1")))
-    scope = {
-        "type": "http",
-        "method": request.method,
-        "path": request.path,
-        "query_string": query.encode("ascii"),
-        "headers": headers,
-    }
-    answer = await handle(Request(scope, receive))
-    kept = {
-        name: value for name, value in answer.headers.items() if name.lower() != "content-length"
-    }
-    return HttpResponse(answer.body, status=answer.status_code, headers=kept)
+    authorization = request.headers.get("Authorization", "").encode("latin-1")
+    form = (b"content-type", b"application/x-www-form-urlencoded")
+    headers = [form, (b"authorization", authorization)]
+    answer = await handler.handle(
+        Request({"type": "http", "method": "POST", "headers": headers}, receive)
+    )
+    return HttpResponse(answer.body, status=answer.status_code, headers=answer.headers)
 
 
 WELL_KNOWN = r"^\.well-known/"

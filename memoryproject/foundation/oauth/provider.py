@@ -1,69 +1,70 @@
-"""What the handlers of the ``mcp`` package need to know: applications, codes and tokens."""
+"""What the handlers of the ``mcp`` package need: applications, codes and tokens, as stored.
+
+The handlers are asynchronous. Database access happens in the thread that waits for them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import urlencode, urlsplit
 
 from asgiref.sync import sync_to_async
+from django.db import transaction
+from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from mcp.server.auth.provider import (
-    AccessToken,
     AuthorizationCode,
     AuthorizationParams,
     AuthorizeError,
-    OAuthAuthorizationServerProvider,
-    RefreshToken,
     RegistrationError,
     TokenError,
 )
-from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull as Client
+from mcp.shared.auth import OAuthToken
 from pydantic import AnyUrl
 
-from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.oauth import grants
-from memoryproject.foundation.oauth.grants import ACCESS_LIFE, ConsentRequest
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
+from memoryproject.foundation.oauth.grants import ConsentRequest
 from memoryproject.foundation.oauth.oauth_addresses import GRANTED, canonical
-from memoryproject.foundation.rest_kit.models import OAuthGrant
-from memoryproject.foundation.rest_kit.tokens import MAX_NAME_LENGTH, token_revoke
+from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
+from memoryproject.foundation.rest_kit.tokens import (
+    MAX_NAME_LENGTH,
+    SHOWN,
+    digest_of,
+    new_secret,
+    token_revoke,
+)
 
+ACCESS_LIFE = timedelta(hours=1)
+# Without a call of the application for so long, staff must consent again.
+REFRESH_LIFE = timedelta(days=90)
+# More than a week of refreshes each hour.
+MAX_SPENT = 200
+# Anybody may register. Of those that nobody consented to, the newest stay.
+MAX_UNUSED_CLIENTS = 1000
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # What a browser runs, reads or sends itself, instead of handing it to an application.
-UNSAFE_SCHEMES = frozenset(
-    [
-        "about",
-        "blob",
-        "data",
-        "file",
-        "filesystem",
-        "ftp",
-        "javascript",
-        "mailto",
-        "vbscript",
-        "view-source",
-        "ws",
-        "wss",
-    ]
+UNSAFE_SCHEME = re.compile(
+    "https?|about|blob|data|file|filesystem|ftp|javascript|mailto|vbscript|view-source|wss?"
 )
 MAX_REDIRECTS, MAX_REDIRECT_LENGTH = 20, 2000
 KEPT = {"client_id", "client_id_issued_at", "client_name", "redirect_uris", "grant_types", "scope"}
 KEPT |= {"response_types", "token_endpoint_auth_method"}
-WITH_SECRET = ("client_secret_post", "client_secret_basic")
 S256 = re.compile(r"[A-Za-z0-9_-]{43}")
 # The request is in the addresses of the consent page and of the login, and servers refuse long
 # ones.
 MAX_SIGNED = 3000
 
 
-class RegisteredClient(OAuthClientInformationFull):
+class RegisteredClient(Client):
     """An application. On a loopback address its redirects may have any port (RFC 8252)."""
 
     def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
-        if redirect_uri is not None and _portless(redirect_uri) in map(
-            _portless, self.redirect_uris or ()
-        ):
+        known = map(_portless, self.redirect_uris or ())
+        if redirect_uri is not None and _portless(redirect_uri) in known:
             return redirect_uri
         return super().validate_redirect_uri(redirect_uri)
 
@@ -76,37 +77,46 @@ def _portless(address: AnyUrl) -> str:
 
 
 @dataclass(frozen=True)
-class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
+class Provider:
     """``consent``: the address of the page for staff."""
 
     issuer: str
     resource: str
     consent: str
 
-    async def get_client(self, client_id: str) -> RegisteredClient | None:
-        found = await sync_to_async(grants.client_metadata)(client_id)
+    @sync_to_async
+    def get_client(self, client_id: str) -> RegisteredClient | None:
+        if not client_id.isprintable():
+            return None
+        found = OAuthClient.objects.filter(pk=client_id).first()
         if found is None:
             return None
-        client = RegisteredClient.model_validate(found)
-        if client.token_endpoint_auth_method in WITH_SECRET:
+        client = RegisteredClient.model_validate(found.metadata)
+        if client.token_endpoint_auth_method in ("client_secret_post", "client_secret_basic"):
             client.client_secret = _secret_of(client_id)
         return client
 
-    async def register_client(self, client_info: OAuthClientInformationFull) -> None:
-        """Store the application. The response has what this replaces."""
-        _check_redirects([str(each) for each in client_info.redirect_uris or ()])
-        if not (client_info.client_name or "").isprintable():
-            raise RegistrationError("invalid_client_metadata", "client_name must be printable.")
-        client_info.scope = " ".join(GRANTED)
-        client_info.grant_types = ["authorization_code", "refresh_token"]
-        if client_info.client_secret:
-            client_info.client_secret = _secret_of(client_info.client_id)
-        kept = client_info.model_dump(mode="json", include=KEPT, exclude_none=True)
-        await sync_to_async(grants.client_store)(client_info.client_id, kept)
+    @sync_to_async
+    @transaction.atomic
+    def register_client(self, client: Client) -> None:
+        """Store the application; drop the oldest unused ones above the limit.
 
-    async def authorize(
-        self, client: OAuthClientInformationFull, params: AuthorizationParams
-    ) -> str:
+        The response has what this replaces.
+        """
+        _check_redirects([str(each) for each in client.redirect_uris or ()])
+        if not (client.client_name or "").isprintable():
+            raise RegistrationError("invalid_client_metadata", "client_name must be printable.")
+        client.scope = " ".join(GRANTED)
+        client.grant_types = ["authorization_code", "refresh_token"]
+        if client.client_secret:
+            client.client_secret = _secret_of(client.client_id)
+        kept = client.model_dump(mode="json", include=KEPT, exclude_none=True)
+        OAuthClient.objects.create(client_id=client.client_id, metadata=kept)
+        unused = OAuthClient.objects.filter(oauthgrant=None).order_by("-created_at")
+        surplus = list(unused.values_list("pk", flat=True)[MAX_UNUSED_CLIENTS:])
+        OAuthClient.objects.filter(pk__in=surplus, oauthgrant=None).delete()
+
+    async def authorize(self, client: Client, params: AuthorizationParams) -> str:
         if params.resource is not None and canonical(params.resource) != self.resource:
             text = f"Tokens are given for {self.resource} only."
             raise AuthorizeError("invalid_target", text)
@@ -127,67 +137,94 @@ class Provider(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken,
             raise AuthorizeError("invalid_request", "redirect_uri and state are too long.")
         return f"{self.consent}?{urlencode({'request': wanted})}"
 
-    async def load_authorization_code(
-        self, client: OAuthClientInformationFull, authorization_code: str
-    ) -> AuthorizationCode | None:
-        grant = await self._find(client, authorization_code, redeemed=False)
+    # The handlers read nothing of refresh and access tokens that they don't read of codes.
+
+    @sync_to_async
+    def load_authorization_code(self, client: Client, code: str) -> AuthorizationCode | None:
+        return self._find(client, code, redeemed=False)
+
+    @sync_to_async
+    def load_refresh_token(self, client: Client, token: str) -> AuthorizationCode | None:
+        return self._find(client, token, redeemed=True)
+
+    @sync_to_async
+    @transaction.atomic
+    def exchange_refresh_token(
+        self, client: Client, token: AuthorizationCode, scopes: Sequence[str] = ()
+    ) -> OAuthToken:
+        """Use up a code or a refresh token for new tokens. Raises TokenError.
+
+        ``scopes``: those of the grant that the access token is to have. The access token before is
+        not valid any more.
+        """
+        digest = digest_of(token.code)
+        access, refresh = new_secret(), new_secret("r_")
+        now = timezone.now()
+        live = OAuthGrant.objects.select_for_update().filter(token__revoked_at=None)
+        grant = live.filter(digest=digest, ends_at__gt=now).first()
         if grant is None:
-            return None
-        return AuthorizationCode(
-            code=authorization_code,
-            scopes=grant.scopes,
-            expires_at=grant.ends_at.timestamp(),
-            client_id=client.client_id,
-            code_challenge=grant.challenge,
-            redirect_uri=AnyUrl(grant.redirect_uri),
-            redirect_uri_provided_explicitly=grant.redirect_named,
-            resource=self.resource,
+            raise TokenError("invalid_grant", "It was used already.")
+        given = [scope for scope in grant.scopes if scope in (scopes or token.scopes)]
+        ApiToken.objects.filter(pk=grant.pk).update(
+            digest=digest_of(access),
+            prefix=access[:SHOWN],
+            scopes=given,
+            expires_at=now + ACCESS_LIFE,
+        )
+        grant.digest, grant.redeemed = digest_of(refresh), True
+        grant.spent = [*grant.spent, digest][-MAX_SPENT:]
+        grant.ends_at = now + REFRESH_LIFE
+        grant.save()
+        return OAuthToken(
+            access_token=access,
+            expires_in=int(ACCESS_LIFE.total_seconds()),
+            scope=" ".join(given),
+            refresh_token=refresh,
         )
 
-    async def exchange_authorization_code(
-        self, client: OAuthClientInformationFull, authorization_code: AuthorizationCode
-    ) -> OAuthToken:
-        return await _issued(authorization_code.code, authorization_code.scopes)
+    exchange_authorization_code = exchange_refresh_token
 
-    async def load_refresh_token(
-        self, client: OAuthClientInformationFull, refresh_token: str
-    ) -> RefreshToken | None:
-        grant = await self._find(client, refresh_token, redeemed=True)
-        if grant is None:
-            return None
-        return RefreshToken(
-            token=refresh_token,
-            client_id=client.client_id,
-            scopes=grant.scopes,
-            expires_at=int(grant.ends_at.timestamp()),
-            subject=str(grant.pk),
-        )
-
-    async def exchange_refresh_token(
-        self, client: OAuthClientInformationFull, refresh_token: RefreshToken, scopes: list[str]
-    ) -> OAuthToken:
-        return await _issued(refresh_token.token, scopes)
-
-    async def load_access_token(self, token: str) -> AccessToken | None:
+    @sync_to_async
+    def load_access_token(self, token: str) -> AuthorizationCode | None:
         """Only to revoke it: calls are authenticated as those with other tokens."""
-        grant = await sync_to_async(grants.grant_of_access)(token)
-        if grant is None:
-            return None
-        return AccessToken(
-            token=token, client_id=grant.client_id, scopes=grant.scopes, subject=str(grant.pk)
-        )
+        grant = OAuthGrant.objects.filter(token__digest=digest_of(token)).first()
+        return _read(grant, token)
 
-    async def revoke_token(self, token: AccessToken | RefreshToken) -> None:
+    @sync_to_async
+    def revoke_token(self, token: AuthorizationCode) -> None:
         """End the whole grant."""
-        actor = Actor("api", token.client_id)
-        await sync_to_async(token_revoke)(token_id=int(token.subject or 0), actor=actor)
+        token_revoke(token_id=int(token.subject or 0), actor=Actor("api", token.client_id))
 
-    async def _find(
-        self, client: OAuthClientInformationFull, secret: str, *, redeemed: bool
-    ) -> OAuthGrant | None:
-        return await sync_to_async(grants.grant_find)(
-            secret, redeemed=redeemed, client_id=client.client_id, resource=self.resource
+    def _find(self, client: Client, secret: str, *, redeemed: bool) -> AuthorizationCode | None:
+        """Return the application's grant with this code, or if redeemed, this refresh token.
+
+        One that was used before ends its grant: two have it, and one of them has stolen it.
+        """
+        digest = digest_of(secret)
+        grants = OAuthGrant.objects.filter(
+            client=client.client_id, token__resource=self.resource, token__revoked_at=None
         )
+        found = grants.filter(digest=digest, redeemed=redeemed).first()
+        if found is None:
+            for key in grants.filter(spent__contains=[digest]).values_list("pk", flat=True):
+                token_revoke(token_id=key, actor=SYSTEM)
+        return _read(found, secret)
+
+
+def _read(grant: OAuthGrant | None, secret: str) -> AuthorizationCode | None:
+    """Return a grant as the handlers read it."""
+    if grant is None:
+        return None
+    return AuthorizationCode(
+        code=secret,
+        scopes=grant.scopes,
+        expires_at=grant.ends_at.timestamp(),
+        client_id=grant.client_id,
+        code_challenge=grant.challenge,
+        redirect_uri=AnyUrl(grant.redirect_uri),
+        redirect_uri_provided_explicitly=grant.redirect_named,
+        subject=str(grant.pk),
+    )
 
 
 def _secret_of(client_id: str) -> str:
@@ -203,21 +240,9 @@ def _check_redirects(addresses: Sequence[str]) -> None:
         parts = urlsplit(address)
         is_web = parts.scheme == "https" and bool(parts.hostname)
         is_local = parts.scheme == "http" and parts.hostname in LOOPBACK
-        is_app = parts.scheme not in {"http", "https", *UNSAFE_SCHEMES}
+        is_app = not UNSAFE_SCHEME.fullmatch(parts.scheme)
         if not (is_web or is_local or is_app) or parts.fragment or "@" in parts.netloc:
             raise RegistrationError(
                 "invalid_redirect_uri",
                 f"{address[:200]} isn't https, http on a loopback address, or of an application.",
             )
-
-
-async def _issued(secret: str, scopes: list[str]) -> OAuthToken:
-    issued = await sync_to_async(grants.tokens_issue)(secret, scopes)
-    if issued is None:
-        raise TokenError("invalid_grant", "It was used already.")
-    return OAuthToken(
-        access_token=issued.access_token,
-        expires_in=int(ACCESS_LIFE.total_seconds()),
-        scope=" ".join(issued.scopes),
-        refresh_token=issued.refresh_token,
-    )

@@ -52,7 +52,7 @@ def token_create(
     which alone it is valid.
     """
     _check(name, scopes, chat_ids, expires_at)
-    secret = MARK + secrets.token_urlsafe(32)
+    secret = new_secret()
     with transaction.atomic():
         token = ApiToken.objects.create(
             name=name.strip(),
@@ -137,6 +137,11 @@ def token_used(token: ApiToken, now: datetime) -> None:
         return
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lte=now - USE_NOTED_EACH)
     ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)
+
+
+def new_secret(kind: str = "") -> str:
+    """Return a secret; ``kind``: in OAuth, what it is where it isn't a token."""
+    return MARK + kind + secrets.token_urlsafe(32)
 
 
 def digest_of(secret: str) -> str:

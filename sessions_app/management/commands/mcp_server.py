@@ -22,7 +22,7 @@ from memoryproject.foundation.commands import UsageError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.choice import embedder
 from sessions_app.mcp.rest import Rest
-from sessions_app.mcp.server import instructions_for, server_for
+from sessions_app.mcp.server import server_for
 from sessions_app.stored_settings import stored_settings_look
 
 VARIABLE = "MCP_TOKEN"
@@ -46,7 +46,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         rest = Rest(_secret(options["token_file"]))
         try:
-            instructions = instructions_for(rest.caller())
+            caller = rest.caller()
             embedder().embed(["ready"])
         except AuthenticationFailed as error:
             raise CommandError(str(error.detail)) from error
@@ -57,8 +57,7 @@ class Command(BaseCommand):
         # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         # There is no request cycle, which otherwise manages the connection.
-        server = server_for(rest, instructions=instructions, prepare=prepare)
-        async_to_sync(serve_stdio)(server)
+        async_to_sync(serve_stdio)(server_for(rest, caller, prepare))
 
 
 def _secret(file: Path | None) -> str:
