@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from django.utils.timezone import now
+from django.utils.timezone import get_default_timezone
 from django.utils.translation import gettext as _
 
 from sessions_app.moving.records import (
@@ -23,11 +23,11 @@ from sessions_app.moving.records import (
     Found,
     MoveError,
     Options,
-    Said,
     Skipped,
     chat_named,
+    is_possible,
     plain_name,
-    time_fault,
+    said,
 )
 from sessions_app.moving.sources import DATA, Source
 
@@ -75,8 +75,8 @@ class _Line:
         return "\n".join(self.parts)
 
 
-def read_whatsapp(source: Source, options: Options, zone: Any) -> Iterator[Found]:
-    """Read every chat of the source; ``zone`` is the time zone of the phone.
+def read_whatsapp(source: Source, options: Options) -> Iterator[Found]:
+    """Read every chat of the source; the time zone of the phone is the server's.
 
     Raises MoveError if it isn't clear who is the business, or whose chat it is.
     """
@@ -87,16 +87,16 @@ def read_whatsapp(source: Source, options: Options, zone: Any) -> Iterator[Found
         )
     for name in names:
         label = f"{name}: " if len(names) > 1 else ""
-        yield from _chat(source, name, options, zone, label)
+        yield from _chat(source, name, options, label)
 
 
-def _chat(source: Source, name: str, options: Options, zone: Any, label: str) -> Iterator[Found]:
+def _chat(source: Source, name: str, options: Options, label: str) -> Iterator[Found]:
     lines, loose = _lines(source.text(name))
     for number in loose:
         yield Skipped(f"{label}line {number}", _("it belongs to no message"), is_bad=True)
     if not lines:
         return
-    order = _order(lines)
+    order, zone = _order(lines), get_default_timezone()
     messages = [line for line in lines if line.sender and not _is_notice(line)]
     title = source.title if PurePosixPath(name).name.lower() == "_chat.txt" else name
     ours = _ours({line.sender: None for line in messages}, options, title)
@@ -107,12 +107,7 @@ def _chat(source: Source, name: str, options: Options, zone: Any, label: str) ->
         if not line.sender or _is_notice(line):
             yield Skipped(place, _("a notice, not a message"))
             continue
-        at = _at(line, order, zone)
-        fault = time_fault(at, now())
-        if fault or at is None:
-            yield Skipped(place, fault, is_bad=True)
-            continue
-        yield _message(line, at, place, chat, ours, files)
+        yield _message(line, _at(line, order, zone), place, chat, ours, files)
 
 
 def _lines(text: str) -> tuple[list[_Line], list[int]]:
@@ -180,8 +175,8 @@ def _order(lines: Sequence[_Line]) -> tuple[int, int, int]:
 
 def _misfits(lines: Sequence[_Line], order: tuple[int, int, int]) -> tuple[int, int]:
     days = [_at(line, order, timezone.utc) for line in lines]
-    real = [day for day in days if not time_fault(day, now())]
-    back = sum(one > two for one, two in zip(real, real[1:], strict=False) if one and two)
+    real = [day for day in days if day and is_possible(day)]
+    back = sum(one > two for one, two in zip(real, real[1:], strict=False))
     return len(days) - len(real), back
 
 
@@ -243,8 +238,8 @@ def _is_notice(line: _Line) -> bool:
 
 
 def _message(
-    line: _Line, at: datetime, place: str, chat: str, ours: set[str], files: dict[str, str]
-) -> Said:
+    line: _Line, at: datetime | None, place: str, chat: str, ours: set[str], files: dict[str, str]
+) -> Found:
     text = line.text.lstrip("\u200e\u200f")
     edited = _NOTE_LAST.search(INVISIBLE.sub("", text))
     if edited and _has(edited[1], "edited"):
@@ -260,12 +255,12 @@ def _message(
         kind, text = _kind_named(line.parts[0]), "\n".join(line.parts[1:])
     if name:
         kind = _kind_of(name)
-    return Said(
+    return said(
+        at,
+        place,
         chat=chat,
         is_ours=line.sender in ours,
         text=text.strip("\u200e \n") if kind != "text" else text,
-        at=at,
-        place=place,
         sender=line.sender,
         kind=kind,
         media=files.get(name, ""),
