@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from uuid import UUID
@@ -52,7 +52,7 @@ class Unlisted:
     last: datetime = LONG_AGO
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
     """A readable session file.
 
@@ -67,24 +67,12 @@ class Entry:
     leads: bool = True
 
 
-@dataclass
-class Plan:
-    """The plan of an import.
-
-    ``entries``, the last active first; ``unlisted`` by the id of their session; ``orphans``:
-    the unlisted files of sessions whose file is lost, the last active first.
-    """
-
-    entries: list[Entry]
-    unlisted: dict[UUID, Unlisted]
-    orphans: list[UUID]
-
-
 def plan_folder(
     folder: LegacyFolder, report: ImportReport, *, latest: datetime, only: UUID | None = None
-) -> Plan:
-    """Plan the import. Unusable files are added to ``report``.
+) -> tuple[list[Entry], dict[UUID, Unlisted]]:
+    """Plan the import, the last active sessions first. Unusable files are added to ``report``.
 
+    Return the sessions' files, and the unlisted messages by the id of their session.
     ``only``: the one session that is planned. What is unusable may then be other sessions', and is
     only warned of.
     """
@@ -96,7 +84,13 @@ def plan_folder(
         try:
             session = parse_session(folder.read(path), name=path.stem, latest=latest)
         except LegacyError as error:
-            _unusable_session(report, folder.label(path), error, is_made_anew=only is not None)
+            label = folder.label(path)
+            if only is None:
+                report.skip(report.sessions, label, error)
+            else:
+                # This is the case that the rebuild is for.
+                text = "%s can't be used, the session is made from its messages: %s."
+                report.warn("unreadable_session", text, label, error)
             continue
         if only in (None, session.session_id):
             listed.update(_key(name) for name in session.message_ids)
@@ -104,20 +98,8 @@ def plan_folder(
                 Entry(path, status, session.session_id, session.last_active, session.whatsapp_chat)
             )
     unlisted = _unlisted(folder, listed, report, latest, only)
-    lost = set(unlisted) - {entry.session_id for entry in entries}
-    orphans = sorted(lost, key=lambda one: (unlisted[one].last, one), reverse=True)
-    return Plan(_in_order(entries), unlisted, orphans)
-
-
-def _unusable_session(
-    report: ImportReport, label: str, error: LegacyError, *, is_made_anew: bool
-) -> None:
-    if is_made_anew:
-        # This is the case that the rebuild is for.
-        text = "%s can't be used, the session is made from its messages: %s."
-        report.warn("unreadable_session", text, label, error)
-    else:
-        report.session_skip(label, str(error))
+    by_last = sorted(unlisted, key=lambda one: (unlisted[one].last, one), reverse=True)
+    return _in_order(entries), {one: unlisted[one] for one in by_last}
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:
@@ -125,17 +107,16 @@ def _in_order(entries: list[Entry]) -> list[Entry]:
 
     The newest then stays active, also if the import is stopped half-way and run again.
     """
-    ordered: list[Entry] = []
+    ordered = sorted(entries, key=lambda one: (one.last_active, one.status), reverse=True)
     taken: set[str] = set()
     seen: set[UUID] = set()
     # The same session twice: it was moved to the folder in which it expired.
-    for entry in sorted(entries, key=lambda one: (one.last_active, one.status), reverse=True):
+    for entry in ordered:
         active = entry.status == "active" and entry.session_id not in seen
-        leads = active and entry.whatsapp_chat not in taken
-        if leads:
+        entry.leads = active and entry.whatsapp_chat not in taken
+        if entry.leads:
             taken.add(entry.whatsapp_chat)
         seen.add(entry.session_id)
-        ordered.append(replace(entry, leads=leads))
     return ordered
 
 
@@ -160,7 +141,7 @@ def _unlisted(
         except LegacyError as error:
             unreadable += 1
             if only is None:
-                report.message_skip(folder.message_label(name), str(error))
+                report.skip(report.messages, folder.message_label(name), error)
             continue
         if only in (None, session_uuid(original)):
             unlisted = found.setdefault(session_uuid(original), Unlisted(original))
@@ -210,7 +191,7 @@ class Gatherer:
                 message = parse_message(document, latest=self.latest, position=position)
                 self._check(message, session.whatsapp_chat)
             except LegacyError as error:
-                self.report.message_skip(source, str(error))
+                self.report.skip(self.report.messages, source, error)
                 continue
             self._keep(message, source)
         for name in session.message_ids:
@@ -223,7 +204,7 @@ class Gatherer:
             try:
                 self._keep(self._read(name), source)
             except LegacyError as error:
-                self.report.message_skip(source, str(error))
+                self.report.skip(self.report.messages, source, error)
 
     def _add_listed(self, name: str, whatsapp_chat: str) -> None:
         source = self.folder.message_label(name)
@@ -232,10 +213,10 @@ class Gatherer:
             self._check(message, whatsapp_chat)
         except LegacyMissing:
             # The session's file may both contain and list the message.
-            if not self._has(name):
+            if all(found.legacy.original_id != name for found in self.found.values()):
                 self.missing.append(name)
         except LegacyError as error:
-            self.report.message_skip(source, str(error))
+            self.report.skip(self.report.messages, source, error)
         else:
             self._keep(message, source)
 
@@ -254,9 +235,6 @@ class Gatherer:
         ref = message.session_ref
         if ref and ref != whatsapp_chat and session_uuid(ref) != self.session_id:
             raise LegacyError("session_id: names another session than the one that lists it")
-
-    def _has(self, name: str) -> bool:
-        return any(found.legacy.original_id == name for found in self.found.values())
 
     def _keep(self, message: LegacyMessage, source: str) -> None:
         message_id = message.message_id(self.session_id)

@@ -232,10 +232,9 @@ def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
         "chat": "" if about in ours else chat_named(about),
         "metadata": {"honcho": compact(observer=one.text("observer_id", "observer"))},
     }
-    if "content" in one and one.text("observed_id", "observed"):
+    is_explicit = "explicit[" in one.place and not one.text(*_PEER)
+    if "content" in one and (one.text("observed_id", "observed") or is_explicit):
         yield _known(one, one["content"], key=one.text("id"), **common)
-    elif "content" in one and not one.text(*_PEER) and "explicit[" in one.place:
-        yield _known(one, one["content"], **common)
     elif "conclusion" in one:
         yield _known(one, one["conclusion"], **common)
     for name in _LEARNED:
@@ -283,14 +282,11 @@ def read_chatwoot(objects: Objects, options: Options) -> Iterator[Found]:
 
     Yields nothing for a report, which has figures in place of messages.
     """
-    messages = [one for one in objects if SHAPES["chatwoot"](one)]
     people: dict[str, Fields] = {}
     for one in objects:
-        contact = _contact(one)
-        talk = _conversation(one)
-        if talk and contact:
+        if (talk := _conversation(one)) and (contact := _contact(one)):
             people.setdefault(talk, contact)
-    for one in messages:
+    for one in filter(SHAPES["chatwoot"], objects):
         yield _chatwoot_message(one, people.get(_conversation(one), Fields()))
 
 
@@ -314,9 +310,8 @@ def _conversation(one: _Object) -> str:
 
 
 def _chatwoot_message(one: _Object, contact: Fields) -> Found:
-    kind = {"0": "incoming", "1": "outgoing", "2": "activity", "3": "template"}.get(
-        str(one["message_type"]), str(one["message_type"])
-    )
+    written = str(one["message_type"])
+    kind = {"0": "incoming", "1": "outgoing", "3": "template"}.get(written, written)
     if str(one.get("private")).lower() in ("true", "t", "1"):
         return Skipped(one.place, _("a private note"))
     if kind not in ("incoming", "outgoing", "template"):

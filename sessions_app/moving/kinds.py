@@ -20,7 +20,7 @@ from sessions_app.moving.open_archive import is_archive, read_archive
 from sessions_app.moving.records import Found, MoveError, Options
 from sessions_app.moving.sources import Source
 from sessions_app.moving.store_records import MoveIn, Report
-from sessions_app.moving.whatsapp_export import has_chats, read_whatsapp
+from sessions_app.moving.whatsapp_export import chats_in, read_whatsapp
 
 Reader = Callable[[Source, Options], Iterator[Found]]
 
@@ -64,7 +64,7 @@ def _kind_check(kind: str, source: Source) -> None:
     if is_archive(source):
         kinds = {ARCHIVE}
     else:
-        kinds = {WHATSAPP} if has_chats(source) else shapes_in(source)
+        kinds = {WHATSAPP} if chats_in(source) else shapes_in(source)
     # An export job of mem0 has whatever fields it was told to have.
     if kind in kinds or kind == "mem0" and not kinds:
         return

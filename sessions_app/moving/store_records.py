@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -252,9 +252,8 @@ class MoveIn:
             if row is None or self.media is None:
                 self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
                 continue
-            provider = FromSource(self.source, one.media)
-            kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
-                                     self.media.max_bytes, self.media.quota)  # fmt: skip
+            provider = {CONSOLE: FromSource(self.source, one.media)}
+            kept = replace(self.media, providers=provider)
             state = media_fetch(media_id=row.pk, dependencies=kept)
             if state == "stored":
                 self.report.files += 1

@@ -80,7 +80,7 @@ def read_whatsapp(source: Source, options: Options) -> Iterator[Found]:
 
     Raises MoveError if it isn't clear who is the business, or whose chat it is.
     """
-    names = _chats(source)
+    names = chats_in(source)
     if len(names) > 1 and options.chat:
         raise MoveError(
             _("It holds several chats: move each in alone, with its own chat (--chat).")
@@ -116,14 +116,12 @@ def _lines(text: str) -> tuple[list[_Line], list[int]]:
     loose: list[int] = []
     for number, raw in enumerate(text.split("\n"), start=1):
         raw = raw.removesuffix("\r")
-        head = _head(raw)
-        if head is None:
-            if found:
-                found[-1].parts.append(raw)
-            elif raw.strip():
-                loose.append(number)
-            continue
-        found.append(_Line(number, *head))
+        if head := _head(raw):
+            found.append(_Line(number, *head))
+        elif found:
+            found[-1].parts.append(raw)
+        elif raw.strip():
+            loose.append(number)
     for line in found:
         while len(line.parts) > 1 and not line.parts[-1].strip():
             line.parts.pop()
@@ -196,16 +194,15 @@ def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
     names = list(senders)
     there = {"names": ", ".join(names[:20])}
     ours = {name for name in names if options.is_business(name)}
+    if options.business and not ours and len(names) > 1:
+        raise MoveError(_("Nobody is called so in it. There are: %(names)s") % there)
     if options.business or not names:
-        if names and not ours and len(names) > 1:
-            raise MoveError(_("Nobody is called so in it. There are: %(names)s") % there)
         return ours
     longest = sorted(names, key=len, reverse=True)
-    person = next((name for name in longest if plain_name(name) in plain_name(title)), "")
-    if not person:
-        person = next((name for name in names if _is_number(name)), "")
-    if len(names) == 2 and person:
-        return set(names) - {person}
+    titled = [name for name in longest if plain_name(name) in plain_name(title)]
+    people = titled or [name for name in names if _is_number(name)]
+    if len(names) == 2 and people:
+        return set(names) - {people[0]}
     raise MoveError(_("Say who the business is in it (--business). There are: %(names)s") % there)
 
 
@@ -286,13 +283,11 @@ def _kind_of(name: str) -> str:
     return next((kind for kind, endings in _KINDS.items() if ending in endings), "document")
 
 
-def has_chats(source: Source) -> bool:
-    """Return whether the source holds an exported chat. Raises MoveError."""
-    return bool(_chats(source))
+def chats_in(source: Source) -> list[str]:
+    """Return the texts that begin as an exported chat; others are files that somebody sent.
 
-
-def _chats(source: Source) -> list[str]:
-    """Return the texts that begin as an exported chat; others are files that somebody sent."""
+    Raises MoveError.
+    """
     names = [name for name in source.texts(".txt") if not name.lower().endswith(DATA)]
     found = [name for name in names if any(map(_head, source.text(name).split("\n", 20)[:20]))]
     by_app = re.compile("_chat.txt$|whatsapp", re.IGNORECASE)
