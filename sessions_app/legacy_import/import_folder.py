@@ -100,7 +100,7 @@ class FolderImport:
         self._store(Incoming(session, messages, entry.status, entry.leads), label)
 
     def _orphans(self, session_id: UUID, orphans: Unlisted) -> None:
-        """Return the messages whose session has no readable file."""
+        """Import the messages of a session that has no readable file."""
         there = ChatSession.objects.filter(pk=session_id).select_related("chat").first()
         if there is None and not self.rebuild_orphans:
             self.report.orphans_skip(shown(orphans.original_id), len(orphans.names))

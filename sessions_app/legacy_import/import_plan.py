@@ -146,19 +146,13 @@ def _unlisted(
         if only in (None, session_uuid(original)):
             unlisted = found.setdefault(session_uuid(original), Unlisted(original))
             unlisted.names.append(name)
-            unlisted.last = max(unlisted.last, _moment(document, latest))
+            with suppress(LegacyError):
+                at = parse_message(document, latest=latest).received_at
+                unlisted.last = max(unlisted.last, at)
     if only is not None and unreadable:
         text = "%d message files can't be read; some may belong to session %s."
         report.warn("unreadable_messages", text, unreadable, only)
     return found
-
-
-def _moment(document: object, latest: datetime) -> datetime:
-    """Return when a message was stored; a time long ago if that is unknown."""
-    try:
-        return parse_message(document, latest=latest).received_at
-    except LegacyError:
-        return LONG_AGO
 
 
 def _key(name: str) -> bytes:
@@ -194,38 +188,26 @@ class Gatherer:
                 self.report.skip(self.report.messages, source, error)
                 continue
             self._keep(message, source)
-        for name in session.message_ids:
-            self._add_listed(name, session.whatsapp_chat)
+        self.add_files(session.message_ids, session.whatsapp_chat)
 
-    def add_files(self, names: Iterable[str]) -> None:
-        """Add message files that no session lists."""
+    def add_files(self, names: Iterable[str], whatsapp_chat: str = "") -> None:
+        """Add message files: those that the session of this chat lists, or that none lists."""
         for name in names:
             source = self.folder.message_label(name)
             try:
-                self._keep(self._read(name), source)
+                document = self.folder.read(self.folder.message_path(name))
+                message = parse_message(document, latest=self.latest)
+                if message.original_id != name:
+                    raise LegacyError("message_id: another one than in the file's name")
+                self._check(message, whatsapp_chat)
+            except LegacyMissing:
+                # The session's file may both contain and list the message.
+                if all(found.legacy.original_id != name for found in self.found.values()):
+                    self.missing.append(name)
             except LegacyError as error:
                 self.report.skip(self.report.messages, source, error)
-
-    def _add_listed(self, name: str, whatsapp_chat: str) -> None:
-        source = self.folder.message_label(name)
-        try:
-            message = self._read(name)
-            self._check(message, whatsapp_chat)
-        except LegacyMissing:
-            # The session's file may both contain and list the message.
-            if all(found.legacy.original_id != name for found in self.found.values()):
-                self.missing.append(name)
-        except LegacyError as error:
-            self.report.skip(self.report.messages, source, error)
-        else:
-            self._keep(message, source)
-
-    def _read(self, name: str) -> LegacyMessage:
-        document = self.folder.read(self.folder.message_path(name))
-        message = parse_message(document, latest=self.latest)
-        if message.original_id != name:
-            raise LegacyError("message_id: another one than in the file's name")
-        return message
+            else:
+                self._keep(message, source)
 
     def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
         """Raise LegacyError if the message names another session.

@@ -248,8 +248,8 @@ def _message(
         attached[1] in files or _has(attached[2], "attached")
     ):
         name, text = attached[1], text[attached.end() :]
-    elif _is_left_out(line.parts[0]):
-        kind, text = _kind_named(line.parts[0]), "\n".join(line.parts[1:])
+    elif left_out := _left_out(line.parts[0]):
+        kind, text = left_out, "\n".join(line.parts[1:])
     if name:
         kind = _kind_of(name)
     return said(
@@ -265,15 +265,12 @@ def _message(
     )
 
 
-def _is_left_out(first: str) -> bool:
-    """Return whether the line stands for a file that wasn't exported."""
-    shown = INVISIBLE.sub("", first).strip()
+def _left_out(first: str) -> str:
+    """Return the kind of the file that the line stands for if it wasn't exported, or ""."""
+    shown = INVISIBLE.sub("", first).strip().casefold()
     is_framed = shown.startswith("<") and shown.endswith(">")
-    return (is_framed or "\u200e" in first) and len(shown) < 120 and _has(shown, "omitted")
-
-
-def _kind_named(text: str) -> str:
-    shown = text.casefold()
+    if not (is_framed or "\u200e" in first) or len(shown) >= 120 or not _has(shown, "omitted"):
+        return ""
     kinds: dict[str, list[str]] = _PHRASES["kinds"]
     return next((kind for kind in kinds if any(each in shown for each in kinds[kind])), UNKNOWN)
 
