@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from django.db import DataError, IntegrityError
@@ -16,14 +17,12 @@ from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_plan import (
     Entry,
     Gatherer,
-    Plan,
     Unlisted,
     plan_folder,
     whatsapp_chat_of,
 )
 from sessions_app.legacy_import.import_report import ImportReport, note_stored
 from sessions_app.legacy_import.import_session import (
-    FoundMessage,
     Incoming,
     MemoryOffError,
     Stored,
@@ -61,33 +60,23 @@ class FolderImport:
         self.latest = self.now + CLOCK_SLACK
         self._tried: set[UUID] = set()
 
-    def run(self) -> ImportReport:
-        """Import all sessions. Raises FolderError and OperationalError.
+    def run(self, only: UUID | None = None) -> ImportReport:
+        """Import all sessions, or ``only`` one. Raises FolderError and OperationalError.
 
         Unusable files are reported and don't stop the others.
         """
         if not self.rules.chat_memory.godfather:
             logger.warning("GODFATHER_PHONE is not set: every chat has a client's token limit.")
-        return self._run(plan_folder(self.folder, self.report, latest=self.latest))
-
-    def run_session(self, session_id: UUID) -> ImportReport:
-        """Import one session, from its own file or from its messages if that is lost.
-
-        Raises FolderError and OperationalError.
-        """
-        self.rebuild_orphans = True
-        plan = plan_folder(self.folder, self.report, latest=self.latest, only=session_id)
-        return self._run(plan)
-
-    def _run(self, plan: Plan) -> ImportReport:
-        total = len(plan.entries) + len(plan.orphans)
-        for done, entry in enumerate(plan.entries):
-            self.progress(done, total)
-            self._session_file(entry, plan.unlisted.get(entry.session_id))
-        for done, session_id in enumerate(plan.orphans, start=len(plan.entries)):
-            self.progress(done, total)
-            self._orphans(session_id, plan.unlisted[session_id])
-        self.progress(total, total)
+        entries, unlisted = plan_folder(self.folder, self.report, latest=self.latest, only=only)
+        lost = unlisted.keys() - {entry.session_id for entry in entries}
+        steps = [
+            *(partial(self._session_file, one, unlisted.get(one.session_id)) for one in entries),
+            *(partial(self._orphans, key, one) for key, one in unlisted.items() if key in lost),
+        ]
+        for done, step in enumerate(steps):
+            self.progress(done, len(steps))
+            step()
+        self.progress(len(steps), len(steps))
         return self.report
 
     def _session_file(self, entry: Entry, unlisted: Unlisted | None) -> None:
@@ -96,32 +85,22 @@ class FolderImport:
             document = self.folder.read(entry.path)
             session = parse_session(document, name=entry.path.stem, latest=self.latest)
         except LegacyError as error:
-            self.report.session_skip(label, str(error))
+            self.report.skip(self.report.sessions, label, error)
             return
         gatherer = self._gatherer(session.session_id)
         # The unlisted messages were pruned from it: older messages, still its own.
         gatherer.add_files(unlisted.names if unlisted else [])
         gatherer.add_session(session, label)
         if gatherer.missing:
-            self.report.messages_missing += len(gatherer.missing)
+            self.report.messages["missing"] += len(gatherer.missing)
             text = "Session %s has gaps, there are no files of its messages: %s."
             names = ", ".join(map(shown, gatherer.missing))
             self.report.warn("missing_messages", text, session.session_id, names)
-        incoming = Incoming(
-            session_id=session.session_id,
-            original_id=session.original_id,
-            whatsapp_chat=session.whatsapp_chat,
-            created_at=session.created_at,
-            last_active=session.last_active,
-            messages=list(gatherer.found.values()),
-            client_name=session.client_name,
-            status=entry.status,
-            leads=entry.leads,
-        )
-        self._store(incoming, label, session)
+        messages = list(gatherer.found.values())
+        self._store(Incoming(session, messages, entry.status, entry.leads), label)
 
     def _orphans(self, session_id: UUID, orphans: Unlisted) -> None:
-        """Return the messages whose session has no readable file."""
+        """Import the messages of a session that has no readable file."""
         there = ChatSession.objects.filter(pk=session_id).select_related("chat").first()
         if there is None and not self.rebuild_orphans:
             self.report.orphans_skip(shown(orphans.original_id), len(orphans.names))
@@ -131,36 +110,44 @@ class FolderImport:
         label = f"messages/ of session {shown(orphans.original_id)}"
         if not gatherer.found:
             return
+        messages = list(gatherer.found.values())
         try:
-            messages = list(gatherer.found.values())
             chat = there.whatsapp_chat if there else whatsapp_chat_of(messages)
-            incoming = incoming_from_messages(session_id, orphans.original_id, chat, messages)
         except LegacyError as error:
-            self.report.session_skip(label, str(error))
+            self.report.skip(self.report.sessions, label, error)
             return
-        self._store(incoming, label)
+        # Rebuilt from its messages (RECOVERY-001).
+        last = max(messages, key=lambda one: (one.legacy.order_num, one.legacy.received_at))
+        session = LegacySession.model_construct(
+            original_id=orphans.original_id,
+            whatsapp_chat=chat,
+            created_at=min(one.legacy.received_at for one in messages),
+            last_active=last.legacy.received_at,
+        )
+        self._store(Incoming(session, messages), label)
 
     def _gatherer(self, session_id: UUID) -> Gatherer:
         return Gatherer(self.folder, self.report, session_id, self.latest)
 
-    def _store(self, incoming: Incoming, label: str, session: LegacySession | None = None) -> None:
+    def _store(self, incoming: Incoming, label: str) -> None:
         try:
             stored = session_import(
                 incoming=incoming, rules=self.rules, now=self.now, dry_run=self.dry_run
             )
         except MemoryOffError:
-            self.report.session_skip(label, "memory is switched off for its chat")
+            self.report.skip(self.report.sessions, label, "memory is switched off for its chat")
             return
         except (DataError, IntegrityError, ValueError) as error:
-            self.report.session_skip(label, f"it can't be stored ({type(error).__name__})")
+            reason = f"it can't be stored ({type(error).__name__})"
+            self.report.skip(self.report.sessions, label, reason)
             return
         if self.dry_run:
             # What was undone would be there for a second file of the same session.
-            stored.fresh = stored.fresh and incoming.session_id not in self._tried
-            self._tried.add(incoming.session_id)
-        if not is_uuid(incoming.original_id):
-            self.report.renamed[incoming.original_id] = str(incoming.session_id)
-        note_stored(self.report, stored, self.folder, session)
+            stored.fresh = stored.fresh and incoming.legacy.session_id not in self._tried
+            self._tried.add(incoming.legacy.session_id)
+        if not is_uuid(incoming.legacy.original_id):
+            self.report.renamed[incoming.legacy.original_id] = str(incoming.legacy.session_id)
+        note_stored(self.report, stored, self.folder, incoming.legacy)
         self._embed(stored)
 
     def _embed(self, stored: Stored) -> None:
@@ -180,18 +167,3 @@ class FolderImport:
             self.embedder = None
             text = "Messages have no vectors yet, import again to make them: %s"
             self.report.warn("no_vectors", text, error)
-
-
-def incoming_from_messages(
-    session_id: UUID, original_id: str, whatsapp_chat: str, messages: Sequence[FoundMessage]
-) -> Incoming:
-    """Rebuild a session from its messages, at least one (RECOVERY-001)."""
-    last = max(messages, key=lambda one: (one.legacy.order_num, one.legacy.received_at))
-    return Incoming(
-        session_id=session_id,
-        original_id=original_id,
-        whatsapp_chat=whatsapp_chat,
-        created_at=min(one.legacy.received_at for one in messages),
-        last_active=last.legacy.received_at,
-        messages=messages,
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from uuid import UUID
@@ -52,7 +52,7 @@ class Unlisted:
     last: datetime = LONG_AGO
 
 
-@dataclass(frozen=True)
+@dataclass
 class Entry:
     """A readable session file.
 
@@ -67,24 +67,12 @@ class Entry:
     leads: bool = True
 
 
-@dataclass
-class Plan:
-    """The plan of an import.
-
-    ``entries``, the last active first; ``unlisted`` by the id of their session; ``orphans``:
-    the unlisted files of sessions whose file is lost, the last active first.
-    """
-
-    entries: list[Entry]
-    unlisted: dict[UUID, Unlisted]
-    orphans: list[UUID]
-
-
 def plan_folder(
     folder: LegacyFolder, report: ImportReport, *, latest: datetime, only: UUID | None = None
-) -> Plan:
-    """Plan the import. Unusable files are added to ``report``.
+) -> tuple[list[Entry], dict[UUID, Unlisted]]:
+    """Plan the import, the last active sessions first. Unusable files are added to ``report``.
 
+    Return the sessions' files, and the unlisted messages by the id of their session.
     ``only``: the one session that is planned. What is unusable may then be other sessions', and is
     only warned of.
     """
@@ -96,7 +84,13 @@ def plan_folder(
         try:
             session = parse_session(folder.read(path), name=path.stem, latest=latest)
         except LegacyError as error:
-            _unusable_session(report, folder.label(path), error, is_made_anew=only is not None)
+            label = folder.label(path)
+            if only is None:
+                report.skip(report.sessions, label, error)
+            else:
+                # This is the case that the rebuild is for.
+                text = "%s can't be used, the session is made from its messages: %s."
+                report.warn("unreadable_session", text, label, error)
             continue
         if only in (None, session.session_id):
             listed.update(_key(name) for name in session.message_ids)
@@ -104,20 +98,8 @@ def plan_folder(
                 Entry(path, status, session.session_id, session.last_active, session.whatsapp_chat)
             )
     unlisted = _unlisted(folder, listed, report, latest, only)
-    lost = set(unlisted) - {entry.session_id for entry in entries}
-    orphans = sorted(lost, key=lambda one: (unlisted[one].last, one), reverse=True)
-    return Plan(_in_order(entries), unlisted, orphans)
-
-
-def _unusable_session(
-    report: ImportReport, label: str, error: LegacyError, *, is_made_anew: bool
-) -> None:
-    if is_made_anew:
-        # This is the case that the rebuild is for.
-        text = "%s can't be used, the session is made from its messages: %s."
-        report.warn("unreadable_session", text, label, error)
-    else:
-        report.session_skip(label, str(error))
+    by_last = sorted(unlisted, key=lambda one: (unlisted[one].last, one), reverse=True)
+    return _in_order(entries), {one: unlisted[one] for one in by_last}
 
 
 def _in_order(entries: list[Entry]) -> list[Entry]:
@@ -125,17 +107,16 @@ def _in_order(entries: list[Entry]) -> list[Entry]:
 
     The newest then stays active, also if the import is stopped half-way and run again.
     """
-    ordered: list[Entry] = []
+    ordered = sorted(entries, key=lambda one: (one.last_active, one.status), reverse=True)
     taken: set[str] = set()
     seen: set[UUID] = set()
     # The same session twice: it was moved to the folder in which it expired.
-    for entry in sorted(entries, key=lambda one: (one.last_active, one.status), reverse=True):
+    for entry in ordered:
         active = entry.status == "active" and entry.session_id not in seen
-        leads = active and entry.whatsapp_chat not in taken
-        if leads:
+        entry.leads = active and entry.whatsapp_chat not in taken
+        if entry.leads:
             taken.add(entry.whatsapp_chat)
         seen.add(entry.session_id)
-        ordered.append(replace(entry, leads=leads))
     return ordered
 
 
@@ -160,24 +141,18 @@ def _unlisted(
         except LegacyError as error:
             unreadable += 1
             if only is None:
-                report.message_skip(folder.message_label(name), str(error))
+                report.skip(report.messages, folder.message_label(name), error)
             continue
         if only in (None, session_uuid(original)):
             unlisted = found.setdefault(session_uuid(original), Unlisted(original))
             unlisted.names.append(name)
-            unlisted.last = max(unlisted.last, _moment(document, latest))
+            with suppress(LegacyError):
+                at = parse_message(document, latest=latest).received_at
+                unlisted.last = max(unlisted.last, at)
     if only is not None and unreadable:
         text = "%d message files can't be read; some may belong to session %s."
         report.warn("unreadable_messages", text, unreadable, only)
     return found
-
-
-def _moment(document: object, latest: datetime) -> datetime:
-    """Return when a message was stored; a time long ago if that is unknown."""
-    try:
-        return parse_message(document, latest=latest).received_at
-    except LegacyError:
-        return LONG_AGO
 
 
 def _key(name: str) -> bytes:
@@ -210,41 +185,29 @@ class Gatherer:
                 message = parse_message(document, latest=self.latest, position=position)
                 self._check(message, session.whatsapp_chat)
             except LegacyError as error:
-                self.report.message_skip(source, str(error))
+                self.report.skip(self.report.messages, source, error)
                 continue
             self._keep(message, source)
-        for name in session.message_ids:
-            self._add_listed(name, session.whatsapp_chat)
+        self.add_files(session.message_ids, session.whatsapp_chat)
 
-    def add_files(self, names: Iterable[str]) -> None:
-        """Add message files that no session lists."""
+    def add_files(self, names: Iterable[str], whatsapp_chat: str = "") -> None:
+        """Add message files: those that the session of this chat lists, or that none lists."""
         for name in names:
             source = self.folder.message_label(name)
             try:
-                self._keep(self._read(name), source)
+                document = self.folder.read(self.folder.message_path(name))
+                message = parse_message(document, latest=self.latest)
+                if message.original_id != name:
+                    raise LegacyError("message_id: another one than in the file's name")
+                self._check(message, whatsapp_chat)
+            except LegacyMissing:
+                # The session's file may both contain and list the message.
+                if all(found.legacy.original_id != name for found in self.found.values()):
+                    self.missing.append(name)
             except LegacyError as error:
-                self.report.message_skip(source, str(error))
-
-    def _add_listed(self, name: str, whatsapp_chat: str) -> None:
-        source = self.folder.message_label(name)
-        try:
-            message = self._read(name)
-            self._check(message, whatsapp_chat)
-        except LegacyMissing:
-            # The session's file may both contain and list the message.
-            if not self._has(name):
-                self.missing.append(name)
-        except LegacyError as error:
-            self.report.message_skip(source, str(error))
-        else:
-            self._keep(message, source)
-
-    def _read(self, name: str) -> LegacyMessage:
-        document = self.folder.read(self.folder.message_path(name))
-        message = parse_message(document, latest=self.latest)
-        if message.original_id != name:
-            raise LegacyError("message_id: another one than in the file's name")
-        return message
+                self.report.skip(self.report.messages, source, error)
+            else:
+                self._keep(message, source)
 
     def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
         """Raise LegacyError if the message names another session.
@@ -254,9 +217,6 @@ class Gatherer:
         ref = message.session_ref
         if ref and ref != whatsapp_chat and session_uuid(ref) != self.session_id:
             raise LegacyError("session_id: names another session than the one that lists it")
-
-    def _has(self, name: str) -> bool:
-        return any(found.legacy.original_id == name for found in self.found.values())
 
     def _keep(self, message: LegacyMessage, source: str) -> None:
         message_id = message.message_id(self.session_id)

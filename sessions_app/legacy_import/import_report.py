@@ -18,54 +18,44 @@ logger = logging.getLogger(__name__)
 SHOWN = 50
 
 
-@dataclass(frozen=True)
-class Skipped:
-    """A file, or a message in a file, that was not imported, and the reason."""
-
-    file: str
-    reason: str
-
-
 @dataclass
 class ImportReport:
-    """The counts of an import.
+    """The counts of an import. ``skipped`` are [{file, reason}].
 
-    ``sessions_expired`` are the imported sessions with the status expired or archived;
+    ``sessions["expired"]``: the imported sessions with the status expired or archived;
     ``renamed`` maps ids that are no UUIDs to their UUIDs.
     """
 
     dry_run: bool = False
-    sessions_imported: int = 0
-    sessions_expired: int = 0
-    sessions_there: int = 0
-    sessions_skipped: int = 0
-    messages_imported: int = 0
-    messages_there: int = 0
-    messages_missing: int = 0
-    messages_skipped: int = 0
+    sessions: Counter[str] = field(
+        default_factory=lambda: Counter(imported=0, expired=0, already_there=0, skipped=0)
+    )
+    messages: Counter[str] = field(
+        default_factory=lambda: Counter(imported=0, already_there=0, missing=0, skipped=0)
+    )
     vectors: int = 0
     warnings: Counter[str] = field(default_factory=Counter)
-    skipped: list[Skipped] = field(default_factory=list)
+    skipped: list[dict[str, str]] = field(default_factory=list)
     renamed: dict[str, str] = field(default_factory=dict)
 
-    def session_skip(self, file: str, reason: str) -> None:
-        """Skip the file and continue with the rest (ERR-SESSION-001)."""
-        self.sessions_skipped += 1
-        self._skip(file, reason)
+    def skip(self, what: Counter[str], file: str, reason: object) -> None:
+        """Skip a file, or a message in a file, and continue with the rest.
 
-    def message_skip(self, file: str, reason: str) -> None:
-        """Skip the message and continue with its session (ERR-SESSION-003)."""
-        self.messages_skipped += 1
-        self._skip(file, reason)
+        ``what``: the report's sessions (ERR-SESSION-001) or messages (ERR-SESSION-003).
+        """
+        what["skipped"] += 1
+        self.skipped.append({"file": file, "reason": str(reason)})
+        logger.error("%s was skipped: %s.", file, reason)
 
     def orphans_skip(self, session: str, count: int) -> None:
         """Skip messages whose session has no readable file, unless a rebuild is requested."""
-        self.messages_skipped += count
+        self.messages["skipped"] += count
         reason = (
             "the file of their session is missing or can't be used; "
             "--orphans rebuild makes the session from them"
         )
-        self.skipped.append(Skipped(f"messages/: {count} files of session {session}", reason))
+        file = f"messages/: {count} files of session {session}"
+        self.skipped.append({"file": file, "reason": reason})
         text = "%d message files of session %s were left: %s."
         self.warn("orphans", text, count, session, reason)
 
@@ -74,61 +64,35 @@ class ImportReport:
         self.warnings[kind] += 1
         logger.warning(text, *values)
 
-    def _skip(self, file: str, reason: str) -> None:
-        self.skipped.append(Skipped(file, reason))
-        logger.error("%s was skipped: %s.", file, reason)
-
     def as_dict(self) -> dict[str, Any]:
         """Return the report for --json."""
-        return {
-            "dry_run": self.dry_run,
-            "sessions": {
-                "imported": self.sessions_imported,
-                "expired": self.sessions_expired,
-                "already_there": self.sessions_there,
-                "skipped": self.sessions_skipped,
-            },
-            "messages": {
-                "imported": self.messages_imported,
-                "already_there": self.messages_there,
-                "missing": self.messages_missing,
-                "skipped": self.messages_skipped,
-            },
-            "vectors": self.vectors,
-            "warnings": dict(sorted(self.warnings.items())),
-            "skipped": [{"file": one.file, "reason": one.reason} for one in self.skipped],
-            "renamed": self.renamed,
-        }
+        return {**vars(self), "warnings": dict(sorted(self.warnings.items()))}
 
 
 def as_text(report: ImportReport) -> str:
     """Return the report as text."""
+    sessions, messages = report.sessions, report.messages
     lines = ["Nothing was stored (--dry-run). It would be:"] if report.dry_run else []
     lines += [
-        f"sessions: {report.sessions_imported} imported "
-        f"({report.sessions_expired} of them as expired or archived), "
-        f"{report.sessions_there} already there, {report.sessions_skipped} skipped",
-        f"messages: {report.messages_imported} imported, {report.messages_there} already there, "
-        f"{report.messages_missing} missing, {report.messages_skipped} skipped",
+        f"sessions: {sessions['imported']} imported "
+        f"({sessions['expired']} of them as expired or archived), "
+        f"{sessions['already_there']} already there, {sessions['skipped']} skipped",
+        f"messages: {messages['imported']} imported, {messages['already_there']} already there, "
+        f"{messages['missing']} missing, {messages['skipped']} skipped",
         f"vectors: {report.vectors} made",
     ]
-    if report.warnings:
-        lines.append("warnings (the log has each):")
-        lines += [
-            f"  {kind.replace('_', ' ')}: {count}"
-            for kind, count in sorted(report.warnings.items())
-        ]
-    if report.skipped:
-        lines.append("skipped:")
-        lines += [f"  {one.file}: {one.reason}" for one in report.skipped[:SHOWN]]
-    if len(report.skipped) > SHOWN:
-        lines.append(f"  and {len(report.skipped) - SHOWN} more: the log and --json have them")
-    if report.renamed:
-        lines.append("ids that were no UUIDs:")
-        renamed = list(report.renamed.items())
-        lines += [f"  {shown(old)} is {new}" for old, new in renamed[:SHOWN]]
-        if len(renamed) > SHOWN:
-            lines.append(f"  and {len(renamed) - SHOWN} more: --json has them")
+    warnings = sorted(report.warnings.items())
+    lists = {
+        "warnings (the log has each)": [f"{kind.replace('_', ' ')}: {n}" for kind, n in warnings],
+        "skipped": [f"{one['file']}: {one['reason']}" for one in report.skipped],
+        "ids that were no UUIDs": [f"{shown(old)} is {new}" for old, new in report.renamed.items()],
+    }
+    for title, members in lists.items():
+        if members:
+            lines += [f"{title}:", *(f"  {one}" for one in members[:SHOWN])]
+        if len(members) > SHOWN:
+            where = "the log and --json have them" if title == "skipped" else "--json has them"
+            lines.append(f"  and {len(members) - SHOWN} more: {where}")
     return "\n".join(lines)
 
 
@@ -136,31 +100,45 @@ def as_text(report: ImportReport) -> str:
 
 
 def note_stored(
-    report: ImportReport, stored: Stored, folder: LegacyFolder, legacy: LegacySession | None
+    report: ImportReport, stored: Stored, folder: LegacyFolder, legacy: LegacySession
 ) -> None:
     """Report the newly stored messages and their unusual values.
 
-    Messages from before are not reported. ``legacy``: the session's file, if there is one.
+    Messages from before are not reported. ``legacy``: the session as its file has it.
     """
-    report.messages_there += stored.messages.there
-    report.messages_imported += len(stored.messages.added)
-    for found, reason in stored.messages.refused:
-        report.message_skip(found.source, reason)
-    for found, row in stored.messages.added:
+    session = stored.session
+    report.messages["already_there"] += stored.there
+    report.messages["imported"] += len(stored.added)
+    for found, reason in stored.refused:
+        report.skip(report.messages, found.source, reason)
+    for found, row in stored.added:
         _note_message(report, stored, found.legacy, row, folder)
-    _note_session_wide(report, stored, legacy)
+    # Told once for a session, however many messages have it.
+    if any(found.legacy.naive for found, _ in stored.added) or (stored.fresh and legacy.naive):
+        text = "Session %s has times without a time zone: taken for UTC."
+        report.warn("naive_times", text, session.pk)
+    moved = sum(row.order_num != found.legacy.order_num for found, row in stored.added)
+    if moved:
+        text = "Session %s has the same order_num more than once: %d messages got another."
+        report.warn("repeated_order_num", text, session.pk, moved)
     if not stored.fresh:
-        report.sessions_there += 1
+        report.sessions["already_there"] += 1
         return
-    report.sessions_imported += 1
-    report.sessions_expired += stored.session.status != SessionStatus.ACTIVE
-    _note_fresh(report, stored, legacy)
+    report.sessions["imported"] += 1
+    report.sessions["expired"] += session.status != SessionStatus.ACTIVE
+    if stored.outranked:
+        text = "Session %s came in as expired: another session of its chat is active."
+        report.warn("another_session_active", text, session.pk)
+    _note_file(report, session, legacy)
+    if not report.dry_run:
+        text = "Session %s of chat %s was imported as %s."
+        logger.info(text, session.pk, session.chat_id, session.status)
 
 
 def _note_message(
     report: ImportReport, stored: Stored, legacy: LegacyMessage, row: Message, folder: LegacyFolder
 ) -> None:
-    session_id, message_id = stored.session.session_id, row.message_id
+    session_id, message_id = stored.session.pk, row.message_id
     if not legacy.content.strip():
         text = "Message %s of session %s is without text."
         report.warn("empty_content", text, message_id, session_id)
@@ -172,50 +150,17 @@ def _note_message(
         report.warn("long_message", text, message_id, session_id, stored.token_limit)
 
 
-def _note_session_wide(report: ImportReport, stored: Stored, legacy: LegacySession | None) -> None:
-    """Report a fault once for a session, however many messages have it."""
-    session_id = stored.session.session_id
-    naive = any(found.legacy.naive for found, _ in stored.messages.added)
-    if naive or (stored.fresh and legacy is not None and legacy.naive):
-        text = "Session %s has times without a time zone: taken for UTC."
-        report.warn("naive_times", text, session_id)
-    moved = sum(row.order_num != found.legacy.order_num for found, row in stored.messages.added)
-    if moved:
-        text = "Session %s has the same order_num more than once: %d messages got another."
-        report.warn("repeated_order_num", text, session_id, moved)
-
-
-def _note_fresh(report: ImportReport, stored: Stored, legacy: LegacySession | None) -> None:
-    session = stored.session
-    if stored.outranked:
-        text = "Session %s came in as expired: another session of its chat is active."
-        report.warn("another_session_active", text, session.session_id)
-    if legacy is not None:
-        _note_file(report, session, legacy)
-    if not report.dry_run:
-        logger.info(
-            "Session %s of chat %s was imported as %s.",
-            session.session_id,
-            session.chat_id,
-            session.status,
-        )
-
-
 def _note_file(report: ImportReport, session: ChatSession, legacy: LegacySession) -> None:
     if not is_whatsapp_chat(legacy.whatsapp_chat):
         text = "Session %s has an unusual WhatsApp chat id, accepted as it is: %s."
-        report.warn("unusual_chat_id", text, session.session_id, legacy.whatsapp_chat)
+        report.warn("unusual_chat_id", text, session.pk, legacy.whatsapp_chat)
     if legacy.unknown:
         text = "Session %s has fields that are not kept: %s."
-        names = ", ".join(map(ascii, legacy.unknown))
-        report.warn("unknown_session_fields", text, session.session_id, names)
-    if legacy.original_id != str(session.session_id):
+        names = ", ".join(map(ascii, sorted(legacy.unknown)))
+        report.warn("unknown_session_fields", text, session.pk, names)
+    if legacy.original_id != str(session.pk):
         text = "Session %s was called %s in its file."
-        logger.info(text, session.session_id, ascii(legacy.original_id))
+        logger.info(text, session.pk, ascii(legacy.original_id))
     if legacy.total_tokens is not None and legacy.total_tokens != session.total_tokens:
-        logger.debug(
-            "Session %s has %d tokens in its window; its file said %d.",
-            session.session_id,
-            session.total_tokens,
-            legacy.total_tokens,
-        )
+        text = "Session %s has %d tokens in its window; its file said %d."
+        logger.debug(text, session.pk, session.total_tokens, legacy.total_tokens)

@@ -22,7 +22,7 @@ from sessions_app.conversations.session_lifecycle import (
     sessions_record,
 )
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.parse_sessions import LegacyMessage
+from sessions_app.legacy_import.parse_sessions import LegacyMessage, LegacySession
 from sessions_app.legacy_import.session_folder import is_uuid
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.sessions import SessionStatus
@@ -48,17 +48,12 @@ class MemoryOffError(Exception):
 class Incoming:
     """A session to import.
 
-    ``status`` is the folder of its file; ``leads``: it may stay active as far as the other
-    files show.
+    ``legacy``: what its file says, or would say; ``status``: the folder of its file; ``leads``: it
+    may stay active as far as the other files show.
     """
 
-    session_id: UUID
-    original_id: str
-    whatsapp_chat: str
-    created_at: datetime
-    last_active: datetime
+    legacy: LegacySession
     messages: Sequence[FoundMessage]
-    client_name: str = ""
     status: str = str(SessionStatus.ACTIVE)
     leads: bool = True
 
@@ -68,14 +63,17 @@ class Stored:
     """The result of a session.
 
     ``fresh``: the session did not exist before; ``outranked``: it would be active, but the chat
-    has another active session.
+    has another active session. Of its messages, ``there``: how many were stored before; ``added``:
+    the new rows; ``refused`` gives the reason for each that has no place.
     """
 
     session: ChatSession
     fresh: bool
     outranked: bool
     token_limit: int
-    messages: StoredMessages
+    there: int = 0
+    added: list[tuple[FoundMessage, Message]] = field(default_factory=list)
+    refused: list[tuple[FoundMessage, str]] = field(default_factory=list)
 
 
 def session_import(
@@ -104,48 +102,41 @@ def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run:
         if chat.memory_enabled is False:
             raise MemoryOffError
         sessions = ChatSession.objects.select_for_update(no_key=True)
-        session = sessions.filter(pk=incoming.session_id).first()
+        session = sessions.filter(pk=incoming.legacy.session_id).first()
         fresh = session is None
         session = session or _begin(chat, incoming, rules, now)
         session.chat = chat
-        messages = messages_import(
-            session=session,
-            fresh=fresh,
-            original_id=incoming.original_id,
-            messages=incoming.messages,
-        )
-        limit = token_limit(chat=chat, rules=rules)
-        if messages.added:
+        is_active = session.status == SessionStatus.ACTIVE
+        outranked = fresh and not is_active and _would_be_active(incoming, rules, now)
+        stored = Stored(session, fresh, outranked, token_limit(chat=chat, rules=rules))
+        _messages_import(stored, incoming)
+        if stored.added:
             activity_recount(chat_ids=[chat.pk])
-            window_recompute(session=session, token_limit=limit)
+            window_recompute(session=session, token_limit=stored.token_limit)
             session.save(update_fields=["message_counter", "total_tokens", "window_start"])
-            if session.status == SessionStatus.ACTIVE:
+            if is_active:
                 rules.chat_memory.manage_after_commit(session)
-        if (messages.added or fresh) and session.status != SessionStatus.ACTIVE:
+        if (stored.added or fresh) and not is_active:
             cards_request(session_ids=[session.pk])
         if dry_run:
             transaction.set_rollback(True)
-    active = session.status == SessionStatus.ACTIVE
-    outranked = fresh and not active and _would_be_active(incoming, rules, now)
-    return Stored(session, fresh, outranked, limit, messages)
+    return stored
 
 
 def token_limit(*, chat: Chat, rules: IntakeRules) -> int:
     """Return the limit of history tokens for the chat's role."""
-    memory = rules.chat_memory
-    role = memory.role_in(chat)
-    return memory.limits.tokens_for(role)
+    return rules.chat_memory.limits.tokens_for(rules.chat_memory.role_in(chat))
 
 
 def _chat_locked(incoming: Incoming) -> Chat:
-    chat = chat_of_session(incoming.session_id)
+    chat = chat_of_session(incoming.legacy.session_id)
     if chat is not None:
         return chat
     # The provider is unknown; the next message sets it.
-    found = chat_at_or_new(incoming.whatsapp_chat, at=incoming.last_active)
+    found = chat_at_or_new(incoming.legacy.whatsapp_chat, at=incoming.legacy.last_active)
     chat = Chat.objects.select_for_update(no_key=True).get(pk=found.pk)
-    if incoming.client_name and not chat.client_name:
-        chat.client_name = incoming.client_name
+    if incoming.legacy.client_name and not chat.client_name:
+        chat.client_name = incoming.legacy.client_name
         chat.save(update_fields=["client_name", "updated_at"])
     return chat
 
@@ -153,19 +144,19 @@ def _chat_locked(incoming: Incoming) -> Chat:
 def _begin(chat: Chat, incoming: Incoming, rules: IntakeRules, now: datetime) -> ChatSession:
     """Create a session; it is active only if no rule prevents it."""
     status = incoming.status
-    if _would_be_active(incoming, rules, now):
-        active = chat.sessions.filter(status=SessionStatus.ACTIVE)
-        if not incoming.leads or active.exists():
-            status = str(SessionStatus.EXPIRED)
-    elif status == SessionStatus.ACTIVE:
+    if status == SessionStatus.ACTIVE and not (
+        incoming.leads
+        and _would_be_active(incoming, rules, now)
+        and not chat.sessions.filter(status=SessionStatus.ACTIVE).exists()
+    ):
         status = str(SessionStatus.EXPIRED)
-    ended = min(incoming.last_active + rules.session_timeout, now)
+    ended = min(incoming.legacy.last_active + rules.session_timeout, now)
     session = ChatSession.objects.create(
-        session_id=incoming.session_id,
+        session_id=incoming.legacy.session_id,
         chat=chat,
         status=status,
-        created_at=incoming.created_at,
-        last_active=incoming.last_active,
+        created_at=incoming.legacy.created_at,
+        last_active=incoming.legacy.last_active,
         expired_at=None if status == SessionStatus.ACTIVE else ended,
     )
     sessions_record(action="session.create", sessions=[session], actor=COMMAND_LINE)
@@ -177,7 +168,7 @@ def _would_be_active(incoming: Incoming, rules: IntakeRules, now: datetime) -> b
 
     Idle time is compared to the second (EDGE-004).
     """
-    last_active = incoming.last_active.replace(microsecond=0)
+    last_active = incoming.legacy.last_active.replace(microsecond=0)
     return incoming.status == SessionStatus.ACTIVE and last_active + rules.session_timeout > now
 
 
@@ -187,66 +178,41 @@ TAKEN_ELSEWHERE = "message_id: another session has this message"
 TAKEN_NUMBER = "order_num: another message of the session has this number"
 
 
-@dataclass
-class StoredMessages:
-    """The result of a session's messages.
-
-    ``there``: how many were stored before; ``added``: the new rows; ``refused`` gives the reason
-    for each message that has no place.
-    """
-
-    there: int = 0
-    added: list[tuple[FoundMessage, Message]] = field(default_factory=list)
-    refused: list[tuple[FoundMessage, str]] = field(default_factory=list)
-
-
-def messages_import(
-    *, session: ChatSession, fresh: bool, original_id: str, messages: Sequence[FoundMessage]
-) -> StoredMessages:
-    """Store those of these messages that the session lacks.
-
-    ``fresh``: it has none yet; ``original_id``: its id in the files. The caller holds the
-    session's lock.
-    """
-    stored = StoredMessages()
-    placed = _placed(session, fresh, _lacking(session, messages, stored), stored)
-    stored.added = [(found, _row(session, number, found, original_id)) for number, found in placed]
+def _messages_import(stored: Stored, incoming: Incoming) -> None:
+    """Store those of the messages that the session lacks. The caller holds the session's lock."""
+    placed = _placed(stored, _lacking(stored, incoming.messages))
+    original_id = incoming.legacy.original_id
+    stored.added = [
+        (found, _row(stored.session, number, found, original_id)) for number, found in placed
+    ]
     Message.objects.bulk_create([row for _, row in stored.added], batch_size=BATCH)
-    return stored
 
 
-def _lacking(
-    session: ChatSession, messages: Sequence[FoundMessage], stored: StoredMessages
-) -> list[FoundMessage]:
+def _lacking(stored: Stored, messages: Sequence[FoundMessage]) -> list[FoundMessage]:
     """Return the messages that are not stored yet; refuse those of other sessions."""
-    ids = [found.message_id for found in messages]
-    known: dict[UUID, UUID] = {}
-    for start in range(0, len(ids), BATCH):
-        there = Message.objects.filter(pk__in=ids[start : start + BATCH])
-        known.update(there.values_list("message_id", "session_id"))
+    there = Message.objects.filter(pk__in=[found.message_id for found in messages])
+    known = dict(there.values_list("message_id", "session_id"))
     lacking = []
     for found in messages:
         holder = known.get(found.message_id)
         if holder is None:
             lacking.append(found)
-        elif holder == session.pk:
+        elif holder == stored.session.pk:
             stored.there += 1
         else:
             stored.refused.append((found, TAKEN_ELSEWHERE))
     return lacking
 
 
-def _placed(
-    session: ChatSession, fresh: bool, lacking: list[FoundMessage], stored: StoredMessages
-) -> list[tuple[int, FoundMessage]]:
+def _placed(stored: Stored, lacking: list[FoundMessage]) -> list[tuple[int, FoundMessage]]:
     """Return each message with its order_num.
 
     In an existing session, stored messages keep their place, and a message that claims the same
     place is refused.
     """
-    if fresh or not lacking:
+    if stored.fresh:
         return numbered(lacking)
-    taken = set(session.messages.values_list("order_num", flat=True))
+    taken = set(stored.session.messages.values_list("order_num", flat=True)) if lacking else set()
     free = []
     for found in sorted(lacking, key=_order):
         number = found.legacy.order_num

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
+from django.utils.dateparse import parse_datetime
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -43,10 +44,7 @@ MAX_DEPTH = 50
 MAX_COUNT = 2**53
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?",
-    re.ASCII | re.IGNORECASE,
-)
+ZONE = re.compile(r":.*(Z|[+-]\d\d(:?\d\d)?)$", re.IGNORECASE)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 REASONS = {
@@ -99,16 +97,14 @@ def _moment(text: object, info: ValidationInfo[datetime]) -> datetime:
     """
     if not isinstance(text, str):
         raise ValueError("not a text")
-    found = MOMENT.fullmatch(text)
-    if found is None:
-        raise ValueError("not a time in ISO form, such as 2026-01-18T09:30:00Z")
-    day, minutes, seconds, fraction, zone = found.groups()
-    zone = "+00:00" if zone in (None, "Z", "z") else zone
-    plain = f"{day}T{minutes}{seconds or ':00'}.{(fraction or '0')[:6]:0<6}"
     try:
-        moment = datetime.fromisoformat(plain + zone[:3] + ":" + zone[-2:])
-        moment = moment.astimezone(timezone.utc)
-    except (ValueError, OverflowError) as error:
+        # A day alone is no time.
+        moment = parse_datetime(text.upper()) if ":" in text else None
+        if moment is None:
+            raise ValueError("not a time in ISO form, such as 2026-01-18T09:30:00Z")
+        zone = moment.tzinfo or timezone.utc
+        moment = moment.replace(tzinfo=zone).astimezone(timezone.utc)
+    except OverflowError as error:
         raise ValueError("no such time") from error
     if not EARLIEST <= moment <= info.context:
         raise ValueError("before 1970 or in the future")
@@ -120,11 +116,6 @@ Text = Annotated[str, STORABLE]
 Name = Annotated[str, Field(max_length=255), STORABLE]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Moment = Annotated[datetime, PlainValidator(_moment)]
-
-
-def lacks_zone(text: object) -> bool:
-    found = MOMENT.fullmatch(text) if isinstance(text, str) else None
-    return found is not None and found[5] is None
 
 
 class Document(BaseModel):
@@ -160,7 +151,7 @@ class LegacySession(Document):
     """A session's file.
 
     ``original_id`` is its id as written there, ``messages`` those that it contains, not parsed
-    yet; ``unknown`` the names of unknown fields; ``naive``: a time had no zone.
+    yet; ``unknown`` holds the unknown fields; ``naive``: a time had no zone.
     """
 
     older = {"whatsapp_chat": "phone_number"}
@@ -177,7 +168,7 @@ class LegacySession(Document):
     messages: list[Any] = []
     message_counter: Count = 0
     total_tokens: Count | None = None
-    unknown: tuple[str, ...] = ()
+    unknown: dict[str, Any] = {}
     naive: bool = False
 
     @property
@@ -227,6 +218,7 @@ class LegacyMessage(_Reference):
         return message_uuid(self.original_id, session_id)
 
 
+TIMES = {"created_at", "last_active", "timestamp", "received_at"}
 _OURS = ("original_id", "unknown", "naive")
 SESSION_FIELDS = {"session_id", *LegacySession.model_fields}.difference(_OURS)
 MESSAGE_FIELDS = {"message_id", *LegacyMessage.model_fields}.difference(_OURS)
@@ -237,11 +229,7 @@ def parse_session(document: object, *, name: str, latest: datetime) -> LegacySes
 
     ``name``: the name of its file, without extension; ``latest``: the last permitted time.
     """
-    given = _object(document)
-    unknown = tuple(sorted(given.keys() - SESSION_FIELDS))
-    _check_unknown({field: given[field] for field in unknown})
-    known = {field: given[field] for field in given.keys() & SESSION_FIELDS}
-    found = LegacySession.read(known, latest=latest)
+    found = LegacySession.read(_divided(document, SESSION_FIELDS), latest=latest)
     original_id, whatsapp_chat = _who(found, name)
     return found.model_copy(
         update={
@@ -251,8 +239,6 @@ def parse_session(document: object, *, name: str, latest: datetime) -> LegacySes
             "chat_id": "",
             "phone_number": "",
             "message_ids": list(dict.fromkeys(found.message_ids)),
-            "unknown": unknown,
-            "naive": lacks_zone(given["created_at"]) or lacks_zone(given["last_active"]),
         }
     )
 
@@ -265,17 +251,12 @@ def parse_message(
     ``position``, from 1: its place if its session's file contains it; it may then lack an id
     and an order_num.
     """
-    given = _object(document)
-    unknown = {field: given[field] for field in given if field not in MESSAGE_FIELDS}
-    _check_unknown(unknown)
-    known = {field: given[field] for field in given if given[field] is not None}
+    known = _divided(document, MESSAGE_FIELDS)
     known.setdefault("timestamp", known.get("received_at"))
     known.setdefault("received_at", known["timestamp"])
     known.setdefault("order_num", position)
     if position is not None and known.get("message_id", "") == "":
         known["message_id"] = f"#{position}"
-    known["unknown"] = unknown
-    known["naive"] = lacks_zone(known["timestamp"]) or lacks_zone(known["received_at"])
     return LegacyMessage.read(known, latest=latest)
 
 
@@ -293,11 +274,21 @@ def _object(document: object) -> Mapping[str, Any]:
     return document
 
 
-def _check_unknown(fields: dict[str, Any]) -> None:
+def _divided(document: object, fields: set[str]) -> dict[str, Any]:
+    """Return the values of these fields, all ``unknown`` ones, and whether a time is ``naive``.
+
+    Raises LegacyError.
+    """
+    given = _object(document)
+    unknown = {name: value for name, value in given.items() if name not in fields}
     try:
-        storable(fields)
+        storable(unknown)
     except ValueError as error:
         raise LegacyError(f"a field of unknown name: {error}") from error
+    times = map(given.get, TIMES & fields)
+    naive = any(isinstance(time, str) and not ZONE.search(time) for time in times)
+    known = {name: given[name] for name in fields & given.keys() if given[name] is not None}
+    return {**known, "unknown": unknown, "naive": naive}
 
 
 def _who(found: LegacySession, name: str) -> tuple[str, str]:

@@ -44,24 +44,19 @@ class LegacyFolder:
                 if name.endswith(".json"):
                     yield self.root / folder / name, status
 
-    def message_names(self) -> Iterator[str]:
-        """Return the names of all message files, without extension, in any order."""
-        try:
-            with os.scandir(self._inside(self.root / MESSAGES)) as entries:
-                for entry in entries:
-                    if entry.name.endswith(".json"):
-                        yield entry.name.removesuffix(".json")
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise FolderError(f"{MESSAGES}/ can't be read: {error.strerror}.") from error
+    def message_names(self) -> list[str]:
+        """Return the names of all message files, without extension."""
+        return [
+            name.removesuffix(".json") for name in self._names(MESSAGES) if name.endswith(".json")
+        ]
 
     def message_path(self, name: str) -> Path:
         """Return the path of a message's file.
 
         Raises LegacyMissing if the id can't be a file name.
         """
-        if not name or name.startswith(".") or not _is_plain(name) or len(name.encode()) > 200:
+        is_plain = name.isprintable() and not {"/", "\\"}.intersection(name)
+        if not name or name.startswith(".") or not is_plain or len(name.encode()) > 200:
             raise LegacyMissing("no file can have this name")
         return self.root / MESSAGES / f"{name}.json"
 
@@ -135,10 +130,6 @@ class LegacyFolder:
 def shown(text: str) -> str:
     """Return a printable form of a name, whatever bytes it contains."""
     return text if text.isprintable() else ascii(text)
-
-
-def _is_plain(name: str) -> bool:
-    return not any(char in "/\\" or not char.isprintable() for char in name)
 
 
 def _no_number(name: str) -> None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.facts.validation import MAX_CONTENT
@@ -22,11 +21,10 @@ from sessions_app.moving.records import (
     Known,
     MoveError,
     Options,
-    Said,
     Skipped,
     chat_named,
     moment,
-    time_fault,
+    said,
     walk,
 )
 from sessions_app.moving.sources import Source
@@ -98,13 +96,6 @@ def _objects(source: Source) -> tuple[list[_Object], list[Found]]:
     return objects, faults
 
 
-def _said(one: _Object, **fields: Any) -> Found:
-    when = moment(one.get("created_at"))
-    if (fault := time_fault(when, timezone.now())) or when is None:
-        return Skipped(one.place, fault, is_bad=True)
-    return Said(at=when, place=one.place, **fields)
-
-
 def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: Any) -> Found:
     """Return a memory, with the object's own times; those in ``fields`` are in any form."""
     if not isinstance(content, str) or not content.strip():
@@ -119,7 +110,8 @@ def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: An
 def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:
     """Read what get_all, get or an export job of mem0 returns."""
     memories = [one for one in objects if SHAPES["mem0"](one)]
-    for one in memories or [one for one in objects if _is_profile(one, options)]:
+    profiles = (one for one in objects if not one.outer and ("user_id" in one or options.chat))
+    for one in memories or profiles:
         about = {name: one.named(name) for name in ("user_id", "agent_id", "run_id", "app_id")}
         common: dict[str, Any] = {
             "chat": chat_named(about["user_id"]),
@@ -139,10 +131,6 @@ def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:
     for one in objects:
         if _has(one, "relationship", "relation") and _has(one, "target", "destination"):
             yield Skipped(one.place, _("a relation of a graph: there are none here"))
-
-
-def _is_profile(one: _Object, options: Options) -> bool:
-    return not one.outer and ("user_id" in one or bool(options.chat))
 
 
 def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
@@ -181,8 +169,9 @@ def read_zep(objects: Objects, options: Options) -> Iterator[Found]:
                 continue
             name = one.text("name") or (one.text("role") if one.text("role_type") else "")
             thread = one.named(*threads)
-            yield _said(
-                one,
+            yield said(
+                moment(one.get("created_at")),
+                one.place,
                 chat=chat_named(user or thread),
                 is_ours=role in OURS,
                 text=one.text("content"),
@@ -208,8 +197,9 @@ def read_honcho(objects: Objects, options: Options) -> Iterator[Found]:
         people = [each for each in peers[session] if each not in ours]
         # With several people it is the session's chat, as a group's.
         chat = people[0] if len(people) == 1 else session
-        yield _said(
-            one,
+        yield said(
+            moment(one.get("created_at")),
+            one.place,
             chat=chat_named(chat),
             is_ours=peer in ours,
             text=one.text("content"),
@@ -242,10 +232,9 @@ def _conclusions(one: _Object, ours: set[str]) -> Iterator[Found]:
         "chat": "" if about in ours else chat_named(about),
         "metadata": {"honcho": compact(observer=one.text("observer_id", "observer"))},
     }
-    if "content" in one and one.text("observed_id", "observed"):
+    is_explicit = "explicit[" in one.place and not one.text(*_PEER)
+    if "content" in one and (one.text("observed_id", "observed") or is_explicit):
         yield _known(one, one["content"], key=one.text("id"), **common)
-    elif "content" in one and not one.text(*_PEER) and "explicit[" in one.place:
-        yield _known(one, one["content"], **common)
     elif "conclusion" in one:
         yield _known(one, one["conclusion"], **common)
     for name in _LEARNED:
@@ -293,14 +282,11 @@ def read_chatwoot(objects: Objects, options: Options) -> Iterator[Found]:
 
     Yields nothing for a report, which has figures in place of messages.
     """
-    messages = [one for one in objects if SHAPES["chatwoot"](one)]
     people: dict[str, Fields] = {}
     for one in objects:
-        contact = _contact(one)
-        talk = _conversation(one)
-        if talk and contact:
+        if (talk := _conversation(one)) and (contact := _contact(one)):
             people.setdefault(talk, contact)
-    for one in messages:
+    for one in filter(SHAPES["chatwoot"], objects):
         yield _chatwoot_message(one, people.get(_conversation(one), Fields()))
 
 
@@ -324,9 +310,8 @@ def _conversation(one: _Object) -> str:
 
 
 def _chatwoot_message(one: _Object, contact: Fields) -> Found:
-    kind = {"0": "incoming", "1": "outgoing", "2": "activity", "3": "template"}.get(
-        str(one["message_type"]), str(one["message_type"])
-    )
+    written = str(one["message_type"])
+    kind = {"0": "incoming", "1": "outgoing", "3": "template"}.get(written, written)
     if str(one.get("private")).lower() in ("true", "t", "1"):
         return Skipped(one.place, _("a private note"))
     if kind not in ("incoming", "outgoing", "template"):
@@ -340,17 +325,23 @@ def _chatwoot_message(one: _Object, contact: Fields) -> Found:
     is_ours = kind != "incoming"
     by_hand = sender.text("type").lower() == "user" or one.text("sender_type") == "User"
     file_kind = files[0].text("file_type") if files else "text"
-    return _said(
-        one,
+    return said(
+        moment(one.get("created_at")),
+        one.place,
         chat=chat_named(f"+{phone}" if phone else name or (talk and f"chatwoot-{talk}")),
         is_ours=is_ours,
         text=one.text("content"),
         sender=sender.text("name") or ("" if is_ours else contact.text("name")),
         key=one.text("id"),
         kind={"file": "document"}.get(file_kind, file_kind),
-        metadata={"chatwoot": compact(conversation=talk), **_staff(by_hand and is_ours)},
+        metadata={"chatwoot": compact(conversation=talk), **compact(by_hand=by_hand and is_ours)},
     )
 
 
-def _staff(by_hand: bool) -> Mapping[str, Any]:
-    return {"by_hand": True} if by_hand else {}
+OBJECT_READERS: Mapping[str, ObjectReader] = {
+    "mem0": read_mem0,
+    "zep": read_zep,
+    "honcho": read_honcho,
+    "langgraph": read_langgraph,
+    "chatwoot": read_chatwoot,
+}

@@ -1,42 +1,33 @@
-"""The kinds of files that can be moved in, each with its reader."""
+"""The kinds of files that can be moved in, each with its reader, and the move itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from django.utils.timezone import get_default_timezone
+from django.conf import settings
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.moving.json_readers import (
-    read_chatwoot,
-    read_honcho,
-    read_langgraph,
-    read_mem0,
-    read_objects,
-    read_zep,
-    shapes_in,
-)
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.inbound.dependencies import build_intake_rules
+from sessions_app.media.dependencies import build_media_dependencies
+from sessions_app.moving.json_readers import OBJECT_READERS, read_objects, shapes_in
 from sessions_app.moving.old_message import ARCHIVE, WHATSAPP
 from sessions_app.moving.open_archive import is_archive, read_archive
 from sessions_app.moving.records import Found, MoveError, Options
 from sessions_app.moving.sources import Source
-from sessions_app.moving.whatsapp_export import has_chats, read_whatsapp
+from sessions_app.moving.store_records import MoveIn, Report
+from sessions_app.moving.whatsapp_export import chats_in, read_whatsapp
 
 Reader = Callable[[Source, Options], Iterator[Found]]
 
-_OF_OBJECTS = {
-    "mem0": read_mem0,
-    "zep": read_zep,
-    "honcho": read_honcho,
-    "langgraph": read_langgraph,
-    "chatwoot": read_chatwoot,
-}
 READERS: Mapping[str, Reader] = {
     ARCHIVE: read_archive,
-    WHATSAPP: lambda source, options: read_whatsapp(source, options, get_default_timezone()),
-    **{kind: partial(read_objects, reader) for kind, reader in _OF_OBJECTS.items()},
+    WHATSAPP: read_whatsapp,
+    **{kind: partial(read_objects, reader) for kind, reader in OBJECT_READERS.items()},
 }
 NAMES = {
     ARCHIVE: _("an archive of this server"),
@@ -49,12 +40,31 @@ NAMES = {
 }
 
 
-def kind_check(kind: str, source: Source) -> None:
+def move_in(
+    kind: str, source: Source, options: Options, *, actor: Actor, embedder: Embedder | None,
+    preview: bool, all_or_nothing: bool = False,
+) -> Report:  # fmt: skip
+    """Bring in a source, or show what it would bring. Raises as MoveIn.run."""
+    _kind_check(kind, source)
+    return MoveIn(
+        kind=kind,
+        source=source,
+        read=partial(READERS[kind], source, options),
+        options=options,
+        rules=build_intake_rules(),
+        embedder=embedder,
+        media=build_media_dependencies() if settings.MEDIA_RETENTION_DAYS else None,
+        actor=actor,
+        now=timezone.now(),
+    ).run(preview=preview, all_or_nothing=all_or_nothing)
+
+
+def _kind_check(kind: str, source: Source) -> None:
     """Raise MoveError if the file is none of this kind, with the kind that it looks like."""
     if is_archive(source):
         kinds = {ARCHIVE}
     else:
-        kinds = {WHATSAPP} if has_chats(source) else shapes_in(source)
+        kinds = {WHATSAPP} if chats_in(source) else shapes_in(source)
     # An export job of mem0 has whatever fields it was told to have.
     if kind in kinds or kind == "mem0" and not kinds:
         return

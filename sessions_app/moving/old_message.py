@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,7 +17,6 @@ from sessions_app.moving.records import MoveError, Said, chat_named
 from sessions_app.moving.sources import Source
 
 CONSOLE = str(Provider.CONSOLE)
-BLOCK = 1024 * 1024
 # The kind whose records keep their own ids, and the one whose messages a phone sent.
 ARCHIVE, WHATSAPP = "archive", "whatsapp"
 
@@ -67,7 +67,6 @@ class FromSource:
         try:
             with self.source.open(self.name) as file:
                 # The sink refuses what is too large, whatever the Zip says of itself.
-                while block := file.read(BLOCK):
-                    into.write(block)
+                shutil.copyfileobj(file, into)
         except MoveError as error:
             raise MediaError(str(error), code="gone", permanent=True) from error

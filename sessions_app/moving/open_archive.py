@@ -27,16 +27,7 @@ from sessions_app.memories.transfer import memories_export
 from sessions_app.models import Chat, MediaFile, Message
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.stored_media import MediaState
-from sessions_app.moving.records import (
-    Found,
-    Known,
-    MoveError,
-    Options,
-    Said,
-    Skipped,
-    moment,
-    time_fault,
-)
+from sessions_app.moving.records import Found, Known, MoveError, Options, Skipped, moment, said
 from sessions_app.moving.sources import Source
 
 logger = logging.getLogger(__name__)
@@ -164,34 +155,33 @@ def is_archive(source: Source) -> bool:
 
 def read_archive(source: Source, options: Options) -> Iterator[Found]:
     """Read an archive. Raises MoveError for a redacted one, or one of a later version."""
-    manifest = Fields.of(dict(source.documents()).get(f"{MANIFEST}: "))
+    manifest = Fields.of(next(source.documents(MANIFEST))[1])
     if manifest.text("format") != FORMAT or manifest.get("version") != VERSION:
         raise MoveError(f"{MANIFEST} is not of a {FORMAT} of version {VERSION}.")
     if manifest.flag("redacted"):
         raise MoveError(_("It was redacted when it was exported: it is for readers only."))
+    names = set(source.names)
     for place, line in source.documents():
         if isinstance(line, Skipped):
             yield line
         elif place.startswith(f"{MEMORIES}: "):
             yield Known(line if isinstance(line, dict) else {"content": None}, place)
         elif place.startswith(f"{MESSAGES}: "):
-            yield _message(Fields.of(line), place, set(source.names))
+            yield _message(Fields.of(line), place, names)
 
 
 def _message(line: Fields, place: str, names: set[str]) -> Found:
-    role, at = line.text("role"), moment(line.get("timestamp"))
+    role = line.text("role")
     if role not in (Role.USER, Role.ASSISTANT):
         return Skipped(place, _("a message of the role %(role)s") % {"role": role or "–"})
-    if (fault := time_fault(at, timezone.now())) or at is None:
-        return Skipped(place, fault, is_bad=True)
     metadata = Fields.of(line.get("metadata"))
     file = line.at("media").text("file")
-    return Said(
+    return said(
+        moment(line.get("timestamp")),
+        place,
         chat=line.text("whatsapp_chat"),
         is_ours=role == Role.ASSISTANT,
         text=line.text("content"),
-        at=at,
-        place=place,
         sender=metadata.text("sender_name"),
         key=line.text("message_id"),
         kind=line.text("kind") or "text",

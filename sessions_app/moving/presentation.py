@@ -22,8 +22,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat
-from sessions_app.moving.dependencies import move_in
-from sessions_app.moving.kinds import NAMES
+from sessions_app.moving.kinds import NAMES, move_in
 from sessions_app.moving.open_archive import archive_write
 from sessions_app.moving.records import MoveError, Options
 from sessions_app.moving.sources import MEGABYTE, Source

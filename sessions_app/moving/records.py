@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
@@ -127,13 +128,17 @@ def moment(value: Any) -> datetime | None:
         return None
 
 
-def time_fault(at: datetime | None, now: datetime) -> str:
-    """Return why a message can't have this time, or ""."""
+def is_possible(at: datetime) -> bool:
+    return EARLIEST <= at <= now() + CLOCK_SLACK
+
+
+def said(at: datetime | None, place: str, **fields: Any) -> Found:
+    """Return a message, or that it can't have its time."""
     if at is None:
-        return _("it has no time that can be read")
-    if not EARLIEST <= at <= now + CLOCK_SLACK:
-        return _("its time is before 1970 or in the future")
-    return ""
+        return Skipped(place, _("it has no time that can be read"), is_bad=True)
+    if not is_possible(at):
+        return Skipped(place, _("its time is before 1970 or in the future"), is_bad=True)
+    return Said(at=at, place=place, **fields)
 
 
 # The walk through documents of JSON, in which every product has its own lists around its objects.

@@ -102,12 +102,12 @@ class Source:
             return self.names
         return [name for name in self.names if name.lower().endswith(endings)]
 
-    def documents(self) -> Iterator[tuple[str, Any]]:
+    def documents(self, *names: str) -> Iterator[tuple[str, Any]]:
         """Yield each JSON document, line of JSON, or row of CSV, with its place.
 
-        A line that can't be read is a Skipped.
+        ``names``: of these files only. A line that can't be read is a Skipped.
         """
-        for name in self.texts(*DATA):
+        for name in names or self.texts(*DATA):
             label = f"{name}: " if len(self.names) > 1 else ""
             if name.lower().endswith(LINES):
                 yield from self._lines(name, label)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -59,7 +61,7 @@ from sessions_app.moving.records import (
 )
 from sessions_app.moving.sources import Source
 
-MESSAGES_AT_ONCE = 500
+AT_ONCE = 500
 SHOWN, MAX_NOTES = 10, 1_000
 FORGOTTEN = gettext_lazy("it was forgotten here")
 _KEYS = UUID("0d0a6c0e-6a55-5a4e-9d2c-6f3b6f2f7a11")
@@ -134,12 +136,10 @@ class MoveIn:
         self.report = Report(self.kind, preview)
         self._seen: Counter[tuple[Any, ...]] = Counter()
         self._erased: dict[str, datetime] = {}
-        if not preview:
+        with transaction.atomic() if preview else nullcontext():
             self._take()
-            return self.report
-        with transaction.atomic():
-            self._take()
-            transaction.set_rollback(True)
+            if preview:
+                transaction.set_rollback(True)
         return self.report
 
     def _take(self) -> None:
@@ -156,12 +156,12 @@ class MoveIn:
                 shown = {"place": found.place, "from": found.sender, "text": found.text[:200]}
                 ours = {"ours": found.is_ours, "at": found.at.isoformat()}
                 self.report.count(chat, "messages", {**shown, **ours})
-                if len(some) == MESSAGES_AT_ONCE:
+                if len(some) == AT_ONCE:
                     self._messages(chat, waiting.pop(chat))
         for chat, some in waiting.items():
             self._messages(chat, some)
         if has_memories:
-            self._memories(found for found in self.read() if isinstance(found, Known))
+            self._memories()
         counts = ("messages", "memories", "files", "bad")
         audit_record(
             action="move.in",
@@ -177,10 +177,8 @@ class MoveIn:
         except WhatsAppChatError as error:
             if self.options.chat:
                 raise MoveError(f"{self.options.chat}: {error}") from error
-            why = (
-                _("it doesn't tell whose it is: choose a chat (--chat)") if not chat else str(error)
-            )
-            self.report.tell(Skipped(place, why, is_bad=True))
+            unknown = _("it doesn't tell whose it is: choose a chat (--chat)")
+            self.report.tell(Skipped(place, str(error) if chat else unknown, is_bad=True))
             return ""
 
     def _erased_until(self, chat: str) -> datetime:
@@ -209,8 +207,9 @@ class MoveIn:
                 self.report.tell(Skipped(keyed[key].place, why))
             return
         self.report.messages += len(stored)
-        if not self.report.preview:
-            self._files({key: one for key, one in keyed.items() if one.media})
+        media = {key: one for key, one in keyed.items() if one.media}
+        if media and not self.report.preview:
+            self._files(media)
 
     def _key(self, chat: str, one: Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
@@ -228,7 +227,7 @@ class MoveIn:
         of_chat = chat_at(chat)
         stored = _stored(of_chat, list(keyed.values())) if of_chat else Counter()
         texts = [one.text for one in keyed.values()]
-        gone = _forgotten(of_chat, texts) if of_chat else set()
+        gone = _forgotten(of_chat, str(Visibility.CHAT), texts) if of_chat else set()
         until = self._erased_until(chat)
         fresh = []
         for key, one in keyed.items():
@@ -247,15 +246,14 @@ class MoveIn:
         lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
         # What an interrupted run left to a worker, who can't have it.
         MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
-        for message in lacking.filter(media_file__isnull=True) if keyed else ():
+        for message in lacking.filter(media_file__isnull=True):
             one = keyed[message.provider_message_id or ""]
             row = media_row_create(message) if self.media else None
             if row is None or self.media is None:
                 self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
                 continue
-            provider = FromSource(self.source, one.media)
-            kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
-                                     self.media.max_bytes, self.media.quota)  # fmt: skip
+            provider = {CONSOLE: FromSource(self.source, one.media)}
+            kept = replace(self.media, providers=provider)
             state = media_fetch(media_id=row.pk, dependencies=kept)
             if state == "stored":
                 self.report.files += 1
@@ -266,59 +264,66 @@ class MoveIn:
 
     # Memories.
 
-    def _memories(self, known: Iterable[Known]) -> None:
+    def _memories(self) -> None:
         places: list[str] = []
-
-        def lines() -> Iterator[bytes]:
-            for one in known:
-                if (record := self._record(one)) is not None:
-                    places.append(one.place)
-                    yield json.dumps(record).encode()
-
         embedder = None if self.report.preview else self.embedder
-        result = memories_import(lines=lines(), embedder=embedder, actor=self.actor)
+        lines = self._memory_lines(places)
+        result = memories_import(lines=lines, embedder=embedder, actor=self.actor)
         self.report.memories += result.created
         self.report.there += result.duplicates
         for error in result.errors:
             self.report.tell(Skipped(places[error["line"] - 1], error["detail"], is_bad=True))
         self.report.bad += result.errors_left_out
 
-    def _record(self, one: Known) -> dict[str, Any] | None:
-        """Return the line of a memory; None if it doesn't come in."""
-        record: dict[str, Any] = storable(one.record)
-        content, chat = str(record.get("content")), str(record.get("whatsapp_chat") or "")
+    def _memory_lines(self, places: list[str]) -> Iterator[bytes]:
+        """Yield the lines of the memories that come in; add their places."""
+        known = (found for found in self.read() if isinstance(found, Known))
+        while some := list(islice(known, AT_ONCE)):
+            records = [(one.place, record) for one in some if (record := self._record(one))]
+            texts: dict[tuple[str, str], list[str]] = {}
+            for _place, record in records:
+                texts.setdefault(_scope(record), []).append(str(record["content"]))
+            chats = {chat: chat_at(chat) for chat, _visibility in texts if chat}
+            gone = {of: _forgotten(chats.get(of[0]), of[1], texts[of]) for of in texts}
+            for place, record in records:
+                scope = chat, _visibility = _scope(record)
+                of_chat, at = chats.get(chat), moment(record.get("created_at")) or self.now
+                if of_chat is not None and of_chat.memory_enabled is False:
+                    self.report.tell(Skipped(place, _("memory is off in its chat")))
+                elif at <= self._erased_until(chat) or str(record["content"]) in gone[scope]:
+                    self.report.tell(Skipped(place, FORGOTTEN))
+                else:
+                    places.append(place)
+                    yield json.dumps(record).encode()
+
+    def _record(self, one: Known) -> dict[str, Any]:
+        """Return the record of a memory; an empty one if it can't be told whose it is."""
+        record: dict[str, Any] = {"content": None, **storable(one.record)}
+        content, chat = str(record["content"]), str(record.get("whatsapp_chat") or "")
         is_ours = self.kind == ARCHIVE
         if chat or not is_ours:
             chat = self.options.chat or chat
         if chat and not (chat := self._chat(chat, one.place)):
-            return None
+            return {}
         if chat:
             record["whatsapp_chat"] = chat
         if not is_ours:
-            key = one.key or content
-            record["memory_id"] = str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{key}"))
+            record["memory_id"] = str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{one.key or content}"))
             record.setdefault("source", "import")
         self.report.count(chat, "memories", {"place": one.place, "text": content[:200]})
-        of_chat = chat_at(chat) if chat else None
-        at = moment(record.get("created_at")) or self.now
-        why: Any = ""
-        if of_chat is not None and of_chat.memory_enabled is False:
-            why = _("memory is off in its chat")
-        elif at <= self._erased_until(chat) or (
-            (of_chat or not chat) and _forgotten(of_chat, [content])
-        ):
-            why = FORGOTTEN
-        if why:
-            self.report.tell(Skipped(one.place, why))
-            return None
         return record
 
 
-def _forgotten(of_chat: Chat | None, texts: Sequence[str]) -> set[str]:
-    """Return those of the texts that were forgotten in a chat, or without one by the owner."""
-    visibility = str(Visibility.CHAT if of_chat else Visibility.OWNER)
-    key = of_chat.pk if of_chat else None
-    found = forgotten_among(texts=texts, scope=scope_of(visibility, key))
+def _scope(record: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the chat and the visibility that a memory will have."""
+    chat = str(record.get("whatsapp_chat") or "")
+    return chat, str(record.get("visibility") or (Visibility.CHAT if chat else Visibility.OWNER))
+
+
+def _forgotten(of_chat: Chat | None, visibility: str, texts: Sequence[str]) -> set[str]:
+    """Return those of the texts that were forgotten: as memories so visible, or in the chat."""
+    scope = scope_of(visibility, of_chat.pk if of_chat else None)
+    found = forgotten_among(texts=texts, scope=scope)
     if of_chat is None:
         return found
     hashes = {keyed_hash(text, purpose="receipt"): text for text in texts if text}

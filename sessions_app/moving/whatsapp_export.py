@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from django.utils.timezone import now
+from django.utils.timezone import get_default_timezone
 from django.utils.translation import gettext as _
 
 from sessions_app.moving.records import (
@@ -23,11 +23,11 @@ from sessions_app.moving.records import (
     Found,
     MoveError,
     Options,
-    Said,
     Skipped,
     chat_named,
+    is_possible,
     plain_name,
-    time_fault,
+    said,
 )
 from sessions_app.moving.sources import DATA, Source
 
@@ -75,28 +75,28 @@ class _Line:
         return "\n".join(self.parts)
 
 
-def read_whatsapp(source: Source, options: Options, zone: Any) -> Iterator[Found]:
-    """Read every chat of the source; ``zone`` is the time zone of the phone.
+def read_whatsapp(source: Source, options: Options) -> Iterator[Found]:
+    """Read every chat of the source; the time zone of the phone is the server's.
 
     Raises MoveError if it isn't clear who is the business, or whose chat it is.
     """
-    names = _chats(source)
+    names = chats_in(source)
     if len(names) > 1 and options.chat:
         raise MoveError(
             _("It holds several chats: move each in alone, with its own chat (--chat).")
         )
     for name in names:
         label = f"{name}: " if len(names) > 1 else ""
-        yield from _chat(source, name, options, zone, label)
+        yield from _chat(source, name, options, label)
 
 
-def _chat(source: Source, name: str, options: Options, zone: Any, label: str) -> Iterator[Found]:
+def _chat(source: Source, name: str, options: Options, label: str) -> Iterator[Found]:
     lines, loose = _lines(source.text(name))
     for number in loose:
         yield Skipped(f"{label}line {number}", _("it belongs to no message"), is_bad=True)
     if not lines:
         return
-    order = _order(lines)
+    order, zone = _order(lines), get_default_timezone()
     messages = [line for line in lines if line.sender and not _is_notice(line)]
     title = source.title if PurePosixPath(name).name.lower() == "_chat.txt" else name
     ours = _ours({line.sender: None for line in messages}, options, title)
@@ -107,12 +107,7 @@ def _chat(source: Source, name: str, options: Options, zone: Any, label: str) ->
         if not line.sender or _is_notice(line):
             yield Skipped(place, _("a notice, not a message"))
             continue
-        at = _at(line, order, zone)
-        fault = time_fault(at, now())
-        if fault or at is None:
-            yield Skipped(place, fault, is_bad=True)
-            continue
-        yield _message(line, at, place, chat, ours, files)
+        yield _message(line, _at(line, order, zone), place, chat, ours, files)
 
 
 def _lines(text: str) -> tuple[list[_Line], list[int]]:
@@ -121,14 +116,12 @@ def _lines(text: str) -> tuple[list[_Line], list[int]]:
     loose: list[int] = []
     for number, raw in enumerate(text.split("\n"), start=1):
         raw = raw.removesuffix("\r")
-        head = _head(raw)
-        if head is None:
-            if found:
-                found[-1].parts.append(raw)
-            elif raw.strip():
-                loose.append(number)
-            continue
-        found.append(_Line(number, *head))
+        if head := _head(raw):
+            found.append(_Line(number, *head))
+        elif found:
+            found[-1].parts.append(raw)
+        elif raw.strip():
+            loose.append(number)
     for line in found:
         while len(line.parts) > 1 and not line.parts[-1].strip():
             line.parts.pop()
@@ -180,8 +173,8 @@ def _order(lines: Sequence[_Line]) -> tuple[int, int, int]:
 
 def _misfits(lines: Sequence[_Line], order: tuple[int, int, int]) -> tuple[int, int]:
     days = [_at(line, order, timezone.utc) for line in lines]
-    real = [day for day in days if not time_fault(day, now())]
-    back = sum(one > two for one, two in zip(real, real[1:], strict=False) if one and two)
+    real = [day for day in days if day and is_possible(day)]
+    back = sum(one > two for one, two in zip(real, real[1:], strict=False))
     return len(days) - len(real), back
 
 
@@ -201,16 +194,15 @@ def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
     names = list(senders)
     there = {"names": ", ".join(names[:20])}
     ours = {name for name in names if options.is_business(name)}
+    if options.business and not ours and len(names) > 1:
+        raise MoveError(_("Nobody is called so in it. There are: %(names)s") % there)
     if options.business or not names:
-        if names and not ours and len(names) > 1:
-            raise MoveError(_("Nobody is called so in it. There are: %(names)s") % there)
         return ours
     longest = sorted(names, key=len, reverse=True)
-    person = next((name for name in longest if plain_name(name) in plain_name(title)), "")
-    if not person:
-        person = next((name for name in names if _is_number(name)), "")
-    if len(names) == 2 and person:
-        return set(names) - {person}
+    titled = [name for name in longest if plain_name(name) in plain_name(title)]
+    people = titled or [name for name in names if _is_number(name)]
+    if len(names) == 2 and people:
+        return set(names) - {people[0]}
     raise MoveError(_("Say who the business is in it (--business). There are: %(names)s") % there)
 
 
@@ -243,8 +235,8 @@ def _is_notice(line: _Line) -> bool:
 
 
 def _message(
-    line: _Line, at: datetime, place: str, chat: str, ours: set[str], files: dict[str, str]
-) -> Said:
+    line: _Line, at: datetime | None, place: str, chat: str, ours: set[str], files: dict[str, str]
+) -> Found:
     text = line.text.lstrip("\u200e\u200f")
     edited = _NOTE_LAST.search(INVISIBLE.sub("", text))
     if edited and _has(edited[1], "edited"):
@@ -256,16 +248,16 @@ def _message(
         attached[1] in files or _has(attached[2], "attached")
     ):
         name, text = attached[1], text[attached.end() :]
-    elif _is_left_out(line.parts[0]):
-        kind, text = _kind_named(line.parts[0]), "\n".join(line.parts[1:])
+    elif left_out := _left_out(line.parts[0]):
+        kind, text = left_out, "\n".join(line.parts[1:])
     if name:
         kind = _kind_of(name)
-    return Said(
+    return said(
+        at,
+        place,
         chat=chat,
         is_ours=line.sender in ours,
         text=text.strip("\u200e \n") if kind != "text" else text,
-        at=at,
-        place=place,
         sender=line.sender,
         kind=kind,
         media=files.get(name, ""),
@@ -273,15 +265,12 @@ def _message(
     )
 
 
-def _is_left_out(first: str) -> bool:
-    """Return whether the line stands for a file that wasn't exported."""
-    shown = INVISIBLE.sub("", first).strip()
+def _left_out(first: str) -> str:
+    """Return the kind of the file that the line stands for if it wasn't exported, or ""."""
+    shown = INVISIBLE.sub("", first).strip().casefold()
     is_framed = shown.startswith("<") and shown.endswith(">")
-    return (is_framed or "\u200e" in first) and len(shown) < 120 and _has(shown, "omitted")
-
-
-def _kind_named(text: str) -> str:
-    shown = text.casefold()
+    if not (is_framed or "\u200e" in first) or len(shown) >= 120 or not _has(shown, "omitted"):
+        return ""
     kinds: dict[str, list[str]] = _PHRASES["kinds"]
     return next((kind for kind in kinds if any(each in shown for each in kinds[kind])), UNKNOWN)
 
@@ -291,13 +280,11 @@ def _kind_of(name: str) -> str:
     return next((kind for kind, endings in _KINDS.items() if ending in endings), "document")
 
 
-def has_chats(source: Source) -> bool:
-    """Return whether the source holds an exported chat. Raises MoveError."""
-    return bool(_chats(source))
+def chats_in(source: Source) -> list[str]:
+    """Return the texts that begin as an exported chat; others are files that somebody sent.
 
-
-def _chats(source: Source) -> list[str]:
-    """Return the texts that begin as an exported chat; others are files that somebody sent."""
+    Raises MoveError.
+    """
     names = [name for name in source.texts(".txt") if not name.lower().endswith(DATA)]
     found = [name for name in names if any(map(_head, source.text(name).split("\n", 20)[:20]))]
     by_app = re.compile("_chat.txt$|whatsapp", re.IGNORECASE)

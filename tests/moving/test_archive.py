@@ -13,13 +13,15 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, MediaFile, Message
 from tests.moving.test_import_from import ANDROID, PNG, moved, refused, said, zipped
-from tests.world import CLIENT, OTHER_CLIENT, World
+from tests.world import CLIENT, OTHER_CLIENT, World, remember
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/moving/"
@@ -86,6 +88,31 @@ def test_an_archive_read_elsewhere_gives_the_same(world: World, tmp_path: Path) 
     assert (report["memories"], report["files"], report["bad"]) == (2, 1, 0)
     assert everything() == before
     assert moved("archive", path)["there"] == report["messages"] + 2
+
+
+def test_what_was_forgotten_for_everyone_stays_so(world: World, tmp_path: Path) -> None:
+    known = remember(world, "Closed on Mondays")
+    remember(world, "Open on Sundays")
+    path = written(tmp_path)
+    world.forget("memory", known.pk)
+    Memory.objects.all().delete()
+    report = moved("archive", path)
+    assert (report["memories"], report["skipped"]) == (1, 1)
+    assert report["notes"][0]["why"] == "it was forgotten here"
+    assert Memory.objects.get().content == "Open on Sundays"
+
+
+def test_many_memories_take_few_statements(world: World, tmp_path: Path) -> None:
+    def statements(number: int) -> int:
+        facts = [{"id": f"{number}-{one}", "memory": f"Has {number}{one} keys", "user_id": CLIENT}
+                 for one in range(number)]  # fmt: skip
+        path = tmp_path / "mem0.json"
+        path.write_text(json.dumps(facts))
+        with CaptureQueriesContext(connection) as found:
+            assert moved("mem0", path)["memories"] == number
+        return len([one for one in found if "tombstone" in one["sql"].lower()])
+
+    assert statements(5) == statements(20)
 
 
 def test_an_archive_says_what_it_holds(world: World, tmp_path: Path) -> None:

@@ -93,9 +93,9 @@ def test_err_session_001_a_broken_file_is_skipped_and_the_rest_goes_on(
         old.write(f"{kind}.json", body)
     report = bring_in()
     assert is_in(good)
-    assert {one.file for one in report.skipped} == {f"{kind}.json" for kind in BROKEN_FILES}
+    assert {one["file"] for one in report.skipped} == {f"{kind}.json" for kind in BROKEN_FILES}
     errors = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
-    expected = [f"{one.file} was skipped: {one.reason}." for one in report.skipped]
+    expected = ["{file} was skipped: {reason}.".format(**one) for one in report.skipped]
     assert sorted(errors) == sorted(expected)
 
 
@@ -112,8 +112,11 @@ def test_err_session_001_a_wrong_field_skips(old: OldFolder, bring_in: Import, g
         old.write(f"{kind}.json", json.dumps(merged).encode())
     report = bring_in()
     assert is_in(good)
-    assert (report.sessions_imported, report.sessions_skipped) == (1, len(WRONG_SESSION_FIELDS))
-    assert {one.file for one in report.skipped} == {f"{kind}.json" for kind in WRONG_SESSION_FIELDS}
+    assert report.sessions["imported"] == 1
+    assert report.sessions["skipped"] == len(WRONG_SESSION_FIELDS)
+    assert {one["file"] for one in report.skipped} == {
+        f"{kind}.json" for kind in WRONG_SESSION_FIELDS
+    }
 
 
 def test_err_session_003_a_wrong_message_is_skipped_and_its_session_goes_on(
@@ -133,7 +136,7 @@ def test_err_session_003_a_wrong_message_is_skipped_and_its_session_goes_on(
 
     numbers = Message.objects.values_list("order_num", flat=True)
     assert sorted(numbers) == sorted([1, 3] * len(WRONG_MESSAGE_FIELDS))
-    skipped = {one.file: one.reason for one in report.skipped}
+    skipped = {one["file"]: one["reason"] for one in report.skipped}
     assert skipped.keys() == reasons.keys()
     for file, reason in reasons.items():
         assert skipped[file].startswith(reason)
@@ -151,7 +154,7 @@ def test_err_session_003_a_broken_message_file_is_skipped(old: OldFolder, bring_
         old.write(f"messages/unlisted {kind}.json", body)
     report = bring_in()
     assert set(Message.objects.values_list("order_num", flat=True)) == {2}
-    assert report.messages_skipped == 2 * len(BROKEN_FILES)
+    assert report.messages["skipped"] == 2 * len(BROKEN_FILES)
 
 
 def test_err_session_003_it_is_named_by_its_place(old: OldFolder, bring_in: Import) -> None:
@@ -159,7 +162,7 @@ def test_err_session_003_it_is_named_by_its_place(old: OldFolder, bring_in: Impo
     session_id = old.add(message_ids=[], messages=held)
     report = bring_in()
     assert Message.objects.count() == 2
-    assert report.skipped[0].file == f"{session_id}.json, message 2"
+    assert report.skipped[0]["file"] == f"{session_id}.json, message 2"
 
 
 def test_err_session_005_a_message_without_text_comes_in_with_a_warning(
@@ -184,7 +187,7 @@ def test_err_session_006_missing_files_leave_gaps_and_are_listed(
     session_id = old.add([documents[0], documents[2]], message_ids=ids)
     report = bring_in()
     assert not report.skipped
-    assert report.messages_missing == 5
+    assert report.messages["missing"] == 5
     assert report.warnings == {"missing_messages": 1}
     (record,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert session_id in record.getMessage()
@@ -211,7 +214,7 @@ def test_a_session_of_no_chat_is_skipped(old: OldFolder, bring_in: Import, form:
     old.add([message(1)], whatsapp_chat=form)
     report = bring_in()
     assert not Chat.objects.exists()
-    assert any("15550100123@c.us" in one.reason for one in report.skipped)
+    assert any("15550100123@c.us" in one["reason"] for one in report.skipped)
 
 
 def test_err_integration_004_times_without_zone_are_utc_and_told_once_a_session(
@@ -276,7 +279,7 @@ def test_a_message_of_two_sessions_is_the_firsts(old: OldFolder, bring_in: Impor
     old.add(message_ids=ids, whatsapp_chat=OTHER_CLIENT, last_active=NOW.isoformat(), folder="")
     report = bring_in()
     assert Message.objects.count() == 1
-    assert report.skipped[0].reason.startswith("message_id: another session")
+    assert report.skipped[0]["reason"].startswith("message_id: another session")
     assert is_in(first), "a session, whatever became of its messages"
 
 
@@ -286,17 +289,17 @@ def test_a_session_in_two_folders_comes_in_once(old: OldFolder, bring_in: Import
     old.add([message(2)], session_id=session_id, folder="expired")
     told = bring_in(dry_run=True)
     report = bring_in()
-    assert (told.sessions_imported, told.sessions_there) == (1, 1)
+    assert (told.sessions["imported"], told.sessions["already_there"]) == (1, 1)
     assert ChatSession.objects.get().status == "expired"
     assert Message.objects.count() == 2
-    assert (report.sessions_imported, report.sessions_there) == (1, 1)
+    assert (report.sessions["imported"], report.sessions["already_there"]) == (1, 1)
 
 
 def test_messages_of_no_session_are_told(old: OldFolder, bring_in: Import, good: str) -> None:
     old.add_message(message(1))
     report = bring_in()
     assert is_in(good)
-    assert report.skipped[0].reason == "session_id: missing, and no session lists it"
+    assert report.skipped[0]["reason"] == "session_id: missing, and no session lists it"
 
 
 def test_a_clock_that_is_a_little_ahead_is_no_error(old: OldFolder, bring_in: Import) -> None:

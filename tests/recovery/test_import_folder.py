@@ -37,7 +37,7 @@ def test_links_out_of_it(old: OldFolder, bring_in: Import, good: str, tmp_path: 
     assert is_in(good)
     assert not is_in(stolen)
     assert not Message.objects.filter(session_id=session_id).exists()
-    assert [one.reason for one in report.skipped] == ["a link out of the folder"] * 2
+    assert [one["reason"] for one in report.skipped] == ["a link out of the folder"] * 2
 
 
 @pytest.mark.parametrize("name", ["messages", "expired"])
@@ -90,7 +90,7 @@ def test_names_that_are_no_text_can_be_told(old: OldFolder, bring_in: Import, go
     assert is_in(good)
     assert len(report.skipped) == 2
     json.dumps(report.as_dict()).encode()
-    assert all(one.file.isprintable() for one in report.skipped)
+    assert all(one["file"].isprintable() for one in report.skipped)
 
 
 def refused(*arguments: str) -> CommandError:

@@ -125,7 +125,7 @@ class Conversation:
             report = FolderImport(
                 folder=LegacyFolder(old.root), rules=self._rules(), now=self.now, embedder=None
             ).run()
-            assert (report.sessions_imported, report.skipped) == (1, [])
+            assert (report.sessions["imported"], report.skipped) == (1, [])
 
     def _rules(self) -> IntakeRules:
         return IntakeRules(memory_enabled=True, chat_memory=self.service, session_timeout=DAY)

@@ -16,8 +16,7 @@ from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageErro
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
-from sessions_app.moving.dependencies import move_in
-from sessions_app.moving.kinds import READERS
+from sessions_app.moving.kinds import READERS, move_in
 from sessions_app.moving.records import MoveError, Options
 from sessions_app.moving.sources import Source
 from sessions_app.moving.store_records import Report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from argparse import ArgumentParser
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -66,17 +65,22 @@ class Command(ReportingCommand):
             session = ChatSession.objects.filter(pk=session_id).first()
             before = session_state(session) if session else None
             taken = self._take_in(session_id, options) if options["folder"] else None
-            rebuilt = session_rebuild(session_id=session_id, rules=build_intake_rules())
-        except SessionNotFoundError as error:
+            after, changed = session_rebuild(session_id=session_id, rules=build_intake_rules())
+        except ChatSession.DoesNotExist as error:
             raise CommandError(_not_found(options)) from error
         document = {
             "session_id": str(session_id),
             "before": before,
-            "after": rebuilt.after,
-            "messages_changed": rebuilt.messages_changed,
+            "after": after,
+            "messages_changed": changed,
             "taken_in": taken.as_dict() if taken else None,
         }
-        self.report(options, document, _as_text(session_id, before, rebuilt, taken), indent=2)
+        lines = [as_text(taken)] if taken else []
+        lines.append(f"session {session_id}")
+        for name, value in after.items():
+            lines.append(f"  {name}: {(before or {}).get(name, 'none')} -> {value}")
+        lines.append(f"  messages with other tokens or words: {changed}")
+        self.report(options, document, "\n".join(lines), indent=2)
         if taken and taken.skipped:
             raise CommandError(f"{len(taken.skipped)} of its messages were skipped: see the log.")
 
@@ -86,7 +90,8 @@ class Command(ReportingCommand):
             rules=build_intake_rules(),
             now=timezone.now(),
             embedder=None if options["no_vectors"] else embedder(),
-        ).run_session(session_id)
+            rebuild_orphans=True,
+        ).run(only=session_id)
 
 
 def _not_found(options: dict[str, Any]) -> str:
@@ -101,17 +106,6 @@ def _not_found(options: dict[str, Any]) -> str:
     )
 
 
-def _as_text(
-    session_id: UUID, before: SessionState | None, rebuilt: Rebuilt, taken: ImportReport | None
-) -> str:
-    lines = [as_text(taken)] if taken else []
-    lines.append(f"session {session_id}")
-    for name, value in rebuilt.after.items():
-        lines.append(f"  {name}: {(before or {}).get(name, 'none')} -> {value}")
-    lines.append(f"  messages with other tokens or words: {rebuilt.messages_changed}")
-    return "\n".join(lines)
-
-
 # Compute a session's derived values again from its messages (RECOVERY-001).
 
 logger = logging.getLogger(__name__)
@@ -121,32 +115,21 @@ DERIVED = ("message_counter", "total_tokens", "window_start", "summarized_until"
 INDEXED = ["tokens", "terms", "term_count"]
 
 
-class SessionNotFoundError(Exception):
-    """There is no session with this id."""
-
-
-@dataclass(frozen=True)
-class Rebuilt:
-    """The session before and after, and how many messages had wrong tokens or terms."""
-
-    before: SessionState
-    after: SessionState
-    messages_changed: int
-
-
-def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
+def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> tuple[SessionState, int]:
     """Set a session's derived values from its stored messages.
+
+    Return them, and how many messages had wrong tokens or terms.
 
     These are its counter, window, tokens, last_active and the end of its summaries, and the
     tokens and terms of each message. The card of an ended session is made again. Raises
-    SessionNotFoundError.
+    ChatSession.DoesNotExist.
     """
     with transaction.atomic():
         chat = chat_of_session(session_id)
         sessions = ChatSession.objects.select_for_update(no_key=True)
-        session = sessions.filter(pk=session_id).first()
-        if chat is None or session is None:
-            raise SessionNotFoundError
+        if chat is None:
+            raise ChatSession.DoesNotExist
+        session = sessions.get(pk=session_id)
         before = session_state(session)
         changed = _index_again(session)
         window_recompute(session=session, token_limit=token_limit(chat=chat, rules=rules))
@@ -162,7 +145,7 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> Rebuilt:
     after = session_state(session)
     if changed or before != after:
         logger.info("Session %s was rebuilt from its messages.", session_id)
-    return Rebuilt(before, after, changed)
+    return after, changed
 
 
 def session_state(session: ChatSession) -> SessionState:
