@@ -193,7 +193,12 @@ def check_chat(caller: Caller, whatsapp_chat: str) -> None:
 
 @extend_schema_field(WHATSAPP_CHAT_SCHEMA)
 class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
-    """The id of a chat, in any spelling."""
+    """The id of a chat, in any spelling. ``field_name``: the rows' id of their chat."""
+
+    def filter(self, rows: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if not value:
+            return rows
+        return rows.filter(**{f"{self.field_name}__in": chats_at(value).values("pk")})
 
 
 class ChatKey(Text):
@@ -242,7 +247,7 @@ MESSAGE_FIELDS: Fields = {
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
-        method="in_chat", help_text="Of this chat, by any of its addresses."
+        field_name="chat_id", help_text="Of this chat, by any of its addresses."
     )
     status = ChoicesFilter(
         choices=SessionStatus.choices,
@@ -254,9 +259,6 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
         lookup_expr="gte",
         help_text="Those in which something was said since then, such as 2026-01-31T09:30:00Z.",
     )
-
-    def in_chat(self, rows: QuerySet[ChatSession], _: str, value: str) -> QuerySet[ChatSession]:
-        return rows.filter(chat__in=chats_at(value))
 
     def filter_queryset(self, queryset: QuerySet[ChatSession]) -> QuerySet[ChatSession]:
         """Leave archived sessions out of default lists."""
@@ -274,12 +276,9 @@ class MessageFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(
-        method="at", help_text="The one that is reached at this address."
+        field_name="pk", help_text="The one that is reached at this address."
     )
     is_group = TruthFilter(help_text="true: groups alone; false: people alone.")
-
-    def at(self, rows: QuerySet[Chat], _: str, value: str) -> QuerySet[Chat]:
-        return rows.filter(pk__in=chats_at(value))
 
 
 def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:

@@ -40,10 +40,6 @@ class KeyedPlace(ScopeQuery):
     namespace = PlacePart(help_text="Its levels, separated by dots.")
     key = PlacePart(help_text="As it is: not percent-encoded.")
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        super().validate({name: attrs[name] for name in attrs if name not in ("namespace", "key")})
-        return attrs
-
 
 class Id(serializers.UUIDField):
     """A UUID as a text: a number isn't accepted."""

@@ -38,7 +38,7 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole, checked_data
+from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole
 from memoryproject.foundation.rest_kit.views import (
     ApiView,
     ListView,
@@ -188,15 +188,9 @@ class KeyedView(ApiView):
     raises = RAISES
     query_serializer_class = ScopeQuery
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The checked query of any method."""
-        names = set(ScopeQuery().fields) & set(self.request.query_params)
-        return checked_data(ScopeQuery, {name: self.request.query_params[name] for name in names})
-
     def memory(self, namespace: str, key: str, *also: Q) -> Any:
         """Return the memory with its chat's name. Raises NotFound."""
-        scope = scope_named(self.caller, self.given)
+        scope = scope_named(self.caller, self.query)
         rows = memories_named(memories_in_reach(self.caller))
         there = rows.filter(keyed_in(scope or ""), *also, namespace=namespace, key=key)
         memory = there.first()
@@ -243,7 +237,7 @@ class KeyedView(ApiView):
         if "ttl_seconds" in body:
             expires_at = timezone.now() + timedelta(seconds=body["ttl_seconds"])
         wanted = {
-            **self.given,
+            **self.query,
             "namespace": namespace,
             "key": key,
             "value": body["value"],

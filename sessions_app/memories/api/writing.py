@@ -21,7 +21,7 @@ from memories_app.errors import (
 )
 from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Memory, Visibility
-from memories_app.store.change import Patch, memories_patch
+from memories_app.store.change import memories_patch
 from memories_app.store.deduplicate import CREATED, DUPLICATE, Remembered
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -142,10 +142,10 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
     Raises ValidationError and Conflict, with the place; MemoryDisabled, PermissionDenied.
     """
     require_longterm()
-    within = Memory.objects.filter(memories_in_reach(caller))
-    known = within.in_bulk([body["memory_id"] for body in bodies])
+    reach = Memory.objects.filter(memories_in_reach(caller))
+    known = reach.in_bulk([body["memory_id"] for body in bodies])
     chats = Chat.objects.in_bulk({each.chat_id for each in known.values()})
-    patches: dict[UUID, Patch] = {}
+    patches: dict[UUID, dict[str, Any]] = {}
     for place, body in enumerate(bodies):
         key = body["memory_id"]
         attr = f"memories.{place}.memory_id"
@@ -156,17 +156,15 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
         changes = {name: value for name, value in body.items() if name != "memory_id"}
         require_memory(chats.get(known[key].chat_id))
         refuse_beyond_chats(caller, changes.get("visibility", known[key].visibility))
-        patches[key] = Patch(key, changes)
+        patches[key] = changes
 
     def check(locked: Memory) -> None:
-        if not within.filter(pk=locked.pk).exists():
+        if not caller.may_see(locked.chat_id):
             raise MemoryNotFoundError(f"There is no memory {locked.pk}.")
         refuse_beyond_chats(caller, locked.visibility)
 
     try:
-        memories_patch(
-            patches=list(patches.values()), actor=caller.actor, embedder=embedder(), check=check
-        )
+        memories_patch(patches=patches, actor=caller.actor, embedder=embedder(), check=check)
     except MemoryOperationError as error:
         raise invalid_patch(error) from error
     return list(patches)
