@@ -17,6 +17,7 @@ from django.db.models import BooleanField, Case, F, Func, JSONField, Q, Value, W
 from django.db.models.lookups import Exact, In
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
+from drf_standardized_errors.formatter import flatten_errors
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -349,4 +350,4 @@ def _read(target: Column, operator: str, value: Any, path: Path) -> Any:
     try:
         return target.read(operator, value)
     except ValidationError as error:
-        _refuse(str(list(error.detail)[0]), path)
+        _refuse(flatten_errors(error.detail)[0].detail, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -12,8 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.models import Memory
-from memories_app.store.keyed import keyed_in
+from memories_app.models import Memory, MemoryStatus
 from memories_app.store.remember import MAX_AT_ONCE
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
@@ -149,20 +147,20 @@ class MemoriesDeleteView(ApiView):
 def memories_at(places: Sequence[dict[str, Any]], caller: Caller) -> list[Memory | None]:
     """Return the keyed memories that are there; None for one that isn't, or is out of reach."""
     scopes: dict[tuple[str | None, str | None], str] = {}
-    keys: defaultdict[str, set[str]] = defaultdict(set)
     wanted = []
     for each in places:
         named = (each.get("whatsapp_chat"), each.get("visibility"))
         if named not in scopes:
             scopes[named] = _scope(each, caller)
-        keys[scopes[named]].add(each["key"])
         wanted.append((scopes[named], each["namespace"], each["key"]))
-    reach = Memory.objects.filter(memories_in_reach(caller))
-    found = {
-        (memory.scope, memory.namespace, memory.key): memory
-        for scope in keys
-        for memory in reach.filter(keyed_in(scope), key__in=keys[scope])
-    }
+    rows = Memory.objects.filter(
+        memories_in_reach(caller),
+        status=MemoryStatus.ACTIVE,
+        scope__in=scopes.values(),
+        namespace__in=[namespace for _, namespace, _ in wanted],
+        key__in=[key for _, _, key in wanted],
+    )
+    found = {(memory.scope, memory.namespace, memory.key): memory for memory in rows}
     return [found.get(each) for each in wanted]
 
 

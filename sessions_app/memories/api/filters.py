@@ -10,6 +10,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
+from drf_standardized_errors.formatter import flatten_errors
 from rest_framework.exceptions import ValidationError
 
 from memories_app.models import Memory, MemoryStatus, Visibility
@@ -95,19 +96,13 @@ class MetadataFormField(forms.CharField):
         try:
             return EqualMetadata().run_validation(read_json(value)) or None
         except ValidationError as error:
-            raise forms.ValidationError(_each_of(error.detail)) from error
+            # What was said of the value, without the places in it.
+            said = flatten_errors(error.detail)
+            errors = [forms.ValidationError(each.detail, each.code) for each in said]
+            raise forms.ValidationError(errors) from error
         except (ValueError, RecursionError):
             text = 'It is no JSON object such as {"sku": 7}.'
             raise forms.ValidationError(text, "invalid") from None
-
-
-def _each_of(detail: Any) -> list[forms.ValidationError]:
-    """Return what was said of the value, without the places in it."""
-    if isinstance(detail, dict):
-        detail = list(detail.values())
-    if isinstance(detail, list):
-        return [error for each in detail for error in _each_of(each)]
-    return [forms.ValidationError(str(detail), detail.code)]
 
 
 @extend_schema_field({"type": "string", "minLength": 1, "example": '{"sku": 7}'})

@@ -51,7 +51,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MetadataFilter
-from sessions_app.memories.api.memory_api import memory_etag
+from sessions_app.memories.api.memory_api import FORGOTTEN_SINCE, memory_etag, memory_within
 from sessions_app.memories.api.serializers import LaterMoment, MemorySerializer, Metadata, Words
 from sessions_app.memories.api.writing import RAISES, memories_to_store
 from sessions_app.presentation.access import chat_in_reach, memories_in_reach, own_chat
@@ -105,14 +105,11 @@ class ScopeQuery(Strict):
         return attrs
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "array", "items": {"type": "string"}},
-            {"type": "boolean", "enum": [False]},
-        ]
-    }
-)
+NAMES = {"type": "array", "items": {"type": "string"}}
+NO_NAMES = {"type": "boolean", "enum": [False]}
+
+
+@extend_schema_field({"oneOf": [NAMES, NO_NAMES]})
 class IndexField(serializers.Field[Any, Any, Any, Any]):
     """The names of fields, or false for none."""
 
@@ -195,10 +192,8 @@ class KeyedView(ApiView):
         there = rows.filter(keyed_in(scope or ""), *also, namespace=namespace, key=key)
         memory = there.first()
         if memory is None:
-            detail = (
-                f"There is no memory {key[:MAX_PLACE]} in the namespace {namespace[:MAX_PLACE]}."
-            )
-            raise NotFound(detail)
+            place = f"{key[:MAX_PLACE]} in the namespace {namespace[:MAX_PLACE]}"
+            raise NotFound(f"There is no memory {place}.")
         return memory
 
     @described(
@@ -253,9 +248,7 @@ class KeyedView(ApiView):
             check=self._check,
             before_storing=partial(chats_keep, [new.chat_id] if new.chat_id else []),
         )
-        named = memories_named(memories_in_reach(self.caller)).filter(pk=memory.pk).first()
-        if named is None:
-            raise NotFound("It was stored, and forgotten since.")
+        named = memory_within(self.caller, memory.pk, FORGOTTEN_SINCE)
         headers = {"ETag": memory_etag(named)}
         if created:
             listed = reverse("api-keyed-list", args=[namespace])
