@@ -315,13 +315,12 @@ class _Reader:
             if operator not in operators:
                 detail = f"There is no such operator here. There are: {', '.join(operators)}."
                 _refuse(detail, place, code="unknown_operator")
-            if operator == "not":
-                found &= negated(self._condition(target, each, place))
-            else:
-                found &= self._compared(target, operator, each, place)
+            found &= self._compared(target, operator, each, place)
         return found
 
     def _compared(self, target: Column, operator: str, value: Any, path: Path) -> Q:
+        if operator == "not":
+            return negated(self._condition(target, value, path))
         if operator in DENYING:
             return negated(self._compared(target, DENYING[operator], value, path))
         self._conditions += 1

@@ -87,6 +87,10 @@ class DeletedSerializer(serializers.Serializer[Any]):
     receipts = ReceiptSerializer(many=True, help_text="One for the memories of each chat.")
 
 
+RECEIPT = receipt("memory", MEMORY_ID, memories_app_memory=1)
+FORGOTTEN = {"memory_id": MEMORY_ID, "receipt_id": RECEIPT["receipt_id"]}
+
+
 class MemoriesDeleteView(ApiView):
     scopes = {"POST": "forget"}
     kinds = {"POST": "forget"}
@@ -104,17 +108,7 @@ class MemoriesDeleteView(ApiView):
         examples=[
             request_example("One memory", {"memory_ids": [MEMORY_ID]}),
             response_example(
-                "Forgotten",
-                {
-                    "forgotten": [
-                        {
-                            "memory_id": MEMORY_ID,
-                            "receipt_id": receipt("memory", MEMORY_ID)["receipt_id"],
-                        }
-                    ],
-                    "not_found": [],
-                    "receipts": [receipt("memory", MEMORY_ID, memories_app_memory=1)],
-                },
+                "Forgotten", {"forgotten": [FORGOTTEN], "not_found": [], "receipts": [RECEIPT]}
             ),
         ],
     )
@@ -129,15 +123,13 @@ class MemoriesDeleteView(ApiView):
         memories += memories_at(places, self.caller)
         there = {each.pk: each for each in memories if each is not None}
         receipts = memories_forget_once(self, list(there.values()))
-        forgotten = {key: receipt.receipt_id for key, receipt in receipts.items()}
         pairs = zip(memories, [*named, *places], strict=True)
         answer = {
             "forgotten": [
-                {"memory_id": key, "receipt_id": receipt_id}
-                for key, receipt_id in forgotten.items()
+                {"memory_id": key, "receipt_id": each.receipt_id} for key, each in receipts.items()
             ],
             "not_found": [
-                name for memory, name in pairs if memory is None or memory.pk not in forgotten
+                name for memory, name in pairs if memory is None or memory.pk not in receipts
             ],
             "receipts": list({each.receipt_id: each for each in receipts.values()}.values()),
         }
@@ -167,6 +159,6 @@ def memories_at(places: Sequence[dict[str, Any]], caller: Caller) -> list[Memory
 def _scope(given: dict[str, Any], caller: Caller) -> str:
     """Return the named scope, "" for a chat that isn't there or is out of reach."""
     try:
-        return scope_named(caller, given) or ""
+        return scope_named(caller, given)
     except NotFound:
         return ""

@@ -158,21 +158,19 @@ class KeyedSerializer(Strict):
         return attrs
 
 
-def scope_named(caller: Caller, given: Mapping[str, Any]) -> str | None:
-    """Return the scope that a caller names; None for a chat that doesn't exist.
+def scope_named(caller: Caller, given: Mapping[str, Any]) -> str:
+    """Return the scope that a caller names; "" for a chat that doesn't exist.
 
     Raises NotFound for a chat out of reach of a bound token, ValidationError for a missing one.
     """
-    visibility = given.get("visibility")
-    if visibility in (Visibility.OWNER, Visibility.PUBLIC):
-        return scope_of(visibility, None)
     name = given.get("whatsapp_chat") or own_chat(caller)
-    if not name and visibility:
-        raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
+    visibility = given.get("visibility", str(Visibility.CHAT if name else Visibility.OWNER))
+    if visibility != Visibility.CHAT:
+        return scope_of(visibility, None)
     if not name:
-        return scope_of(str(Visibility.OWNER), None)
+        raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
     chat = chat_in_reach(caller, name)
-    return None if chat is None else scope_of(str(Visibility.CHAT), chat.pk)
+    return "" if chat is None else scope_of(visibility, chat.pk)
 
 
 class KeyedView(ApiView):
@@ -189,7 +187,7 @@ class KeyedView(ApiView):
         """Return the memory with its chat's name. Raises NotFound."""
         scope = scope_named(self.caller, self.query)
         rows = memories_named(memories_in_reach(self.caller))
-        there = rows.filter(keyed_in(scope or ""), *also, namespace=namespace, key=key)
+        there = rows.filter(keyed_in(scope), *also, namespace=namespace, key=key)
         memory = there.first()
         if memory is None:
             place = f"{key[:MAX_PLACE]} in the namespace {namespace[:MAX_PLACE]}"
@@ -303,7 +301,7 @@ class KeyedList(ListView):
     queryset = Memory.objects.all()
 
     def rows(self) -> QuerySet[Any]:
-        scope = scope_named(self.caller, self.query) or ""
+        scope = scope_named(self.caller, self.query)
         rows = memories_named(memories_in_reach(self.caller))
         return rows.filter(keyed_in(scope), is_current(timezone.now()))
 
