@@ -97,8 +97,8 @@ class MetadataFormField(forms.CharField):
             return EqualMetadata().run_validation(read_json(value)) or None
         except ValidationError as error:
             # What was said of the value, without the places in it.
-            said = flatten_errors(error.detail)
-            errors = [forms.ValidationError(each.detail, each.code) for each in said]
+            details = flatten_errors(error.detail)
+            errors = [forms.ValidationError(each.detail, each.code) for each in details]
             raise forms.ValidationError(errors) from error
         except (ValueError, RecursionError):
             text = 'It is no JSON object such as {"sku": 7}.'
