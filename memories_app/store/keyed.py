@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryNotFoundError, MemoryStateError
 from memories_app.facts.validation import MAX_CONTENT, NewMemory
@@ -29,10 +30,6 @@ from memoryproject.foundation.text.characters import cut_at_word
 # Others may store or remove the same memory meanwhile.
 TRIES = 5
 EXPIRED_AT_ONCE = 1_000
-
-
-class _PlaceTakenError(Exception):
-    """Another call has stored the memory meanwhile."""
 
 
 def keyed_in(scope: str) -> Q:
@@ -69,7 +66,7 @@ def keyed_put(
         before_storing()
         scopes_lock([scope])
         if there.exists():
-            raise _PlaceTakenError
+            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         check(None)
 
     def once() -> tuple[Memory, bool]:
@@ -78,14 +75,14 @@ def keyed_put(
             made = memory_remember(new, embedder=embedder, actor=actor, before_storing=claim)
             return made.memory, True
         ended = known.expires_at is not None and known.expires_at <= timezone.now()
-        seen: Callable[[Memory], None] = (lambda _: check(None)) if ended else check
+        seen: Callable[[Memory], None] = (lambda _memory: check(None)) if ended else check
         memory = memory_patch(
             memory_id=known.pk, changes=changes, actor=actor, embedder=embedder, check=seen
         )
         return memory, ended
 
-    for _ in range(TRIES - 1):
-        with suppress(_PlaceTakenError, MemoryNotFoundError, MemoryStateError):
+    for _attempt in range(TRIES - 1):
+        with suppress(MemoryNotFoundError, MemoryStateError):
             return once()
     return once()
 

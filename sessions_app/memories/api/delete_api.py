@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -143,7 +144,10 @@ def memories_at(places: Sequence[dict[str, Any]], caller: Caller) -> list[Memory
     for each in places:
         named = (each.get("whatsapp_chat"), each.get("visibility"))
         if named not in scopes:
-            scopes[named] = _scope(each, caller)
+            # A chat out of reach is as one that isn't there.
+            scopes[named] = ""
+            with suppress(NotFound):
+                scopes[named] = scope_named(caller, each)
         wanted.append((scopes[named], each["namespace"], each["key"]))
     rows = Memory.objects.filter(
         memories_in_reach(caller),
@@ -154,11 +158,3 @@ def memories_at(places: Sequence[dict[str, Any]], caller: Caller) -> list[Memory
     )
     found = {(memory.scope, memory.namespace, memory.key): memory for memory in rows}
     return [found.get(each) for each in wanted]
-
-
-def _scope(given: dict[str, Any], caller: Caller) -> str:
-    """Return the named scope, "" for a chat that isn't there or is out of reach."""
-    try:
-        return scope_named(caller, given)
-    except NotFound:
-        return ""
