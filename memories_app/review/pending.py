@@ -14,13 +14,7 @@ from memories_app.facts.facts import likeness_of, speakers_in
 from memories_app.facts.validation import label_problems
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.change import (
-    NewText,
-    memory_locked,
-    memory_set_times,
-    memory_supersede,
-    texts_set,
-)
+from memories_app.store.change import NewText, memory_locked, memory_supersede, texts_set, times_set
 from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
 from memories_app.store.memory_fields import memory_audit
 from memoryproject.foundation.audit.audit_events import Actor
@@ -66,9 +60,7 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
             if older.pinned or older in found.unsure:
                 replacement_propose(newer=memory, older=older)
             elif older in found.ending:
-                memory_set_times(
-                    memory_id=older.pk, times={"valid_until": last_before(memory)}, actor=actor
-                )
+                times_set(memory_locked(older.pk), {"valid_until": last_before(memory)}, actor)
             else:
                 memory_supersede(older=older, newer=memory, actor=actor)
         memory.status = MemoryStatus.ACTIVE

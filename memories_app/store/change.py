@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -126,74 +126,68 @@ def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> 
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError.
     """
     known = memory_get(memory_id)
-    problems = list(visibility_problems(visibility, known.chat_id))
-    if problems:
-        raise MemoryValidationError([Problem(*each) for each in problems])
-    target = scope_of(visibility, known.chat_id)
+    _refuse(visibility_problems(visibility, known.chat_id))
     with transaction.atomic():
-        memory = memory_locked(memory_id, also=target)
-        before = memory.visibility
-        if before == visibility:
-            return memory
-        refuse_duplicate(memory, scope=target, content=memory.content)
-        revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
-        memory.visibility = visibility
-        memory.save()
-        memory.refresh_from_db(fields=["scope"])
-        memory_audit("memory.visibility", memory, actor, before=before, after=visibility)
+        memory = memory_locked(memory_id, also=scope_of(visibility, known.chat_id))
+        _visibility_set(memory, visibility, actor)
     return memory
 
 
-def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> Memory:
+def _visibility_set(memory: Memory, visibility: str, actor: Actor) -> None:
+    before = memory.visibility
+    if before == visibility:
+        return
+    target = scope_of(visibility, memory.chat_id)
+    refuse_duplicate(memory, scope=target, content=memory.content)
+    revisions_add([memory], reason=RevisionReason.UPDATED, actor=actor)
+    memory.visibility = visibility
+    memory.save()
+    memory.refresh_from_db(fields=["scope"])
+    memory_audit("memory.visibility", memory, actor, before=before, after=visibility)
+
+
+def memory_pin(*, memory_id: UUID, actor: Actor, pinned: bool = True) -> None:
     """Pin or unpin a memory. Raises MemoryNotFoundError, MemoryStateError."""
     with transaction.atomic():
-        memory = memory_locked(memory_id)
-        if memory.pinned != pinned:
-            memory.pinned = pinned
-            memory.save(update_fields=["pinned", "updated_at"])
-            memory_audit("memory.pin" if pinned else "memory.unpin", memory, actor)
-    return memory
+        _pinned_set(memory_locked(memory_id), pinned, actor)
 
 
-def memory_expire_at(*, memory_id: UUID, at: datetime | None, actor: Actor) -> Memory:
-    """Set the time when a memory expires, or remove it.
+def _pinned_set(memory: Memory, pinned: bool, actor: Actor) -> None:
+    if _plainly_set(memory, {"pinned": pinned}):
+        memory_audit("memory.pin" if pinned else "memory.unpin", memory, actor)
 
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError.
+
+def times_set(memory: Memory, times: Mapping[str, datetime | None], actor: Actor) -> None:
+    """Set when a locked memory was said, from when and until when it holds, and when it expires.
+
+    Raises MemoryValidationError.
     """
-    if at is not None and timezone.is_naive(at):
-        raise MemoryValidationError([Problem("expires_at", _("has no time zone"))])
-    with transaction.atomic():
-        memory = memory_locked(memory_id)
-        if memory.expires_at != at:
-            memory.expires_at = at
-            memory.save(update_fields=["expires_at", "updated_at"])
-            ends = at.isoformat() if at else None
-            memory_audit("memory.expiry", memory, actor, expires_at=ends)
-    return memory
+    given = {name: at for name, at in times.items() if at is not None or name != "said_at"}
+    known = {name: getattr(memory, name) for name in FACT_TIMES}
+    _refuse(time_problems({**known, **given}))
+    if "expires_at" in given and _plainly_set(memory, {"expires_at": given.pop("expires_at")}):
+        ends = memory.expires_at
+        memory_audit("memory.expiry", memory, actor, expires_at=ends.isoformat() if ends else None)
+    changed = _plainly_set(memory, given)
+    if changed:
+        memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
-def memory_set_times(
-    *, memory_id: UUID, times: Mapping[str, datetime | None], actor: Actor
-) -> Memory:
-    """Set when a memory was said, from when and until when it holds.
+def _plainly_set(memory: Memory, values: Mapping[str, Any]) -> list[str]:
+    """Set fields that make no revision; return the names of those that changed."""
+    changed = [name for name, value in values.items() if getattr(memory, name) != value]
+    for name in changed:
+        setattr(memory, name, values[name])
+    if changed:
+        memory.save(update_fields=[*changed, "updated_at"])
+    return changed
 
-    Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError.
-    """
-    with transaction.atomic():
-        memory = memory_locked(memory_id)
-        before = {name: getattr(memory, name) for name in FACT_TIMES}
-        after = {**before, **times}
-        after["said_at"] = after["said_at"] or before["said_at"]
-        problems = list(time_problems(after))
-        if problems:
-            raise MemoryValidationError([Problem(*each) for each in problems])
-        changed = {name: at for name, at in after.items() if at != before[name]}
-        if changed:
-            for name, at in changed.items():
-                setattr(memory, name, at)
-            memory.save(update_fields=[*changed, "updated_at"])
-            memory_audit("memory.update", memory, actor, fields=sorted(changed))
-    return memory
+
+def _refuse(problems: Iterable[tuple[str, str]]) -> None:
+    """Raise MemoryValidationError if there are any."""
+    found = [Problem(*each) for each in problems]
+    if found:
+        raise MemoryValidationError(found)
 
 
 # Let one memory supersede another.
@@ -243,12 +237,17 @@ def memory_locked(memory_id: UUID, *, also: str = "") -> Memory:
 
     Raises MemoryNotFoundError, and MemoryStateError if its scope changed meanwhile.
     """
-    scope = memory_get(memory_id).scope
-    scopes_lock([scope, also or scope])
+    known = memory_get(memory_id)
+    scopes_lock([known.scope, also or known.scope])
     memory = Memory.objects.select_for_update(no_key=True).filter(pk=memory_id).first()
+    return _unmoved(known, memory)
+
+
+def _unmoved(known: Memory, memory: Memory | None) -> Memory:
+    """Return the locked memory, of which ``known`` was read before."""
     if memory is None:
-        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": memory_id})
-    if memory.scope != scope:
+        raise MemoryNotFoundError(_("There is no memory %(id)s.") % {"id": known.pk})
+    if memory.scope != known.scope:
         raise MemoryStateError(_("Somebody else changed who may see this memory. Try again."))
     return memory
 
@@ -274,20 +273,16 @@ def refuse_duplicate(memory: Memory, *, scope: str, content: str) -> None:
 TEXTS = ("content", "value", "type", "category", "tags", "metadata")
 
 
-class Patch(NamedTuple):
-    """The changes of one memory, by the names of its fields. What isn't given stays."""
-
-    memory_id: UUID
-    changes: Mapping[str, Any]
+Check = Callable[[Memory], None]
 
 
 @memory_span("update_memory")
 def memories_patch(
     *,
-    patches: Sequence[Patch],
+    patches: Mapping[UUID, Mapping[str, Any]],
     actor: Actor,
     embedder: Embedder,
-    check: Callable[[Memory], None] = lambda _memory: None,
+    check: Check = lambda _memory: None,
 ) -> None:
     """Change the given fields of memories, all or none; equal values make no revision.
 
@@ -300,29 +295,37 @@ def memories_patch(
     with its ``place``; EmbedderError, DatabaseError. Nothing is changed then.
     """
     note_records(len(patches))
-    stored = Memory.objects.in_bulk([patch.memory_id for patch in patches])
-    given: list[dict[str, Any]] = []
-    place, scopes, new = 0, [], []
+    known = Memory.objects.in_bulk(patches)
+    given: dict[UUID, dict[str, Any]] = {}
+    scopes, new = [], []
     try:
-        for place in range(len(patches)):
-            memory_id, changes = patches[place]
-            known = stored.get(memory_id) or memory_get(memory_id)
-            visibility = changes.get("visibility", known.visibility)
-            scopes += [known.scope, scope_of(visibility, known.chat_id)]
-            given.append(_checked(known, changes, visibility))
-            if given[-1].get("content", known.content) != known.content:
-                new.append(given[-1]["content"])
+        for memory_id, changes in patches.items():
+            if memory_id not in known:
+                known[memory_id] = memory_get(memory_id)
+            memory = known[memory_id]
+            visibility = changes.get("visibility", memory.visibility)
+            scopes += [memory.scope, scope_of(visibility, memory.chat_id)]
+            given[memory_id] = _checked(memory, changes, visibility)
+            content = given[memory_id].get("content", memory.content)
+            if content != memory.content:
+                new.append(content)
         # Before the transaction: a provider is called.
         vectors = zip(new, embed_covered(embedder, new) if new else [], strict=True)
         texts = {content: NewText(content, each, embedder.model_id) for content, each in vectors}
         with transaction.atomic(), hooks_gathered():
             # All at once, in one order: other batches may have the same memories.
             scopes_lock(scopes)
-            for place, patch in enumerate(patches):
-                text = texts.get(given[place].get("content", ""))
-                _patch(patch, given[place], text, actor=actor, check=check)
+            rows = Memory.objects.select_for_update(no_key=True).order_by("pk").in_bulk(patches)
+            for memory_id, changes in patches.items():
+                memory = _unmoved(known[memory_id], rows.get(memory_id))
+                check(memory)
+                if memory.status == MemoryStatus.SUPERSEDED and changes:
+                    raise MemoryStateError(_("This memory was superseded: change the newer one."))
+                text = texts.get(given[memory_id].get("content", ""))
+                texts_set(memory, given[memory_id], text=text, actor=actor)
+                _others_set(memory, changes, actor)
     except MemoryOperationError as error:
-        error.place = place
+        error.place = list(patches).index(memory_id)
         raise
 
 
@@ -332,34 +335,18 @@ def memory_patch(
     changes: Mapping[str, Any],
     actor: Actor,
     embedder: Embedder,
-    check: Callable[[Memory], None] = lambda _memory: None,
+    check: Check = lambda _memory: None,
 ) -> Memory:
     """Change one memory, and return it: see ``memories_patch``."""
-    patch = Patch(memory_id, changes)
-    memories_patch(patches=[patch], actor=actor, embedder=embedder, check=check)
+    memories_patch(patches={memory_id: changes}, actor=actor, embedder=embedder, check=check)
     return memory_get(memory_id)
 
 
-def _patch(
-    patch: Patch,
-    texts: Mapping[str, Any],
-    text: NewText | None,
-    *,
-    actor: Actor,
-    check: Callable[[Memory], None],
-) -> None:
-    memory_id, changes = patch.memory_id, patch.changes
-    memory = memory_locked(memory_id)
-    check(memory)
-    if memory.status == MemoryStatus.SUPERSEDED and changes:
-        raise MemoryStateError(_("This memory was superseded: change the newer one."))
-    texts_set(memory, texts, text=text, actor=actor)
+def _others_set(memory: Memory, changes: Mapping[str, Any], actor: Actor) -> None:
+    """Set the fields of a locked memory that are no texts, with the scopes of both locked."""
     if "visibility" in changes:
-        memory_set_visibility(memory_id=memory_id, visibility=changes["visibility"], actor=actor)
+        _visibility_set(memory, changes["visibility"], actor)
     if "pinned" in changes:
-        memory_pin(memory_id=memory_id, pinned=changes["pinned"], actor=actor)
-    if "expires_at" in changes:
-        memory_expire_at(memory_id=memory_id, at=changes["expires_at"], actor=actor)
-    times = {name: changes[name] for name in FACT_TIMES if name in changes}
-    if times:
-        memory_set_times(memory_id=memory_id, times=times, actor=actor)
+        _pinned_set(memory, changes["pinned"], actor)
+    names = [name for name in ("expires_at", *FACT_TIMES) if name in changes]
+    times_set(memory, {name: changes[name] for name in names}, actor)

@@ -7,11 +7,13 @@ say. Its content is the text by which recall finds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryNotFoundError, MemoryStateError
 from memories_app.facts.validation import MAX_CONTENT, NewMemory
@@ -20,7 +22,7 @@ from memories_app.store.change import memory_patch
 from memories_app.store.memory_fields import scopes_lock
 from memories_app.store.remember import memory_remember
 from memories_app.store.retract import memories_delete
-from memories_app.visibility import is_current, scope_of
+from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.text.characters import cut_at_word
@@ -28,10 +30,6 @@ from memoryproject.foundation.text.characters import cut_at_word
 # Others may store or remove the same memory meanwhile.
 TRIES = 5
 EXPIRED_AT_ONCE = 1_000
-
-
-class _PlaceTakenError(Exception):
-    """Another call has stored the memory meanwhile."""
 
 
 def keyed_in(scope: str) -> Q:
@@ -68,26 +66,25 @@ def keyed_put(
         before_storing()
         scopes_lock([scope])
         if there.exists():
-            raise _PlaceTakenError
+            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         check(None)
 
-    for attempt in range(1, TRIES + 1):
+    def once() -> tuple[Memory, bool]:
         known = there.first()
-        ended = known is not None and not there.filter(is_current(timezone.now())).exists()
-        try:
-            if known is None:
-                made = memory_remember(new, embedder=embedder, actor=actor, before_storing=claim)
-                return made.memory, True
-            seen: Callable[[Memory], None] = (lambda _: check(None)) if ended else check
-            memory = memory_patch(
-                memory_id=known.pk, changes=changes, actor=actor, embedder=embedder, check=seen
-            )
-        except (_PlaceTakenError, MemoryNotFoundError, MemoryStateError):
-            if attempt == TRIES:
-                raise
-            continue
+        if known is None:
+            made = memory_remember(new, embedder=embedder, actor=actor, before_storing=claim)
+            return made.memory, True
+        ended = known.expires_at is not None and known.expires_at <= timezone.now()
+        seen: Callable[[Memory], None] = (lambda _memory: check(None)) if ended else check
+        memory = memory_patch(
+            memory_id=known.pk, changes=changes, actor=actor, embedder=embedder, check=seen
+        )
         return memory, ended
-    raise AssertionError("not reached")
+
+    for _attempt in range(TRIES - 1):
+        with suppress(MemoryNotFoundError, MemoryStateError):
+            return once()
+    return once()
 
 
 def value_text(value: Mapping[str, Any], fields: Sequence[str] | None = None) -> str:

@@ -138,7 +138,7 @@ class MessageSearchView(ApiView):
 
     def _within(self, body: dict[str, Any]) -> Q:
         """Return the messages that are searched. Raises NotFound for what is out of reach."""
-        found = self.caller.reach() & where(body.get("where") or {}, MESSAGE_FIELDS)
+        found = self.caller.reach() & where(body["where"], MESSAGE_FIELDS)
         if "whatsapp_chat" in body:
             chat = chat_in_reach(self.caller, body["whatsapp_chat"])
             found &= Q(chat_id=chat and chat.pk)

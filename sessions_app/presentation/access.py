@@ -9,7 +9,7 @@ import django_filters
 from django.conf import settings
 from django.db.models import Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
-from rest_framework.exceptions import NotFound, PermissionDenied, ValidationError
+from rest_framework.exceptions import NotFound, PermissionDenied
 
 from memories_app.models import Visibility
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
@@ -205,15 +205,8 @@ class ChatKey(Text):
     """A chat by any of its addresses, as its id, or as one that no chat has."""
 
     def to_internal_value(self, data: Any) -> Any:
-        text = super().to_internal_value(data)
-        chat = chat_at(text)
-        if chat is not None:
-            return chat.pk
-        try:
-            whatsapp_chat_normalise(text)
-        except WhatsAppChatError as error:
-            raise ValidationError(str(error)) from error
-        return UUID(int=0)
+        chat = chat_named(super().to_internal_value(data))
+        return UUID(int=0) if chat is None else chat.pk
 
 
 CHAT = Kind(ChatKey(), SAME)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from memories_app.errors import MemoryStateError, MemoryValidationError
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.review.pending import memory_approve, memory_reject
-from memories_app.store.change import memory_expire_at, memory_pin, memory_set_visibility
+from memories_app.store.change import memory_pin, memory_set_visibility
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.retract import memories_delete
 from memories_app.store.same_files import memories_move
@@ -23,7 +23,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from tests import remembering
 from tests.doubles.hashing_embedder import HashingEmbedder
-from tests.remembering import memory_update
+from tests.remembering import memory_expire_at, memory_update
 
 pytestmark = pytest.mark.django_db
 STAFF = Actor("staff", "dana")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from memories_app.store.change import memory_expire_at, memory_set_visibility
+from memories_app.store.change import memory_set_visibility
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.models import Message, Turn
@@ -19,6 +19,7 @@ from tests.privacy.oracle import COUNTS, Secret, may_see
 from tests.privacy.probes import PROBES
 from tests.privacy.test_read_paths import A_FEW, TOWNS, leaks, queries_about
 from tests.privacy.town import THIRD_CLIENT, VIEWERS, MemoryPlan, SaidPlan, Town, build_town, undone
+from tests.remembering import memory_expire_at
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 CLIENTS = (CLIENT, OTHER_CLIENT, THIRD_CLIENT)

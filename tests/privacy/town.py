@@ -17,7 +17,7 @@ from memories_app.documents.document_store import IncomingFile, document_receive
 from memories_app.documents.read_document import document_store
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, SourceDocument
-from memories_app.store.change import memory_expire_at, memory_supersede
+from memories_app.store.change import memory_supersede
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import ChatRequest
@@ -37,6 +37,7 @@ from tests.doubles.direct_extractor import DirectExtractor
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.privacy.models import learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
+from tests.remembering import memory_expire_at
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World
 
 THIRD_CLIENT = "15550100789@c.us"

@@ -52,27 +52,20 @@ class Schema(AutoSchema):
         """Return the parameters by which a GET chooses rows, their order, and their fields."""
         if self.method != "GET":
             return []
-        orders = orders_of(getattr(self.view, "sortable", ()))
-        known = {
-            "where": getattr(self.view, "where_fields", ()),
-            "fields": getattr(self.view, "serializer_class", Serializer)._declared_fields,
-        }
-        meanings = {
-            "where": f"A condition as JSON, such as `{EXAMPLE}`. Fields: ",
-            "fields": "Only these fields of each object, with commas between them. There are: ",
-        }
         text = {"type": "string", "minLength": 1}
-        found = {
-            name: (f"{meanings[name]}{', '.join(names)}.", text)
-            for name, names in known.items()
-            if names
-        }
-        if orders:
-            found["ordering"] = ("The order; with `-`: falling.", {**text, "enum": orders})
-        return [
-            OpenApiParameter(name, schema, description=meaning)
-            for name, (meaning, schema) in found.items()
-        ]
+        found = []
+        if names := ", ".join(getattr(self.view, "where_fields", ())):
+            meaning = f"A condition as JSON, such as `{EXAMPLE}`. Fields: {names}."
+            found.append(OpenApiParameter("where", text, description=meaning))
+        if names := ", ".join(getattr(self.view, "serializer_class", Serializer)._declared_fields):
+            meaning = (
+                f"Only these fields of each object, with commas between them. There are: {names}."
+            )
+            found.append(OpenApiParameter("fields", text, description=f"{meaning}{names}."))
+        if orders := orders_of(getattr(self.view, "sortable", ())):
+            ordering, meaning = {**text, "enum": orders}, "The order; with `-`: falling."
+            found.append(OpenApiParameter("ordering", ordering, description=meaning))
+        return found
 
     def _get_parameters(self) -> list[Any]:
         """Describe every parameter, and mark texts in a query as not empty: views refuse those."""

@@ -136,7 +136,7 @@ class ApiView(GenericAPIView[Any]):
                 # An unset variable in a script causes this: it would widen the result.
                 raise refuse("It is empty: leave it out.", code="blank", attr=name)
         self.query = {}
-        if self.query_serializer_class is not None and request.method in ("GET", "HEAD"):
+        if self.query_serializer_class is not None:
             names = self.query_serializer_class().fields
             given = {name: text for name, text in request.query_params.items() if name in names}
             self.query = checked_data(self.query_serializer_class, given)

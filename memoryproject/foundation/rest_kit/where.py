@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from functools import reduce
 from operator import and_, or_
 from typing import Any, NamedTuple, NoReturn
@@ -19,6 +17,7 @@ from django.db.models import BooleanField, Case, F, Func, JSONField, Q, Value, W
 from django.db.models.lookups import Exact, In
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
+from drf_standardized_errors.formatter import flatten_errors
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
@@ -57,30 +56,6 @@ def negated(condition: Q) -> Q:
     return ~Q(Case(holds, default=Value(False), output_field=BooleanField()))
 
 
-class Target(ABC):
-    """What conditions are about: a row of a table of fields."""
-
-    operators: Collection[str]
-
-    @abstractmethod
-    def read(self, operator: str, value: Any) -> Any:
-        """Return a value, which isn't null, as it is compared. Raises ValidationError."""
-
-    @abstractmethod
-    def exists(self) -> Q: ...
-
-    @abstractmethod
-    def among(self, values: Sequence[Any]) -> Q:
-        """Return the condition of ``in``."""
-
-    @abstractmethod
-    def holds(self, operator: str, value: Any) -> Q:
-        """Return the condition of ``eq``, of an order, or of a part."""
-
-    def null(self) -> Q:
-        return negated(self.exists())
-
-
 class Kind(NamedTuple):
     """The values of a column: ``field`` checks them."""
 
@@ -99,55 +74,55 @@ MOMENT = Kind(_moment, (*SAME, *SIGNS))
 ID = Kind(serializers.UUIDField(), SAME)
 
 
-class Column(Target):
-    """A column of one value."""
+class Column:
+    """What conditions are about, a row of a table of fields: here a column of one value."""
+
+    lookups = {"eq": "exact"}
 
     def __init__(self, name: str, kind: Kind) -> None:
-        self._name = name
+        self.name = name
         self._kind = kind
         self.operators = kind.operators
 
     def read(self, operator: str, value: Any) -> Any:
+        """Return a value, which isn't null, as it is compared. Raises ValidationError."""
         return self._kind.field.run_validation(value)
 
     def exists(self) -> Q:
-        there = Q(**{f"{self._name}__isnull": False})
+        there = Q(**{f"{self.name}__isnull": False})
         # Texts are empty in place of null.
-        return there & ~Q(**{self._name: ""}) if self._kind is TEXT else there
+        return there & ~Q(**{self.name: ""}) if self._kind is TEXT else there
 
-    def among(self, values: Sequence[Any]) -> Q:
-        return Q(**{f"{self._name}__in": values})
+    def null(self) -> Q:
+        return negated(self.exists())
 
     def holds(self, operator: str, value: Any) -> Q:
-        return Q(**{f"{self._name}__{'exact' if operator == 'eq' else operator}": value})
+        """Return the condition of ``eq``, of ``in`` with a list, of an order, or of a part."""
+        return Q(**{f"{self.name}__{self.lookups.get(operator, operator)}": value})
 
 
-@dataclass(frozen=True)
-class Labels(Target):
+class Labels(Column):
     """A column of several texts. A text stands for one of them, a list for the whole or a part."""
 
-    name: str
-    operators = (*SAME, "contains")
+    lookups = {"eq": "exact", "in": "overlap"}
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, Kind(TEXT.field, (*SAME, "contains")))
 
     def read(self, operator: str, value: Any) -> Any:
         for text in value if isinstance(value, list) and operator != "in" else [value]:
-            TEXT.field.run_validation(text)
+            super().read(operator, text)
         return value
 
     def exists(self) -> Q:
         return ~Q(**{self.name: []})
 
-    def among(self, values: Sequence[Any]) -> Q:
-        return Q(**{f"{self.name}__overlap": values})
-
     def holds(self, operator: str, value: Any) -> Q:
-        if isinstance(value, str):
-            return Q(**{f"{self.name}__contains": [value]})
-        return Q(**{f"{self.name}__{'exact' if operator == 'eq' else operator}": value})
+        is_one = isinstance(value, str)
+        return super().holds("contains", [value]) if is_one else super().holds(operator, value)
 
 
-@dataclass(frozen=True)
-class Json(Target):
+class Json(Column):
     """A column of JSON objects, or with ``names`` the value at this place within them.
 
     Values of different types are different, and in no order. Equality and containment are asked
@@ -155,9 +130,9 @@ class Json(Target):
     are ordered by their code points.
     """
 
-    column: str
-    names: tuple[str, ...] = ()
-    operators = OPERATORS
+    def __init__(self, name: str, *names: str) -> None:
+        super().__init__(name, Kind(serializers.JSONField(), OPERATORS))
+        self.names = names
 
     def read(self, operator: str, value: Any) -> Any:
         is_ordered = isinstance(value, str | int | float) and not isinstance(value, bool)
@@ -166,7 +141,7 @@ class Json(Target):
         if operator == "icontains" and not isinstance(value, str):
             raise ValidationError("It must be a text.")
         if not self.names and not isinstance(value, dict):
-            raise ValidationError(f"It must be {OBJECT}: name a value as {self.column}.name.")
+            raise ValidationError(f"It must be {OBJECT}: name a value as {self.name}.name.")
         _check_json(value, MAX_JSON_DEPTH)
         return value
 
@@ -176,47 +151,47 @@ class Json(Target):
     def exists(self) -> Q:
         return self._at()
 
-    def among(self, values: Sequence[Any]) -> Q:
-        # Python, and so Django, takes true for 1.
-        others = [value for value in values if not isinstance(value, bool)]
-        each = (self.holds("eq", value) for value in values if isinstance(value, bool))
-        return reduce(or_, each, Q(In(self._value(), others)))
-
     def holds(self, operator: str, value: Any) -> Q:
+        if operator == "in":
+            # Python, and so Django, takes true for 1.
+            others = [each for each in value if not isinstance(each, bool)]
+            truths = (self._contains(each) for each in value if isinstance(each, bool))
+            return reduce(or_, truths, Q(In(self._value(), others)))
         text = json.dumps(value)
         if operator in SIGNS:
             return self._at(f"? (@ {SIGNS[operator]} {text})")
         if operator == "icontains":
             return self._at(f'? (@ like_regex {text} flag "iq")')
         found = self._contains(value)
-        if operator == "eq":
-            whole = Q(Exact(self._value(), Value(value, JSONField())))
-            return found & whole if isinstance(value, dict | list) else found
-        if isinstance(value, list):
+        if operator == "eq" and isinstance(value, dict | list):
+            return found & Q(Exact(self._value(), Value(value, JSONField())))
+        if operator == "eq" or isinstance(value, list):
             return found
-        other = self._at(f'? (@ like_regex {text} flag "q")') if isinstance(value, str) else found
         item = self._contains([value])
-        return item | other if isinstance(value, str | dict) else item
+        if isinstance(value, str):
+            return item | self._at(f'? (@ like_regex {text} flag "q")')
+        return item | found if isinstance(value, dict) else item
 
     def _contains(self, value: Any) -> Q:
         for name in reversed(self.names):
             value = {name: value}
-        return Q(**{f"{self.column}__contains": value})
+        return Q(**{f"{self.name}__contains": value})
 
     def _value(self) -> Any:
         names = map(Value, self.names)
         field = JSONField()
-        return Func(F(self.column), *names, function="jsonb_extract_path", output_field=field)
+        return Func(F(self.name), *names, function="jsonb_extract_path", output_field=field)
 
     def _at(self, condition: str = "") -> Q:
         """Return the condition that there is a value at the place, for which this holds."""
         place = "".join(f".{json.dumps(name)}" for name in self.names)
         path = Value(f"strict ${place} {condition}")
-        template, joiner = "(%(expressions)s::jsonpath)", " @? "
-        field = BooleanField()
-        return Q(
-            Func(F(self.column), path, template=template, arg_joiner=joiner, output_field=field)
-        )
+        return Q(_PathExists(F(self.name), path, output_field=BooleanField()))
+
+
+class _PathExists(Func):
+    template = "(%(expressions)s::jsonpath)"
+    arg_joiner = " @? "
 
 
 def _check_json(value: Any, deepest: int) -> None:
@@ -235,23 +210,21 @@ def _check_json(value: Any, deepest: int) -> None:
             _check_json(each, deepest - 1)
 
 
-Fields = Mapping[str, Target]
+Fields = Mapping[str, Column]
 
 
 @extend_schema_field(OpenApiTypes.OBJECT)
 class Condition(serializers.Field[Any, Any, Any, Any]):
-    """An expression in a body: ``where`` reads it."""
+    """An expression in a body: ``where`` reads and checks it."""
 
     def __init__(self) -> None:
-        super().__init__(required=False, help_text=f"A condition such as `{EXAMPLE}`.")
+        super().__init__(default=dict, help_text=f"A condition such as `{EXAMPLE}`.")
 
     def to_internal_value(self, data: Any) -> Any:
-        if not isinstance(data, dict):
-            raise ValidationError(f"It must be {OBJECT}, not {json_kind(data)}.")
         return data
 
 
-def columns(kind: Kind, *names: str) -> dict[str, Target]:
+def columns(kind: Kind, *names: str) -> dict[str, Column]:
     """Return the rows of columns that have their fields' names."""
     return {name: Column(name, kind) for name in names}
 
@@ -311,48 +284,48 @@ class _Reader:
             return negated(found) if logic == "not" else found
         return self._condition(self._target(name, path), given, path)
 
-    def _target(self, name: str, path: Path) -> Target:
+    def _target(self, name: str, path: Path) -> Column:
         if name in self._fields:
             return self._fields[name]
         first, *names = name.split(".")
         column = self._fields.get(first)
         if isinstance(column, Json) and all(names) and len(names) < MAX_STEPS:
-            return Json(column.column, tuple(names))
+            return Json(column.name, *names)
         within = [f"{name}.name" for name, each in self._fields.items() if isinstance(each, Json)]
         known = ", ".join([*self._fields, *within])
         _refuse(f"There is no such field here. There are: {known}.", path, code="unknown_field")
 
-    def _condition(self, target: Target, given: Any, path: Path) -> Q:
+    def _condition(self, target: Column, given: Any, path: Path) -> Q:
         """Return the condition on one field: its operators, or a value that it equals."""
         if not isinstance(given, dict):
             return self._compared(target, "eq", given, path)
         if not given or len(path) > MAX_STEPS:
             _refuse("It is empty, or nested too deeply.", path)
         operators = (*target.operators, "not")
-        # The names of a whole column of JSON, if none of them is an operator.
-        within = isinstance(target, Json) and not target.names
-        within = within and not any(_spelt(name) in operators for name in given)
+        is_whole = isinstance(target, Json) and not target.names
+        if is_whole and not any(_spelt(name) in operators for name in given):
+            parts = [
+                self._condition(Json(target.name, name), each, (*path, name))
+                for name, each in given.items()
+            ]
+            return reduce(and_, parts)
         found = Q()
         for name, each in given.items():
             operator, place = _spelt(name), (*path, name)
-            if within and isinstance(target, Json):
-                found &= self._condition(Json(target.column, (name,)), each, place)
-                continue
             if operator not in operators:
                 detail = f"There is no such operator here. There are: {', '.join(operators)}."
                 _refuse(detail, place, code="unknown_operator")
-            if operator == "not":
-                found &= negated(self._condition(target, each, place))
-            else:
-                found &= self._compared(target, operator, each, place)
+            found &= self._compared(target, operator, each, place)
         return found
 
-    def _compared(self, target: Target, operator: str, value: Any, path: Path) -> Q:
+    def _compared(self, target: Column, operator: str, value: Any, path: Path) -> Q:
+        if operator == "not":
+            return negated(self._condition(target, value, path))
+        if operator in DENYING:
+            return negated(self._compared(target, DENYING[operator], value, path))
         self._conditions += 1
         if self._conditions > MAX_CONDITIONS:
             _refuse(f"There are more than {MAX_CONDITIONS} conditions.", path)
-        if operator in DENYING:
-            return negated(self._compared(target, DENYING[operator], value, path))
         if operator == "exists":
             if not isinstance(value, bool):
                 _refuse("It must be true or false.", path)
@@ -361,18 +334,19 @@ class _Reader:
             if not isinstance(value, list) or len(value) > MAX_ITEMS:
                 _refuse(f"It must be a list of at most {MAX_ITEMS:,} values.", path)
             known = [
-                self._read(target, operator, each, (*path, place))
+                _read(target, operator, each, (*path, place))
                 for place, each in enumerate(value)
                 if each is not None
             ]
-            found = target.among(known)
+            found = target.holds(operator, known)
             return found | target.null() if len(known) < len(value) else found
         if value is None and operator == "eq":
             return target.null()
-        return target.holds(operator, self._read(target, operator, value, path))
+        return target.holds(operator, _read(target, operator, value, path))
 
-    def _read(self, target: Target, operator: str, value: Any, path: Path) -> Any:
-        try:
-            return target.read(operator, value)
-        except ValidationError as error:
-            _refuse(str(list(error.detail)[0]), path)
+
+def _read(target: Column, operator: str, value: Any, path: Path) -> Any:
+    try:
+        return target.read(operator, value)
+    except ValidationError as error:
+        _refuse(flatten_errors(error.detail)[0].detail, path)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +12,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memories_app.models import Memory
-from memories_app.store.keyed import keyed_in
+from memories_app.models import Memory, MemoryStatus
 from memories_app.store.remember import MAX_AT_ONCE
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
@@ -39,10 +38,6 @@ class KeyedPlace(ScopeQuery):
 
     namespace = PlacePart(help_text="Its levels, separated by dots.")
     key = PlacePart(help_text="As it is: not percent-encoded.")
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        super().validate({name: attrs[name] for name in attrs if name not in ("namespace", "key")})
-        return attrs
 
 
 class Id(serializers.UUIDField):
@@ -93,6 +88,10 @@ class DeletedSerializer(serializers.Serializer[Any]):
     receipts = ReceiptSerializer(many=True, help_text="One for the memories of each chat.")
 
 
+RECEIPT = receipt("memory", MEMORY_ID, memories_app_memory=1)
+FORGOTTEN = {"memory_id": MEMORY_ID, "receipt_id": RECEIPT["receipt_id"]}
+
+
 class MemoriesDeleteView(ApiView):
     scopes = {"POST": "forget"}
     kinds = {"POST": "forget"}
@@ -110,17 +109,7 @@ class MemoriesDeleteView(ApiView):
         examples=[
             request_example("One memory", {"memory_ids": [MEMORY_ID]}),
             response_example(
-                "Forgotten",
-                {
-                    "forgotten": [
-                        {
-                            "memory_id": MEMORY_ID,
-                            "receipt_id": receipt("memory", MEMORY_ID)["receipt_id"],
-                        }
-                    ],
-                    "not_found": [],
-                    "receipts": [receipt("memory", MEMORY_ID, memories_app_memory=1)],
-                },
+                "Forgotten", {"forgotten": [FORGOTTEN], "not_found": [], "receipts": [RECEIPT]}
             ),
         ],
     )
@@ -135,15 +124,13 @@ class MemoriesDeleteView(ApiView):
         memories += memories_at(places, self.caller)
         there = {each.pk: each for each in memories if each is not None}
         receipts = memories_forget_once(self, list(there.values()))
-        forgotten = {key: receipt.receipt_id for key, receipt in receipts.items()}
         pairs = zip(memories, [*named, *places], strict=True)
         answer = {
             "forgotten": [
-                {"memory_id": key, "receipt_id": receipt_id}
-                for key, receipt_id in forgotten.items()
+                {"memory_id": key, "receipt_id": each.receipt_id} for key, each in receipts.items()
             ],
             "not_found": [
-                name for memory, name in pairs if memory is None or memory.pk not in forgotten
+                name for memory, name in pairs if memory is None or memory.pk not in receipts
             ],
             "receipts": list({each.receipt_id: each for each in receipts.values()}.values()),
         }
@@ -153,26 +140,21 @@ class MemoriesDeleteView(ApiView):
 def memories_at(places: Sequence[dict[str, Any]], caller: Caller) -> list[Memory | None]:
     """Return the keyed memories that are there; None for one that isn't, or is out of reach."""
     scopes: dict[tuple[str | None, str | None], str] = {}
-    keys: defaultdict[str, set[str]] = defaultdict(set)
     wanted = []
     for each in places:
         named = (each.get("whatsapp_chat"), each.get("visibility"))
         if named not in scopes:
-            scopes[named] = _scope(each, caller)
-        keys[scopes[named]].add(each["key"])
+            # A chat out of reach is as one that isn't there.
+            scopes[named] = ""
+            with suppress(NotFound):
+                scopes[named] = scope_named(caller, each)
         wanted.append((scopes[named], each["namespace"], each["key"]))
-    reach = Memory.objects.filter(memories_in_reach(caller))
-    found = {
-        (memory.scope, memory.namespace, memory.key): memory
-        for scope in keys
-        for memory in reach.filter(keyed_in(scope), key__in=keys[scope])
-    }
+    rows = Memory.objects.filter(
+        memories_in_reach(caller),
+        status=MemoryStatus.ACTIVE,
+        scope__in=scopes.values(),
+        namespace__in=[namespace for _, namespace, _ in wanted],
+        key__in=[key for _, _, key in wanted],
+    )
+    found = {(memory.scope, memory.namespace, memory.key): memory for memory in rows}
     return [found.get(each) for each in wanted]
-
-
-def _scope(given: dict[str, Any], caller: Caller) -> str:
-    """Return the named scope, "" for a chat that isn't there or is out of reach."""
-    try:
-        return scope_named(caller, given) or ""
-    except NotFound:
-        return ""

@@ -10,6 +10,7 @@ from django import forms
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
+from drf_standardized_errors.formatter import flatten_errors
 from rest_framework.exceptions import ValidationError
 
 from memories_app.models import Memory, MemoryStatus, Visibility
@@ -39,7 +40,7 @@ from memoryproject.foundation.rest_kit.where import (
 )
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.memories.api.serializers import EqualMetadata
-from sessions_app.presentation.access import CHAT, MESSAGE_FIELDS, WhatsAppChatFilter, chats_at
+from sessions_app.presentation.access import CHAT, MESSAGE_FIELDS, WhatsAppChatFilter
 from sessions_app.recall.facade import MEMORIES, MESSAGES, memories_for_bound
 
 # What conditions on memories may name.
@@ -65,6 +66,8 @@ MEMORY_FIELDS: Fields = {
 RECALLED_MESSAGES: Fields = {**MESSAGE_FIELDS, "created_at": Column("timestamp", MOMENT)}
 # Bound tokens recall public memories of other chats, and don't see where these came from.
 ORIGIN = ("whatsapp_chat", "source", "source_message_id")
+# Filters of a recall by the lookup that each is.
+EQUAL = {"type": "type", "tags": "tags__contains", "metadata": "metadata__contains"}
 
 
 class TextsFormField(forms.Field):
@@ -93,20 +96,13 @@ class MetadataFormField(forms.CharField):
         try:
             return EqualMetadata().run_validation(read_json(value)) or None
         except ValidationError as error:
-            raise forms.ValidationError(_each_of(error.detail)) from error
+            # What was said of the value, without the places in it.
+            details = flatten_errors(error.detail)
+            errors = [forms.ValidationError(each.detail, each.code) for each in details]
+            raise forms.ValidationError(errors) from error
         except (ValueError, RecursionError):
-            raise forms.ValidationError(
-                'It is no JSON object such as {"sku": 7}.', "invalid"
-            ) from None
-
-
-def _each_of(detail: Any) -> list[forms.ValidationError]:
-    """Return what was said of the value, without the places in it."""
-    if isinstance(detail, dict):
-        detail = list(detail.values())
-    if isinstance(detail, list):
-        return [error for each in detail for error in _each_of(each)]
-    return [forms.ValidationError(str(detail), detail.code)]
+            text = 'It is no JSON object such as {"sku": 7}.'
+            raise forms.ValidationError(text, "invalid") from None
 
 
 @extend_schema_field({"type": "string", "minLength": 1, "example": '{"sku": 7}'})
@@ -118,11 +114,11 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
     type = TextsFilter(lookup_expr="in", help_text="Such as fact; several times: with one of them.")
     category = django_filters.CharFilter(help_text="Such as payments.")
     tags = TextsFilter(
-        method="with_tags", help_text="Those with this tag; several times: with all of them."
+        lookup_expr="contains", help_text="Those with this tag; several times: with all of them."
     )
     visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
     whatsapp_chat = WhatsAppChatFilter(
-        method="in_chat", help_text="That came from this chat, by any of its addresses."
+        field_name="chat_id", help_text="That came from this chat, by any of its addresses."
     )
     source = django_filters.CharFilter(help_text="Such as command, api or staff.")
     status = ChoicesFilter(
@@ -150,12 +146,6 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
         method="with_words", help_text="Those that hold each of these words, in any form."
     )
 
-    def with_tags(self, rows: QuerySet[Memory], _: str, value: list[str]) -> QuerySet[Memory]:
-        return rows.filter(tags__contains=value)
-
-    def in_chat(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
-        return rows.filter(chat_id__in=chats_at(value).values("pk"))
-
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
         return with_words(rows, value)
 
@@ -171,40 +161,29 @@ class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 def recall_filters(body: dict[str, Any], sources: Sequence[str], caller: Caller) -> dict[str, Q]:
     """Return the filter of each source that has all fields that ``where`` names."""
-    hidden = ORIGIN if caller.is_bound else ()
-    tables = {
-        source: {name: field for name, field in table.items() if name not in hidden}
-        for source, table in ((MEMORIES, MEMORY_FIELDS), (MESSAGES, RECALLED_MESSAGES))
-    }
+    tables = {MEMORIES: MEMORY_FIELDS, MESSAGES: RECALLED_MESSAGES}
     found: dict[str, Q] = {}
     refused: ValidationError | None = None
     for source in sources:
+        table = tables[source].items()
+        known = {name: field for name, field in table if not (caller.is_bound and name in ORIGIN)}
         try:
-            found[source] = where(body.get("where") or {}, tables[source])
+            found[source] = where(body["where"], known)
         except ValidationError as error:
             if "unknown_field" not in str(error.get_codes()):
                 raise
-            refused = refused or error
+            refused = error
     if refused is not None and not found:
         raise refused
+    equal = {name: body[given] for given, name in EQUAL.items() if body.get(given)}
     if MEMORIES in found:
-        found[MEMORIES] &= _memories_where(body, caller)
+        if caller.is_bound:
+            # Not what only the owner sees, also in the owner's own chat.
+            chats = caller.reach() & Q(visibility=Visibility.CHAT)
+            found[MEMORIES] &= memories_for_bound(chats)
+        if body.get("namespace"):
+            found[MEMORIES] &= within_namespace(body["namespace"])
+        found[MEMORIES] &= Q(**equal)
     if MESSAGES in found and body.get("metadata"):
         found[MESSAGES] &= Q(metadata__contains=body["metadata"])
-    return found
-
-
-def _memories_where(body: dict[str, Any], caller: Caller) -> Q:
-    found = Q()
-    if caller.is_bound:
-        # Not what only the owner sees, also in the owner's own chat.
-        found &= memories_for_bound(caller.reach() & Q(visibility=Visibility.CHAT))
-    if body.get("type"):
-        found &= Q(type=body["type"])
-    if body.get("tags"):
-        found &= Q(tags__contains=body["tags"])
-    if body.get("metadata"):
-        found &= Q(metadata__contains=body["metadata"])
-    if body.get("namespace"):
-        found &= within_namespace(body["namespace"])
     return found

@@ -38,7 +38,7 @@ from memoryproject.foundation.rest_kit.operations import (
     response_example,
     versioned,
 )
-from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole, checked_data
+from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole
 from memoryproject.foundation.rest_kit.views import (
     ApiView,
     ListView,
@@ -51,7 +51,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
 from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MetadataFilter
-from sessions_app.memories.api.memory_api import memory_etag
+from sessions_app.memories.api.memory_api import FORGOTTEN_SINCE, memory_etag, memory_within
 from sessions_app.memories.api.serializers import LaterMoment, MemorySerializer, Metadata, Words
 from sessions_app.memories.api.writing import RAISES, memories_to_store
 from sessions_app.presentation.access import chat_in_reach, memories_in_reach, own_chat
@@ -105,14 +105,11 @@ class ScopeQuery(Strict):
         return attrs
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "array", "items": {"type": "string"}},
-            {"type": "boolean", "enum": [False]},
-        ]
-    }
-)
+NAMES = {"type": "array", "items": {"type": "string"}}
+NO_NAMES = {"type": "boolean", "enum": [False]}
+
+
+@extend_schema_field({"oneOf": [NAMES, NO_NAMES]})
 class IndexField(serializers.Field[Any, Any, Any, Any]):
     """The names of fields, or false for none."""
 
@@ -161,21 +158,19 @@ class KeyedSerializer(Strict):
         return attrs
 
 
-def scope_named(caller: Caller, given: Mapping[str, Any]) -> str | None:
-    """Return the scope that a caller names; None for a chat that doesn't exist.
+def scope_named(caller: Caller, given: Mapping[str, Any]) -> str:
+    """Return the scope that a caller names; "" for a chat that doesn't exist.
 
     Raises NotFound for a chat out of reach of a bound token, ValidationError for a missing one.
     """
-    visibility = given.get("visibility")
-    if visibility in (Visibility.OWNER, Visibility.PUBLIC):
-        return scope_of(visibility, None)
     name = given.get("whatsapp_chat") or own_chat(caller)
-    if not name and visibility:
-        raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
+    visibility = given.get("visibility", str(Visibility.CHAT if name else Visibility.OWNER))
+    if visibility != Visibility.CHAT:
+        return scope_of(visibility, None)
     if not name:
-        return scope_of(str(Visibility.OWNER), None)
+        raise refuse("Name the chat whose memories are meant.", attr="whatsapp_chat")
     chat = chat_in_reach(caller, name)
-    return None if chat is None else scope_of(str(Visibility.CHAT), chat.pk)
+    return "" if chat is None else scope_of(visibility, chat.pk)
 
 
 class KeyedView(ApiView):
@@ -188,23 +183,15 @@ class KeyedView(ApiView):
     raises = RAISES
     query_serializer_class = ScopeQuery
 
-    @property
-    def given(self) -> dict[str, Any]:
-        """The checked query of any method."""
-        names = set(ScopeQuery().fields) & set(self.request.query_params)
-        return checked_data(ScopeQuery, {name: self.request.query_params[name] for name in names})
-
     def memory(self, namespace: str, key: str, *also: Q) -> Any:
         """Return the memory with its chat's name. Raises NotFound."""
-        scope = scope_named(self.caller, self.given)
+        scope = scope_named(self.caller, self.query)
         rows = memories_named(memories_in_reach(self.caller))
-        there = rows.filter(keyed_in(scope or ""), *also, namespace=namespace, key=key)
+        there = rows.filter(keyed_in(scope), *also, namespace=namespace, key=key)
         memory = there.first()
         if memory is None:
-            detail = (
-                f"There is no memory {key[:MAX_PLACE]} in the namespace {namespace[:MAX_PLACE]}."
-            )
-            raise NotFound(detail)
+            place = f"{key[:MAX_PLACE]} in the namespace {namespace[:MAX_PLACE]}"
+            raise NotFound(f"There is no memory {place}.")
         return memory
 
     @described(
@@ -243,7 +230,7 @@ class KeyedView(ApiView):
         if "ttl_seconds" in body:
             expires_at = timezone.now() + timedelta(seconds=body["ttl_seconds"])
         wanted = {
-            **self.given,
+            **self.query,
             "namespace": namespace,
             "key": key,
             "value": body["value"],
@@ -259,9 +246,7 @@ class KeyedView(ApiView):
             check=self._check,
             before_storing=partial(chats_keep, [new.chat_id] if new.chat_id else []),
         )
-        named = memories_named(memories_in_reach(self.caller)).filter(pk=memory.pk).first()
-        if named is None:
-            raise NotFound("It was stored, and forgotten since.")
+        named = memory_within(self.caller, memory.pk, FORGOTTEN_SINCE)
         headers = {"ETag": memory_etag(named)}
         if created:
             listed = reverse("api-keyed-list", args=[namespace])
@@ -316,7 +301,7 @@ class KeyedList(ListView):
     queryset = Memory.objects.all()
 
     def rows(self) -> QuerySet[Any]:
-        scope = scope_named(self.caller, self.query) or ""
+        scope = scope_named(self.caller, self.query)
         rows = memories_named(memories_in_reach(self.caller))
         return rows.filter(keyed_in(scope), is_current(timezone.now()))
 

@@ -14,7 +14,7 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
 from memories_app.store.deduplicate import CREATED
-from memoryproject.foundation.rest_kit.authentication import require_reading
+from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -75,6 +75,15 @@ def memory_etag(memory: Any) -> str:
     return etag_of(memory.pk, version, memory.whatsapp_chat, memory.superseded_by_id)
 
 
+def memory_within(caller: Caller, memory_id: UUID, missing: str) -> Any:
+    """Return the memory with its chat's name; raise NotFound also for an inaccessible one."""
+    memory = memories_named(memories_in_reach(caller)).filter(pk=memory_id).first()
+    if memory is None:
+        raise NotFound(missing)
+    return memory
+
+
+FORGOTTEN_SINCE = "It was stored, and forgotten since."
 SAYS_THE_SAME = conflicting(
     "Another memory says the same already.",
     "Another memory says the same already.",
@@ -144,10 +153,7 @@ class MemoriesView(ListView):
         body = self.body(NewMemorySerializer)
         new = memories_to_store([body], self.caller)
         (remembered,) = memories_add(new, self.caller)
-        named = memories_named(memories_in_reach(self.caller))
-        memory = named.filter(pk=remembered.memory.pk).first()
-        if memory is None:
-            raise NotFound("It was stored, and forgotten since.")
+        memory = memory_within(self.caller, remembered.memory.pk, FORGOTTEN_SINCE)
         outcome = outcome_of(remembered)
         done = {"outcome": outcome, **done_by(remembered, body)}
         headers = {"ETag": memory_etag(memory)}
@@ -230,11 +236,7 @@ class MemoryView(ApiView):
     raises = RAISES
 
     def memory(self, memory_id: UUID) -> Any:
-        """Return the memory with its chat's name. Raises NotFound also for an inaccessible one."""
-        memory = memories_named(memories_in_reach(self.caller)).filter(pk=memory_id).first()
-        if memory is None:
-            raise NotFound(f"There is no memory {memory_id}.")
-        return memory
+        return memory_within(self.caller, memory_id, f"There is no memory {memory_id}.")
 
     @described(
         operation_id="memories_get",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +21,7 @@ from memories_app.errors import (
 )
 from memories_app.facts.validation import FACT_TIMES, NewMemory, problems_of
 from memories_app.models import Memory, Visibility
-from memories_app.store.change import Patch, memories_patch
+from memories_app.store.change import memories_patch
 from memories_app.store.deduplicate import CREATED, DUPLICATE, Remembered
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
@@ -49,6 +49,7 @@ from sessions_app.presentation.access import (
 )
 
 SOURCE = "api"
+MAX_PROBLEMS = 100
 # Fields of a body that a memory has under the same name.
 AS_GIVEN = ("type", "category", "metadata", "pinned", "expires_at", *FACT_TIMES)
 # Those of keyed memories, whose namespace and key are in the address.
@@ -59,39 +60,30 @@ class DuplicateFact(Conflict):
     default_code = "duplicate"
 
 
-def invalid_memory(error: Exception) -> APIException:
-    """List every problem by its field."""
-    return _refused(
-        [(each.field, each.detail) for each in instance(error, MemoryValidationError).problems]
-    )
+def invalid_memory(error: Exception, within: str = "") -> APIException:
+    """List every problem by its field. ``within``: what stands before it, {} for its place."""
+    errors: dict[str, list[ErrorDetail]] = {}
+    for each in instance(error, MemoryValidationError).problems[:MAX_PROBLEMS]:
+        attr = f"{within.format(each.place)}{each.field}"
+        errors.setdefault(attr, []).append(ErrorDetail(f"It {each.detail}.", "invalid"))
+    return ValidationError(errors)
 
 
 def invalid_batch(error: Exception) -> APIException:
     """List every problem by its place and field, such as memories.3.content."""
-    problems = [
-        (f"memories.{each.place}.{each.field}", each.detail)
-        for each in instance(error, MemoryValidationError).problems
-    ]
-    return _refused(problems[:100])
+    return invalid_memory(error, "memories.{}.")
 
 
 def invalid_patch(error: MemoryOperationError) -> APIException:
     """Return the error of a batch of changes with its place, such as memories.3.content."""
     place = f"memories.{error.place}"
     if isinstance(error, MemoryValidationError):
-        return _refused([(f"{place}.{each.field}", each.detail) for each in error.problems])
+        return invalid_memory(error, f"{place}.")
     if isinstance(error, MemoryNotFoundError):
         return refuse(str(error), code=error.code, attr=f"{place}.memory_id")
     if isinstance(error, DuplicateFactError):
         return DuplicateFact({f"{place}.content": [ErrorDetail(str(error), error.code)]})
     return Conflict({place: [ErrorDetail(str(error), Conflict.default_code)]})
-
-
-def _refused(problems: Iterable[tuple[str, str]]) -> ValidationError:
-    errors: dict[str, list[ErrorDetail]] = {}
-    for attr, detail in problems:
-        errors.setdefault(attr, []).append(ErrorDetail(f"It {detail}.", "invalid"))
-    return ValidationError(errors)
 
 
 def no_vector(error: Exception) -> APIException:
@@ -142,10 +134,10 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
     Raises ValidationError and Conflict, with the place; MemoryDisabled, PermissionDenied.
     """
     require_longterm()
-    within = Memory.objects.filter(memories_in_reach(caller))
-    known = within.in_bulk([body["memory_id"] for body in bodies])
+    reach = Memory.objects.filter(memories_in_reach(caller))
+    known = reach.in_bulk([body["memory_id"] for body in bodies])
     chats = Chat.objects.in_bulk({each.chat_id for each in known.values()})
-    patches: dict[UUID, Patch] = {}
+    patches: dict[UUID, dict[str, Any]] = {}
     for place, body in enumerate(bodies):
         key = body["memory_id"]
         attr = f"memories.{place}.memory_id"
@@ -156,17 +148,15 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
         changes = {name: value for name, value in body.items() if name != "memory_id"}
         require_memory(chats.get(known[key].chat_id))
         refuse_beyond_chats(caller, changes.get("visibility", known[key].visibility))
-        patches[key] = Patch(key, changes)
+        patches[key] = changes
 
     def check(locked: Memory) -> None:
-        if not within.filter(pk=locked.pk).exists():
+        if not caller.may_see(locked.chat_id):
             raise MemoryNotFoundError(f"There is no memory {locked.pk}.")
         refuse_beyond_chats(caller, locked.visibility)
 
     try:
-        memories_patch(
-            patches=list(patches.values()), actor=caller.actor, embedder=embedder(), check=check
-        )
+        memories_patch(patches=patches, actor=caller.actor, embedder=embedder(), check=check)
     except MemoryOperationError as error:
         raise invalid_patch(error) from error
     return list(patches)
