@@ -12,6 +12,8 @@ from django.utils.cache import patch_vary_headers
 from django.utils.deprecation import MiddlewareMixin
 
 FOR_PAGES = ("/api/", "/v1/", "/mcp/")
+# Django takes any mention of gzip for a wish.
+NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)", re.I)
 ANSWERED = (
     "Content-Disposition, Content-Location, ETag, Idempotent-Replayed, Location, "
     "RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Transcript-Left-Out, "
@@ -81,4 +83,6 @@ class Compression(GZipMiddleware):
         is_stream = response.get("Content-Type", "").startswith("text/event-stream")
         if is_stream or not request.path_info.startswith(FOR_PAGES[:2]):
             return response
+        if NO_GZIP.search(request.headers.get("Accept-Encoding", "")):
+            request.META["HTTP_ACCEPT_ENCODING"] = ""
         return super().process_response(request, response)
