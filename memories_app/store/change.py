@@ -71,7 +71,7 @@ def texts_set(
     ``text``: the new content with its vector; None where the content stays. Raises
     MemoryStateError, also if the content changed since ``text`` was made, and DuplicateFactError.
     """
-    changed = [name for name, value in given.items() if _differs(getattr(memory, name), value)]
+    changed = [name for name, value in given.items() if differs(getattr(memory, name), value)]
     if not changed:
         return
     if memory.status == MemoryStatus.SUPERSEDED:
@@ -90,7 +90,7 @@ def texts_set(
     memory_audit("memory.update", memory, actor, fields=sorted(changed))
 
 
-def _differs(one: Any, other: Any) -> bool:
+def differs(one: Any, other: Any) -> bool:
     """Return whether two values differ as JSON, in which true isn't 1."""
     if one != other or not isinstance(one, dict):
         return bool(one != other)

@@ -21,6 +21,7 @@ from memories_app.facts.validation import (
 )
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
+from memories_app.store.change import differs
 from memories_app.store.duplicate_lookup import (
     Claim,
     Contradicted,
@@ -240,7 +241,7 @@ class Storing:
         if problems:
             raise MemoryValidationError([Problem(*each, place) for each in problems])
         wanted = {"tags": tags, "metadata": metadata}
-        merged = tuple(name for name in wanted if wanted[name] != getattr(memory, name))
+        merged = tuple(name for name in wanted if differs(getattr(memory, name), wanted[name]))
         if merged and memory.pk not in self._created:
             self._before_merge.setdefault(memory.pk, copy.copy(memory))
         memory.tags, memory.metadata = tags, metadata

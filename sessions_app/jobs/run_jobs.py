@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 # A worker does other work, too, after so long; the job goes on where it was.
 BUDGET_SECONDS = 60.0
 LINES_A_PART = 500
+NOTHING_IMPORTED: dict[str, Any] = {"created": 0, "duplicates": 0, "errors": []}
 MAX_ATTEMPTS = 5
 # Between attempts of a job that fails without getting on.
 WAIT = timedelta(minutes=1)
@@ -174,11 +175,13 @@ def _import_step(lease: Lease[Job], until: float) -> bool:
     job = Job.objects.get(pk=lease.row.pk)
     part = job.parts.order_by("number").first()
     if part is None:
+        if not job.total:  # An empty body has a result like any other.
+            lease.renew(result=NOTHING_IMPORTED)
         return True
     lines = lines_of(io.BytesIO(gzip.decompress(part.body)))
     actor = Actor(job.actor_kind, job.actor_name)
     report = memories_import(lines=lines, embedder=embedder(), actor=actor).as_dict()
-    before = job.result or {"created": 0, "duplicates": 0, "errors": []}
+    before = job.result or NOTHING_IMPORTED
     errors = [{**each, "line": each["line"] + job.done} for each in report["errors"]]
     result = {
         "created": before["created"] + report["created"],

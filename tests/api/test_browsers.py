@@ -79,6 +79,8 @@ def test_answers_are_compressed_and_their_etags_understood(api: Api) -> None:
     small = api.get(path, Accept_Encoding="gzip")
     assert (plain.has_header("Content-Encoding"), small["Content-Encoding"]) == (False, "gzip")
     assert gzip.decompress(small.content) == plain.content
+    refused = api.get(path, Accept_Encoding="gzip;q=0, *;q=0.5")
+    assert (refused.content, "Accept-Encoding" in refused["Vary"]) == (plain.content, True)
     assert small["ETag"] == f"W/{plain['ETag']}"
     assert api.get(path, If_None_Match=small["ETag"]).status_code == 304
     changed = api.call("PATCH", path, {"pinned": True}, If_Match=small["ETag"])

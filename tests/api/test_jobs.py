@@ -70,6 +70,9 @@ def test_an_import_goes_on_where_it_was_cut_off_and_says_how_far_it_is(
     assert (Memory.objects.count(), JobPart.objects.count()) == (9, 0)
     assert error_of(api.delete(path), 409)
     assert api.walk("jobs/?kind=import&state=done") == [done]
+    empty = import_of(api, b"")
+    work()
+    assert api.get(empty).json()["result"] == {"created": 0, "duplicates": 0, "errors": []}
 
 
 def test_an_export_holds_what_the_caller_may_see_until_something_is_forgotten(api: Api) -> None:

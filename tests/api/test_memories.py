@@ -379,6 +379,14 @@ def test_what_is_known_gets_new_tags_and_metadata(api: Api) -> None:
     assert [event.details for event in events] == [{"fields": ["metadata", "tags"]}]
 
 
+def test_metadata_that_differs_only_in_its_type_is_new(api: Api) -> None:
+    # In Python true is 1, in JSON it isn't.
+    remember(api, 201, content="We open at 9", metadata={"x": 1})
+    for value, merged in ((True, ["metadata"]), (True, []), (1, ["metadata"])):
+        told = remember(api, 200, content="We open at 9", metadata={"x": value})
+        assert (told["metadata"]["x"] is value, told["merged"]) == (True, merged)
+
+
 def test_what_is_not_applied_to_a_known_memory_is_named(api: Api) -> None:
     remember(api, 201, content="We open at 9", category="hours")
     end = (timezone.now() + timedelta(days=1)).isoformat()

@@ -201,7 +201,8 @@ def test_an_expression_that_makes_no_sense_is_refused_with_its_place(
                                   '{"type": "\\ud800"}', '{"type":"a","type":"b"}', "[" * 5_000,
                                   '{"metadata.x": 1e999}'])  # fmt: skip
 def test_what_is_no_expression_is_refused(api: Api, text: str) -> None:
-    assert error_of(api.get(f"memories/?where={quote(text)}"), 400)["detail"]
+    error = error_of(api.get(f"memories/?where={quote(text)}"), 400)
+    assert error["code"] not in {"nul", "surrogate"} or error["attr"] == "where.type"
     body = f'{{"query": "x", "where": {text}}}'.encode()
     assert error_of(api.post("memories/recall/", body), 400)["detail"]
 

@@ -83,8 +83,8 @@ class TextParser(TextBody):
         return text
 
 
-def read_json(text: str) -> Any:
-    """Return what a text of JSON says.
+def read_json(text: str, *place: str) -> Any:
+    """Return what a text of JSON says, which stands at this place.
 
     Raises ValueError and RecursionError for what isn't JSON, and ValidationError for what can't be
     stored.
@@ -97,7 +97,7 @@ def read_json(text: str) -> Any:
         object_pairs_hook=each_name_once,
     )
     if SUSPECT.search(text):
-        refuse_unstorable(found)
+        refuse_unstorable(found, *place)
     return found
 
 
@@ -190,10 +190,10 @@ def _readable(word: str) -> int:
     return int(word)
 
 
-def refuse_unstorable(found: Any) -> None:
+def refuse_unstorable(found: Any, *place: str) -> None:
     """Refuse a NUL character or a lone surrogate in any text, and report its place."""
     for path, text in _texts(found):
-        attr = ".".join(path) or None
+        attr = ".".join([*place, *path]) or None
         if "\x00" in text:
             raise refuse("It holds a NUL character, which can't be stored.", code="nul", attr=attr)
         if any("\ud800" <= character <= "\udfff" for character in text):

@@ -232,7 +232,7 @@ def columns(kind: Kind, *names: str) -> dict[str, Column]:
 def read_where(text: str, fields: Fields) -> Q:
     """Return the Q of an expression in a query parameter. Raises ValidationError."""
     try:
-        return where(read_json(text), fields)
+        return where(read_json(text, "where"), fields)
     except (ValueError, RecursionError):
         raise refuse(f"It is no JSON object such as {EXAMPLE}.", attr="where") from None
 
