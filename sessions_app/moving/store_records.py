@@ -209,8 +209,7 @@ class MoveIn:
                 self.report.tell(Skipped(keyed[key].place, why))
             return
         self.report.messages += len(stored)
-        if not self.report.preview:
-            self._files({key: one for key, one in keyed.items() if one.media})
+        self._files({key: one for key, one in keyed.items() if one.media})
 
     def _key(self, chat: str, one: Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
@@ -243,7 +242,7 @@ class MoveIn:
         return fresh
 
     def _files(self, keyed: Mapping[str, Said]) -> None:
-        """Keep the files of messages that have none yet."""
+        """Keep the files of messages that have none yet; a preview only counts them."""
         lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
         # What an interrupted run left to a worker, who can't have it.
         MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
@@ -252,6 +251,9 @@ class MoveIn:
             row = media_row_create(message) if self.media else None
             if row is None or self.media is None:
                 self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
+                continue
+            if self.report.preview:
+                self.report.files += 1
                 continue
             provider = FromSource(self.source, one.media)
             kept = MediaDependencies({CONSOLE: provider}, self.media.storage,
