@@ -24,7 +24,11 @@ from memories_app.store.retract import forgotten_among, keyed_hash
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint, storable
+from memoryproject.foundation.integrations.whatsapp.lenient import (
+    fingerprint,
+    phone_digits,
+    storable,
+)
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
@@ -49,6 +53,7 @@ from sessions_app.models.stored_media import MediaState
 from sessions_app.moving.old_message import ARCHIVE, CONSOLE, FromSource, old_message
 from sessions_app.moving.records import (
     EARLIEST,
+    INVISIBLE,
     Found,
     Known,
     MoveError,
@@ -172,8 +177,10 @@ class MoveIn:
 
     def _chat(self, chat: str, place: str) -> str:
         """Return the stored form of a chat's id, "" if it has none that can be used."""
+        # A number is typed as people write it, or copied from a page, with marks of direction.
+        number = phone_digits(INVISIBLE.sub("", self.options.chat))
         try:
-            return whatsapp_chat_normalise(self.options.chat or chat)
+            return whatsapp_chat_normalise(number or self.options.chat or chat)
         except WhatsAppChatError as error:
             if self.options.chat:
                 raise MoveError(f"{self.options.chat}: {error}") from error

@@ -93,12 +93,7 @@ def test_a_chat_of_whatsapp_comes_in_once_without_an_answer(tmp_path: Path) -> N
     ours = "line 3, 2025-12-31T19:06:00+00:00, Bakery (the business): Yes: until noon."
     assert ours in out.getvalue()
     assert not Chat.objects.exists()
-    assert (
-        moved("whatsapp", path, "--chat", "+1 555-010-0123".replace(" ", "").replace("-", ""))[
-            "messages"
-        ]
-        == 7
-    )
+    assert moved("whatsapp", path, "--chat", "\u2066+1 555-010-0123\u2069")["messages"] == 7
     assert said() == [
         ("user", "Do you deliver on Friday?"),
         ("assistant", "Yes: until noon.\nShall I note it?"),
