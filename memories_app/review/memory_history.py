@@ -39,6 +39,7 @@ from memories_app.vector_search import any_of, nearest_keys
 from memories_app.visibility import is_current
 from memoryproject.foundation.admin_kit.display import shown_link
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.audit.people import people_shown
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown
 
 MAX_COUNT = 50
@@ -162,13 +163,19 @@ def open_proposals(memory: Memory) -> list[str]:
     ]
 
 
-def events_of(memory: Memory) -> list[dict[str, Any]]:
-    """Return the newest events of the audit log about the memory, in words."""
+def events_of(memory: Memory, *, with_names: bool) -> list[dict[str, Any]]:
+    """Return the newest events of the audit log about the memory, in words.
+
+    ``with_names``: of people in place of their pseudonyms, as in the log itself.
+    """
     newest = AuditEvent.objects.filter(object_id=str(memory.pk)).order_by("-id")[:MAX_EVENTS]
+    people = people_shown(event.actor for event in newest) if with_names else {}
+    names = {pseudonym: person.name for pseudonym, person in people.items()}
     return [
         {
             "what": action_shown(event.action),
-            "who": event.actor or ACTOR_KINDS.get(event.actor_kind, event.actor_kind),
+            "who": names.get(event.actor, event.actor)
+            or ACTOR_KINDS.get(event.actor_kind, event.actor_kind),
             "at": event.at,
             "address": reverse("admin:audit_auditevent_change", args=[event.pk]),
         }

@@ -44,6 +44,7 @@ SAID = {
 SEE_PROPOSALS = "memories_app.view_mergeproposal"
 SEE_ANSWERS = "sessions_app.view_turn"
 SEE_AUDIT = "audit.view_auditevent"
+SEE_CHATS = "sessions_app.view_chat"
 
 
 class MemoryPages(MemoryDecisions):
@@ -224,7 +225,9 @@ class MemoryPages(MemoryDecisions):
             "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
             "recalled": self.recalled_lately(request, memory),
             "sees_answers": request.user.has_perm(SEE_ANSWERS),
-            "events": events_of(memory) if request.user.has_perm(SEE_AUDIT) else None,
+            "events": events_of(memory, with_names=request.user.has_perm(SEE_CHATS))
+            if request.user.has_perm(SEE_AUDIT)
+            else None,
             "events_address": f"{reverse('admin:audit_auditevent_changelist')}?q={memory.pk}",
             "can_decide": decides(request),
             # The page shows the memory's own revisions below.

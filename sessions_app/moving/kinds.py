@@ -68,7 +68,9 @@ def _kind_check(kind: str, source: Source) -> None:
     # An export job of mem0 has whatever fields it was told to have.
     if kind in kinds or kind == "mem0" and not kinds:
         return
-    likely = next((each for each in READERS if each in kinds), "")
+    # A file of which nothing can be read looks like each of them, and so like none.
+    like = () if kinds == _OF_OBJECTS.keys() else READERS
+    likely = next((each for each in like if each in kinds), "")
     hint = ""
     if likely:
         hint = gettext("It looks like %(name)s: use the kind %(kind)s.")

@@ -19,7 +19,7 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from sessions_app.conversations.chat_queries import chat_at
+from sessions_app.conversations.chat_queries import contacts_named
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat
 from sessions_app.moving.kinds import NAMES, move_in
@@ -74,9 +74,9 @@ def moving_page(request: HttpRequest) -> HttpResponseBase:
     if do == "export":
         rights_required(request, *EXPORT_RIGHTS)
         typed = request.POST.get("whatsapp_chat", "").replace("\x00", "").strip()
-        chat = chat_at(typed) if typed else None
-        if chat or not typed:
-            return _archive(request, chat)
+        chats = contacts_named(typed) if typed else [None]
+        if len(chats) == 1:
+            return _archive(request, chats[0])
         problem = _("There is no such chat.")
     is_in = request.method == "POST" and do != "export"
     form = MoveInForm(*((request.POST, request.FILES) if is_in else ()))

@@ -26,7 +26,11 @@ from memories_app.store.retract import forgotten_among, keyed_hash
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint, storable
+from memoryproject.foundation.integrations.whatsapp.lenient import (
+    fingerprint,
+    phone_digits,
+    storable,
+)
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
@@ -51,6 +55,7 @@ from sessions_app.models.stored_media import MediaState
 from sessions_app.moving.old_message import ARCHIVE, CONSOLE, FromSource, old_message
 from sessions_app.moving.records import (
     EARLIEST,
+    INVISIBLE,
     Found,
     Known,
     MoveError,
@@ -172,8 +177,10 @@ class MoveIn:
 
     def _chat(self, chat: str, place: str) -> str:
         """Return the stored form of a chat's id, "" if it has none that can be used."""
+        # A number is typed as people write it, or copied from a page, with marks of direction.
+        number = phone_digits(INVISIBLE.sub("", self.options.chat))
         try:
-            return whatsapp_chat_normalise(self.options.chat or chat)
+            return whatsapp_chat_normalise(number or self.options.chat or chat)
         except WhatsAppChatError as error:
             if self.options.chat:
                 raise MoveError(f"{self.options.chat}: {error}") from error
@@ -207,9 +214,7 @@ class MoveIn:
                 self.report.tell(Skipped(keyed[key].place, why))
             return
         self.report.messages += len(stored)
-        media = {key: one for key, one in keyed.items() if one.media}
-        if media and not self.report.preview:
-            self._files(media)
+        self._files({key: one for key, one in keyed.items() if one.media})
 
     def _key(self, chat: str, one: Said) -> str:
         """Return the id under which a message is stored, the same for each run."""
@@ -242,7 +247,7 @@ class MoveIn:
         return fresh
 
     def _files(self, keyed: Mapping[str, Said]) -> None:
-        """Keep the files of messages that have none yet."""
+        """Keep the files of messages that have none yet; a preview only counts them."""
         lacking = Message.objects.filter(provider=CONSOLE, provider_message_id__in=list(keyed))
         # What an interrupted run left to a worker, who can't have it.
         MediaFile.objects.filter(message__in=lacking, state=MediaState.FAILED).delete()
@@ -251,6 +256,9 @@ class MoveIn:
             row = media_row_create(message) if self.media else None
             if row is None or self.media is None:
                 self.report.tell(Skipped(one.place, _("files of messages aren't kept here")))
+                continue
+            if self.report.preview:
+                self.report.files += 1
                 continue
             provider = {CONSOLE: FromSource(self.source, one.media)}
             kept = replace(self.media, providers=provider)

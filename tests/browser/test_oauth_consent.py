@@ -55,6 +55,8 @@ def test_consent_leads_back_to_the_application(
     expect(staff.get_by_role("heading", name="Connect an application")).to_be_visible()
     expect(staff.get_by_text("My assistant").first).to_be_visible()
     assert serious(staff) == []
+    staff.set_viewport_size({"width": 390, "height": 844})
+    assert staff.evaluate("document.documentElement.scrollWidth") == 390
     staff.get_by_label("All chats").check()
     staff.get_by_role("button", name="Allow").click()
     expect(staff.get_by_role("heading", name="Connected")).to_be_visible()

@@ -283,3 +283,13 @@ def test_its_events_are_shown_to_those_who_may_read_the_log(admin_client: Client
     assert admin_client.get(everything).context["cl"].result_count == 2
     reader = staff_with("memories_app.view_memory")
     assert 'id="events-title"' not in shown(reader, page(memory))
+
+
+def test_an_event_names_its_person_to_those_who_may_see_chats(admin_client: Client) -> None:
+    chat = Chat.objects.create(whatsapp_chat="15550100123@c.us", client_name="Dana")
+    actor = Actor("person", chat_id=chat.pk)
+    memory = remember(TEA, chat_id=chat.pk, visibility="chat", actor=actor)
+    stored = "A memory was stored · <bdi>"
+    assert f"{stored}Dana</bdi>" in shown(admin_client, page(memory))
+    auditor = staff_with("memories_app.view_memory", "audit.view_auditevent")
+    assert f"{stored}p-" in shown(auditor, page(memory))

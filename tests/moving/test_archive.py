@@ -169,7 +169,8 @@ def test_staff_preview_a_file_and_move_it_in(page: Client) -> None:
 
 def test_staff_download_an_archive(page: Client, world: World, tmp_path: Path) -> None:
     furnish(world, tmp_path)
-    given = {"do": "export", "whatsapp_chat": OTHER_CLIENT, "with_files": "on"}
+    number = f" +{OTHER_CLIENT[0]} {OTHER_CLIENT[1:4]}-{OTHER_CLIENT[4:].partition('@')[0]}"
+    given = {"do": "export", "whatsapp_chat": number, "with_files": "on"}
     answer: Any = page.post(PAGE, given)
     assert answer["Content-Disposition"] == 'attachment; filename="archive.zip"'
     found = lines(BytesIO(b"".join(answer)), "memories.ndjson")

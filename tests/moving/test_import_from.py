@@ -88,13 +88,12 @@ def test_a_chat_of_whatsapp_comes_in_once_without_an_answer(tmp_path: Path) -> N
     assert (preview["messages"], preview["skipped"], preview["bad"]) == (7, 2, 0)
     assert preview["chats"] == [{"whatsapp_chat": CLIENT, "messages": 7}]
     assert preview["first"][0]["text"] == "Do you deliver on Friday?"
+    out = StringIO()
+    call_command("import_from", "whatsapp", str(path), "--chat", CLIENT, "--preview", stdout=out)
+    ours = "line 3, 2025-12-31T19:06:00+00:00, Bakery (the business): Yes: until noon."
+    assert ours in out.getvalue()
     assert not Chat.objects.exists()
-    assert (
-        moved("whatsapp", path, "--chat", "+1 555-010-0123".replace(" ", "").replace("-", ""))[
-            "messages"
-        ]
-        == 7
-    )
+    assert moved("whatsapp", path, "--chat", "\u2066+1 555-010-0123\u2069")["messages"] == 7
     assert said() == [
         ("user", "Do you deliver on Friday?"),
         ("assistant", "Yes: until noon.\nShall I note it?"),
@@ -182,6 +181,8 @@ def test_files_of_a_zip_come_in_and_go_on_where_they_were_left(
     settings.MEDIA_RETENTION_DAYS = 0
     assert moved("whatsapp", path)["files"] == 0
     settings.MEDIA_RETENTION_DAYS = 365
+    assert moved("whatsapp", path, "--preview")["files"] == 2
+    assert not MediaFile.objects.exists()
     report = moved("whatsapp", path)
     assert (report["messages"], report["there"], report["files"]) == (0, 4, 1)
     assert [one["place"] for one in report["notes"]] == ["line 2"]
@@ -343,7 +344,8 @@ def test_lines_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         ("chatwoot", "report.csv", "Agent,Conversations\nDana,4\n", "figures only"),
         ("honcho", "a.json", '[{"content": "x", "peer_id": "p", "session_id": "s"}]', "--business"),
         ("mem0", "_chat.txt", "1/2/26, 8:00 - Dana: one\n", "use the kind whatsapp"),
-        ("whatsapp", "a.txt", "no chat", "Nothing in a.txt"),
+        ("whatsapp", "a.txt", "no chat", "Nothing in a.txt is of the kind whatsapp."),
+        ("whatsapp", "a.txt", "", "Nothing in a.txt is of the kind whatsapp."),
         ("zep", "missing.json", None, "is not there"),
         ("zep", "bin.json", "\ud800", "no text in UTF-8"),
     ],
@@ -353,7 +355,8 @@ def test_what_cannot_come_in_is_told(
 ) -> None:
     if text is not None:
         (tmp_path / name).write_bytes(text.encode(errors="surrogatepass"))
-    assert told in refused(kind, tmp_path / name)
+    message = refused(kind, tmp_path / name)
+    assert message.endswith(told) if told.endswith(".") else told in message
 
 
 def test_a_bomb_and_a_locked_zip_are_refused(tmp_path: Path) -> None:

@@ -98,8 +98,15 @@ def as_text(report: Report) -> str:
         held = ", ".join(f"{number} {what}" for what, number in counts.items())
         lines.append(f"  {chat or 'no chat'}: {held}")
     if is_dry:
-        lines += [f"  {each}" for each in report.first]
+        lines += [f"  {_shown(each)}" for each in report.first]
     lines += [f"  {one['place']}: {one['why']}" for one in report.notes[:SHOWN]]
     if len(report.notes) > SHOWN:
         lines.append(f"  and {report.skipped + report.bad - SHOWN} more: --json has them")
     return "\n".join(lines)
+
+
+def _shown(one: dict[str, Any]) -> str:
+    """Return a record of the preview: whether times and roles were understood shows in it."""
+    who = f"{one.get('from', '')}{' (the business)' if one.get('ours') else ''}"
+    about = (one["place"], one.get("at", ""), who or one["chat"])
+    return f"{', '.join(filter(None, about))}: {one['text'] or '–'}"

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.limits.intake import REASONS
 from sessions_app.models import Turn, TurnReplay
+from sessions_app.models.chats import FIRST_STRONG, POP
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON
 
@@ -69,7 +70,8 @@ def tone_of(turn: Turn) -> str:
 
 def turn_crumb(turn: Turn) -> str:
     """Return the name of an answer's page: whom it answers, and on which day."""
-    name = turn.chat.shown_name
+    # A name of another direction would take the day's number with it.
+    name = f"{FIRST_STRONG}{turn.chat.shown_name}{POP}"
     day = date_format(localtime(turn.created_at), "SHORT_DATE_FORMAT")
     return _("Answer to %(name)s, %(day)s") % {"name": name, "day": day}
 
