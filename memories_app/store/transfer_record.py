@@ -224,8 +224,9 @@ class _Fields:
         value = self._values.get(name) or []
         if not isinstance(value, list):
             raise self._refuse(name, _("is not a list"))
-        return [_Fields({name: each}, self._inside).text(name, required=True, most=64)
-                for each in value]  # fmt: skip
+        return [
+            _Fields({name: each}, self._inside).text(name, required=True, most=64) for each in value
+        ]
 
     def id(self, name: str) -> UUID | None:
         value = self.text(name)

@@ -41,9 +41,15 @@ NAMES = {
 
 
 def move_in(
-    kind: str, source: Source, options: Options, *, actor: Actor, embedder: Embedder | None,
-    preview: bool, all_or_nothing: bool = False,
-) -> Report:  # fmt: skip
+    kind: str,
+    source: Source,
+    options: Options,
+    *,
+    actor: Actor,
+    embedder: Embedder | None,
+    preview: bool,
+    all_or_nothing: bool = False,
+) -> Report:
     """Bring in a source, or show what it would bring. Raises as MoveIn.run."""
     _kind_check(kind, source)
     return MoveIn(
@@ -69,7 +75,7 @@ def _kind_check(kind: str, source: Source) -> None:
     if kind in kinds or kind == "mem0" and not kinds:
         return
     # A file of which nothing can be read looks like each of them, and so like none.
-    like = () if kinds == _OF_OBJECTS.keys() else READERS
+    like = () if kinds == OBJECT_READERS.keys() else READERS
     likely = next((each for each in like if each in kinds), "")
     hint = ""
     if likely:

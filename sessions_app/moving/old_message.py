@@ -61,9 +61,14 @@ class FromSource:
     name: str
 
     def fetch_media(
-        self, *, media: Media, provider_message_id: str, chat: Recipient, into: MediaSink,
+        self,
+        *,
+        media: Media,
+        provider_message_id: str,
+        chat: Recipient,
+        into: MediaSink,
         max_bytes: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         try:
             with self.source.open(self.name) as file:
                 # The sink refuses what is too large, whatever the Zip says of itself.

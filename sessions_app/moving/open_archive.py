@@ -34,8 +34,11 @@ logger = logging.getLogger(__name__)
 
 FORMAT, VERSION = "memory-archive", 1
 MANIFEST, CHATS, MESSAGES, MEMORIES = (
-    "manifest.json", "chats.ndjson", "messages.ndjson", "memories.ndjson"
-)  # fmt: skip
+    "manifest.json",
+    "chats.ndjson",
+    "messages.ndjson",
+    "memories.ndjson",
+)
 ROWS_AT_ONCE = 500
 README = """# An archive of a memory server
 
@@ -53,9 +56,13 @@ UTF-8 text; in *.ndjson each line is a JSON object. Times are UTC, in ISO-8601.
 
 
 def archive_write(
-    out: IO[bytes], *, chat: Chat | None, actor: Actor, storage: MediaStorage | None,
+    out: IO[bytes],
+    *,
+    chat: Chat | None,
+    actor: Actor,
+    storage: MediaStorage | None,
     redacted: bool = False,
-) -> dict[str, int]:  # fmt: skip
+) -> dict[str, int]:
     """Write the archive, of one chat or of all; return its counts.
 
     ``storage``: the files of messages are put in, too. Redacted, it has none of them. The export
@@ -72,9 +79,13 @@ def archive_write(
             actor=actor,
             object_type="chat" if chat else "archive",
             object_id=chat.pk if chat else "",
-            details={"messages": messages.count(), "everything": True,
-                     "media": storage is not None, **({"redacted": True} if redacted else {})},
-        )  # fmt: skip
+            details={
+                "messages": messages.count(),
+                "everything": True,
+                "media": storage is not None,
+                **({"redacted": True} if redacted else {}),
+            },
+        )
     counts: dict[str, int] = {}
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.md", README)
@@ -105,8 +116,12 @@ def _write(
 
 def _chat_line(chat: Chat) -> dict[str, Any]:
     name = chat.staff_name or chat.client_name
-    return {"whatsapp_chat": chat.whatsapp_chat, "name": name, "is_group": chat.is_group,
-            "created_at": iso_utc(chat.created_at)}  # fmt: skip
+    return {
+        "whatsapp_chat": chat.whatsapp_chat,
+        "name": name,
+        "is_group": chat.is_group,
+        "created_at": iso_utc(chat.created_at),
+    }
 
 
 def _message_lines(messages: Any, storage: MediaStorage | None) -> Iterator[dict[str, Any]]:

@@ -118,8 +118,11 @@ def moment(value: Any) -> datetime | None:
         if not isinstance(value, str):
             return None
         # "2026-03-01 09:00:00 UTC" and "…+00" are PostgreSQL's and Rails's.
-        text = re.sub(r" ?UTC$|(?<=[0-9])([+-][0-9]{2})$", lambda zone: (zone[1] or "+00") + ":00",
-                      value.strip())  # fmt: skip
+        text = re.sub(
+            r" ?UTC$|(?<=[0-9])([+-][0-9]{2})$",
+            lambda zone: (zone[1] or "+00") + ":00",
+            value.strip(),
+        )
         found = parse_datetime(text) if len(text) > len("2026-03-01") else None
         if found is None and (day := parse_date(value.strip())):
             found = datetime(day.year, day.month, day.day)
@@ -144,8 +147,15 @@ def said(at: datetime | None, place: str, **fields: Any) -> Found:
 # The walk through documents of JSON, in which every product has its own lists around its objects.
 
 # Values that the other product's users chose: nothing in them is an object of the product.
-_THEIRS = ("metadata", "value", "attributes", "content_attributes", "custom_attributes",
-           "additional_attributes", "configuration")  # fmt: skip
+_THEIRS = (
+    "metadata",
+    "value",
+    "attributes",
+    "content_attributes",
+    "custom_attributes",
+    "additional_attributes",
+    "configuration",
+)
 _MAX_DEPTH = 40
 
 

@@ -30,9 +30,10 @@ class Command(ReportingCommand):
         parser.add_argument("--chat", metavar="WHATSAPP_CHAT", help="Only this chat.")
         parser.add_argument("--media", action="store_true", help="With the files of messages.")
         parser.add_argument(
-            "--redact", action="store_true",
+            "--redact",
+            action="store_true",
             help="Without personal data, and without files. It can't be moved in again.",
-        )  # fmt: skip
+        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
@@ -50,9 +51,8 @@ class Command(ReportingCommand):
             handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
             with os.fdopen(handle, "wb") as file:
                 counts = archive_write(
-                    file, chat=chat, actor=COMMAND_LINE, storage=storage,
-                    redacted=options["redact"],
-                )  # fmt: skip
+                    file, chat=chat, actor=COMMAND_LINE, storage=storage, redacted=options["redact"]
+                )
                 file.flush()
                 os.fsync(file.fileno())
             Path(part).replace(path)

@@ -48,20 +48,23 @@ class Command(ReportingCommand):
             "--chat", metavar="WHATSAPP_CHAT", default="", help="Everything comes into this chat."
         )
         parser.add_argument(
-            "--business", metavar="NAME", action="append", default=[],
+            "--business",
+            metavar="NAME",
+            action="append",
+            default=[],
             help="The business's or the assistant's name in the file; may be given several times.",
-        )  # fmt: skip
+        )
         parser.add_argument(
             "--preview", action="store_true", help="Tell what would come in; store nothing."
         )
         parser.add_argument(
-            "--all-or-nothing", action="store_true",
-            help="Store nothing if anything can't be read.",
-        )  # fmt: skip
+            "--all-or-nothing", action="store_true", help="Store nothing if anything can't be read."
+        )
         parser.add_argument(
-            "--no-vectors", action="store_true",
+            "--no-vectors",
+            action="store_true",
             help="Don't make vectors of memories: they are then found by their words.",
-        )  # fmt: skip
+        )
         super().add_arguments(parser)
 
     def run(self, options: dict[str, Any]) -> None:
