@@ -27,10 +27,10 @@ LONGER = {
     # Days and periods in texts of ten languages have one reader.
     "memories_app/facts/validity.py": 324,
 }
-# The product as a whole, without migrations. Release 1.0 took 1,300 lines, promises, the person's
-# card, redaction by class, names and statements of 1.1 another 2,050; from here it only goes
-# down: 70,000 lines in 750 files is the aim.
-MAX_PRODUCT = {"lines": 79_460, "files": 680}
+# The product as a whole, without migrations. Release 1.2 took 5,600 lines: keyed memories, one
+# grammar of filters, operations over REST, OAuth, moving in and out. The aim stays 70,000 lines in
+# 750 files; what is added from here on is paid for by what is removed.
+MAX_PRODUCT = {"lines": 85_100, "files": 717}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}
