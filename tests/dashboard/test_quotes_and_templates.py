@@ -233,3 +233,13 @@ def test_what_could_not_go_out_is_refused_and_kept(
     if "parameters" not in changed:
         assert "five o&#x27;clock" in answer.content.decode()
     assert not Turn.objects.filter(by_hand=True).exists()
+
+
+def test_a_chat_of_no_provider_has_no_window_of_whatsapp(
+    admin_client: Client, world: World, settings: Any
+) -> None:
+    world.receive(message_from(CLIENT, "Is it open?", provider="console"))
+    settings.WHATSAPP_PROVIDER = "console"
+    shown = panel(admin_client, world)
+    assert "is sent to nobody" in shown
+    assert "WhatsApp takes replies until" not in shown
