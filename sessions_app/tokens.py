@@ -26,6 +26,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     unstored,
 )
 from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
 from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
 from memoryproject.foundation.rest_kit.tokens import (
@@ -62,7 +63,13 @@ class AccessForm(forms.ModelForm):  # type: ignore[type-arg]
         fields: tuple[str, ...] = ("name", "scopes")
 
     def clean_chats(self) -> list[str]:
-        names: list[str] = self.cleaned_data["chats"].split()
+        typed = (line.strip() for line in self.cleaned_data["chats"].splitlines())
+        # Numbers as people write them, with blanks; ids, of which a line may hold several.
+        names = [
+            name
+            for line in typed
+            for name in ([phone_digits(line)] if phone_digits(line) else line.split())
+        ]
         try:
             check_chats(names)
         except TokenError as error:

@@ -102,6 +102,11 @@ def differs(one: Any, other: Any) -> bool:
 def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict[str, Any]:
     """Return the changed texts as they are stored. Raises MemoryValidationError."""
     given = {name: changes[name] for name in TEXTS if changes.get(name) is not None}
+    is_apart = known.key is not None and "value" not in given
+    if is_apart and given.get("content", known.content) != known.content:
+        # It would say something else than its value.
+        detail = _("is made of the value of a keyed memory: store that value instead")
+        raise MemoryValidationError([Problem("content", detail)])
     fields = {"content": known.content, "value": known.value, **given}
     fields |= {"tags": tuple(given.get("tags", ())), "namespace": known.namespace, "key": known.key}
     kind = fields.setdefault("type", known.type)

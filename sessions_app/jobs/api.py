@@ -144,6 +144,7 @@ class OwnJobView(ApiView):
 
 
 class JobView(OwnJobView):
+    serializer_class = JobSerializer
     scopes = {"GET": ANY, "DELETE": ANY}
     staff_rights = {"GET": (), "DELETE": ()}
     answers = {"DELETE": [ENDED]}

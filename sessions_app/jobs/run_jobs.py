@@ -180,7 +180,9 @@ def _import_step(lease: Lease[Job], until: float) -> bool:
         return True
     lines = lines_of(io.BytesIO(gzip.decompress(part.body)))
     actor = Actor(job.actor_kind, job.actor_name)
-    report = memories_import(lines=lines, embedder=embedder(), actor=actor).as_dict()
+    report = memories_import(
+        lines=lines, embedder=embedder(), actor=actor, obeys_switches=True
+    ).as_dict()
     before = job.result or NOTHING_IMPORTED
     errors = [{**each, "line": each["line"] + job.done} for each in report["errors"]]
     result = {

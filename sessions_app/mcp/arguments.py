@@ -197,7 +197,7 @@ def _described(field: Field) -> Schema:
             schema[keyword] = bound
     if field.help_text:
         schema["description"] = str(field.help_text).partition(". ")[0].removesuffix(".")
-    if field.default is not serializers.empty:
+    if field.default is not serializers.empty and not callable(field.default):
         schema["default"] = field.default
     if field.allow_null and "type" in schema:
         schema["type"] = [schema["type"], "null"]

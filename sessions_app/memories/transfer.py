@@ -107,7 +107,7 @@ def memory_lines(memories: QuerySet[Memory], *, embeddings: bool, redacted: bool
 
 
 def memories_import(
-    *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor
+    *, lines: Iterable[bytes], embedder: Embedder | None, actor: Actor, obeys_switches: bool = False
 ) -> ImportReport:
     """Import lines that ``memories_export`` wrote.
 
@@ -115,12 +115,13 @@ def memories_import(
     created. An invalid line is reported with its number, and the import continues. Blank lines
     count, and are ignored.
 
-    embedder: makes the vectors that the lines lack; None: they get no vectors.
+    embedder: makes the vectors that the lines lack; None: they get no vectors. ``obeys_switches``:
+    lines of chats in which memory is off are refused.
     Raises EmbedderError and DatabaseError; earlier lines stay, and a retry is safe.
     """
     report = ImportReport()
     bring_in = MemoryImport(embedder=embedder, actor=actor, before_storing=_keep_chats)
-    chats = _Chats()
+    chats = _Chats(obeys_switches)
     part: list[tuple[bytes, Record]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -198,7 +199,8 @@ def _json_fault(error: ValueError | RecursionError) -> str:
 class _Chats:
     """Find and create chats, each address once."""
 
-    def __init__(self) -> None:
+    def __init__(self, obeys_switches: bool) -> None:
+        self._obeys_switches = obeys_switches
         self._known: dict[str, UUID] = {}
 
     def find(self, whatsapp_chat: Any) -> UUID | None:
@@ -209,6 +211,8 @@ class _Chats:
             return self._known[whatsapp_chat]
         chat = chat_at(whatsapp_chat)
         if chat is not None:
+            if self._obeys_switches and chat.memory_enabled is False:
+                raise RecordError(_("memory is off in its chat"))
             return self._keep(whatsapp_chat, chat)
         try:
             whatsapp_chat_normalise(whatsapp_chat)

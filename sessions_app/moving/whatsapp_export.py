@@ -268,6 +268,9 @@ def _message(
 def _left_out(first: str) -> str:
     """Return the kind of the file that the line stands for if it wasn't exported, or ""."""
     shown = INVISIBLE.sub("", first).strip().casefold()
+    if shown == "null":
+        # What Android writes for a file that could be seen once.
+        return UNKNOWN
     is_framed = shown.startswith("<") and shown.endswith(">")
     if not (is_framed or "\u200e" in first) or len(shown) >= 120 or not _has(shown, "omitted"):
         return ""

@@ -208,6 +208,7 @@ class EndpointsView(WebhookView, ListView):
 
 
 class EndpointView(WebhookView):
+    serializer_class = EndpointSerializer
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "write"}
     staff_rights = {
         "GET": ["hooks.view_webhookendpoint"],

@@ -208,6 +208,16 @@ def test_the_chosen_fields_are_found(
     assert len(api.walk(listed)) == bool(found)
 
 
+def test_the_text_stays_that_of_the_value(api: Api) -> None:
+    made = put(api, "notes", "one", {"v": "a"}, f"?whatsapp_chat={ONE}").json()
+    path = f"memories/{made['memory_id']}/"
+    refused = api.call("PATCH", path, {"content": "other"})
+    assert error_of(refused, 400)["attr"] == "content"
+    assert api.call("PATCH", path, {"tags": ["vip"]}).status_code == 200
+    found = api.get(place("notes", "one", f"?whatsapp_chat={ONE}&fields=value,tags"))
+    assert found.json() == {"value": {"v": "a"}, "tags": ["vip"]}
+
+
 def test_preconditions_hold_for_the_version_that_is_there(api: Api) -> None:
     error_of(put(api, "n", "k", {}, If_Match="*"), 412)
     first = put(api, "n", "k", {"n": 1}, If_None_Match="*")

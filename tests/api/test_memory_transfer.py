@@ -143,6 +143,15 @@ def test_lines_that_cannot_be_used_are_told_and_the_rest_goes_in(api: Api) -> No
     assert imported(api, b"").json() == {"created": 0, "duplicates": 0, "errors": []}
 
 
+def test_lines_of_a_chat_without_memory_are_refused(api: Api) -> None:
+    api.post("sessions/", {"whatsapp_chat": "15550100123@c.us"})
+    Chat.objects.update(memory_enabled=False)
+    line = {"content": "x", "visibility": "chat", "whatsapp_chat": "15550100123@c.us"}
+    report = imported(api, json.dumps(line).encode()).json()
+    assert (report["created"], len(report["errors"])) == (0, 1)
+    assert report["errors"][0]["detail"] == "memory is off in its chat"
+
+
 def test_an_import_that_is_too_large_is_refused() -> None:
     small = type("Small", (LinesParser,), {"largest": 10})()
     with pytest.raises(BodyTooLarge):

@@ -1537,6 +1537,12 @@ class JobsListQuery(TypedDict, total=False):
     state: Literal["cancelled", "done", "failed", "queued", "running"]
 
 
+class JobsGetQuery(TypedDict, total=False):
+    """The parameters of jobs_get."""
+
+    fields: str
+
+
 class MemoriesListQuery(TypedDict, total=False):
     """The parameters of memories_list."""
 
@@ -1598,6 +1604,7 @@ class MemoriesKeyedListQuery(TypedDict, total=False):
 class MemoriesKeyedGetQuery(TypedDict, total=False):
     """The parameters of memories_keyed_get."""
 
+    fields: str
     visibility: Literal["owner", "chat", "public"]
     whatsapp_chat: str
 
@@ -1703,6 +1710,12 @@ class WebhooksListQuery(TypedDict, total=False):
     cursor: str
     fields: str
     limit: int
+
+
+class WebhooksGetQuery(TypedDict, total=False):
+    """The parameters of webhooks_get."""
+
+    fields: str
 
 
 class WebhooksDeliveriesQuery(TypedDict, total=False):

@@ -43,6 +43,7 @@ from .models import (
     FoundMessages,
     Index,
     Job,
+    JobsGetQuery,
     JobsListQuery,
     KeyedRequest,
     Me,
@@ -116,6 +117,7 @@ from .models import (
     Turn,
     TurnsGetQuery,
     WebhooksDeliveriesQuery,
+    WebhooksGetQuery,
     WebhooksListQuery,
 )
 
@@ -303,9 +305,9 @@ def jobs_list(**query: Unpack[JobsListQuery]) -> ListCall[PaginatedJobList, Job]
     return ListCall("GET", "jobs/", query=query)
 
 
-def jobs_get(job_id: str) -> Call[Job]:
+def jobs_get(job_id: str, **query: Unpack[JobsGetQuery]) -> Call[Job]:
     """How far a job is."""
-    return Call("GET", f"jobs/{quoted(job_id)}/")
+    return Call("GET", f"jobs/{quoted(job_id)}/", query=query)
 
 
 def jobs_cancel(job_id: str, *, idempotency_key: str | None = None) -> Call[Job]:
@@ -708,9 +710,9 @@ def webhooks_add(
     return Call("POST", "webhooks/endpoints/", body=body, takes_key=True, key=idempotency_key)
 
 
-def webhooks_get(endpoint_id: str) -> Call[Endpoint]:
+def webhooks_get(endpoint_id: str, **query: Unpack[WebhooksGetQuery]) -> Call[Endpoint]:
     """One endpoint."""
-    return Call("GET", f"webhooks/endpoints/{quoted(endpoint_id)}/")
+    return Call("GET", f"webhooks/endpoints/{quoted(endpoint_id)}/", query=query)
 
 
 def webhooks_change(

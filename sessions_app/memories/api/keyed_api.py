@@ -174,6 +174,7 @@ def scope_named(caller: Caller, given: Mapping[str, Any]) -> str:
 
 
 class KeyedView(ApiView):
+    serializer_class = MemorySerializer
     scopes = {"GET": "read", "PUT": "write", "DELETE": "forget"}
     staff_rights = {
         "GET": ["memories_app.view_memory"],

@@ -229,6 +229,9 @@ class MemoryImportView(ApiView):
         require_memory()
         require_longterm()
         report = memories_import(
-            lines=cast(Lines, request.data), embedder=embedder(), actor=self.caller.actor
+            lines=cast(Lines, request.data),
+            embedder=embedder(),
+            actor=self.caller.actor,
+            obeys_switches=True,
         )
         return Response(report.as_dict())

@@ -209,6 +209,8 @@ def teaching_of(
     text on its own.
     """
     question = replay["question"].text if replay["question"] else ""
+    # Of a command, what it is about.
+    question = question.partition(" ")[2] if question.startswith("/") else question
     answer = replay["answer"].text if replay["answer"] else ""
     about = typed.memory_id if typed else None
     shown = {row.memory.pk for row in replay["recalled"] if row.memory and row.can_be_corrected}
