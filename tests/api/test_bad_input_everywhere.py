@@ -70,8 +70,10 @@ def ids(api: Api) -> dict[str, str]:
     )
     file = api.upload(b"We open at 9", "hours.txt").json()
     api.call("PUT", "documents/decisions/use-postgres/", b'{"decision": "Use PostgreSQL"}')
+    api.call("PUT", "memories/keyed/notes/kept/", {"value": {"n": 1}})
     endpoint = endpoint_at("http://127.0.0.1:9/")
     return {
+        **{"namespace": "notes", "key": "kept"},
         "endpoint_id": str(endpoint.public_id),
         "delivery_id": str(delivery_test(endpoint_id=endpoint.pk).event_id),
         "job_id": api.post("jobs/reembed/").json()["job_id"],
@@ -99,6 +101,8 @@ def many_rows(api: Api, ids: dict[str, str]) -> None:
         delivery_test(endpoint_id=endpoint_at("http://127.0.0.1:9/", f"crm {number}").pk)
         delivery_test(endpoint_id=WebhookEndpoint.objects.get(public_id=ids["endpoint_id"]).pk)
         api.post("jobs/export/")
+        api.call("PUT", f"memories/keyed/notes/key-{number}/", {"value": {"n": number}})
+        api.call("PUT", f"memories/keyed/notes.{number}/kept/", {"value": {"n": number}})
 
 
 def address(name: str, ids: dict[str, str]) -> str:
@@ -278,6 +282,7 @@ def test_the_lists_are_those_that_there_are() -> None:
     told: Any = {"api-sessions", "api-session-messages", "api-chats", "api-memories"}
     rest = {"api-audit", "api-documents", "api-files", "api-receipts", "api-session-summaries"}
     rest |= {"api-webhooks", "api-webhook-deliveries", "api-events", "api-jobs"}
+    rest |= {"api-keyed-list", "api-keyed-namespaces"}
     assert set(LISTS) == told | rest
 
 
