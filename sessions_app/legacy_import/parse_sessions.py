@@ -44,7 +44,7 @@ MAX_DEPTH = 50
 MAX_COUNT = 2**53
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-ZONE = re.compile(r":.*(Z|[+-]\d\d(:?\d\d)?)$", re.IGNORECASE)
+ZONE = re.compile(r":[^:]*(Z|[+-]\d\d(:?\d\d)?)$", re.IGNORECASE)
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 REASONS = {

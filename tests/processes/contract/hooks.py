@@ -22,7 +22,7 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "*": {"cursor", "metadata", "value", "where", "fields"},
     # An id of what is there.
     "memories_change_batch": {
-        *("memories", "memory_id", "visibility", "expires_at", "said_at", "valid_until")
+        *("memories", "memory_id", "content", "visibility", "expires_at", "said_at", "valid_until")
     },
     "messages_search": {"whatsapp_chat"},
     # What a category's documents hold, and how files may be called everywhere.
@@ -58,7 +58,7 @@ BEYOND_SCHEMAS: dict[str, set[str]] = {
     "memories_forget_batch": {"memory_ids", "visibility", "whatsapp_chat"},
     "memories_remember": {"visibility", "expires_at", "valid_until"},
     "memories_remember_batch": {"visibility", "expires_at", "valid_until"},
-    "memories_change": {"visibility", "expires_at", "valid_until"},
+    "memories_change": {"content", "visibility", "expires_at", "valid_until"},
     "chats_change": {"assignee", "paused_until"},
     "jobs_erase": {"whatsapp_chat"},
     "jobs_export": {"embeddings"},
