@@ -21,7 +21,7 @@ TRIED = [ALL, READ, BOUND, NONE]
 ALIKE = 1
 # The other callers are refused most of it.
 PHASES = {ALL: ALL_PHASES, BOUND: ("fuzzing", "stateful")}
-EXAMPLES = {ALL: 3, BOUND: 2}
+EXAMPLES = {ALL: 4, BOUND: 2}
 OPERATIONS = re.compile(r"Selected: (\d+)/(\d+)\s+Tested: (\d+)")
 
 

@@ -46,8 +46,8 @@ DOOMED = {
     "path.job_id": "doomed_jobs",
     "path.endpoint_id": "doomed_endpoints",
 }
-# The only session with a summary.
-SUMMED = {"path.session_id": "summed", "path.summary_metadata_id": "summaries"}
+# A POST that deletes.
+ERASED = {"body.whatsapp_chat": "doomed_chats"}
 # The one to which something was sent.
 TESTED = {"path.endpoint_id": "tested", "path.delivery_id": "deliveries"}
 OFTEN = 0.8
@@ -88,6 +88,12 @@ def fuzz(
             **os.environ,
             "CONTRACT_TALLY": str(tally),
             "CONTRACT_MEMORIES": json.dumps(world.known["memories"]),
+            "CONTRACT_SUMMARY": json.dumps(
+                {
+                    "session_id": world.known["summed"][0],
+                    "summary_metadata_id": world.known["summaries"][0],
+                }
+            ),
             **limit,
         },
         capture_output=True,
@@ -127,8 +133,8 @@ def toml_of(world: World, caller: str) -> str:
     lines += ["[parameters]", *bindings(NAMED), ""]
     lines += ["[[operations]]", 'include-method = "DELETE"', "[operations.parameters]"]
     lines += [*bindings(DOOMED), ""]
-    lines += ["[[operations]]", 'include-operation-id = "sessions_summaries_get"']
-    lines += ["[operations.parameters]", *bindings(SUMMED), ""]
+    lines += ["[[operations]]", 'include-operation-id = "jobs_erase"']
+    lines += ["[operations.parameters]", *bindings(ERASED), ""]
     lines += ["[[operations]]", 'include-operation-id = "webhooks_redeliver"']
     return "\n".join([*lines, "[operations.parameters]", *bindings(TESTED), ""])
 
