@@ -6,7 +6,7 @@ import gzip
 import io
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -84,8 +84,17 @@ def enqueue_job(job_id: UUID) -> None:
     enqueue("sessions_app.tasks.run_job", str(job_id), task_name=f"job {job_id}")
 
 
-def job_run(job_id: UUID) -> str:
-    """Do a job, or as much of it as the time allows; return its state then."""
+Step = Callable[[Lease[Job], float], bool]
+
+
+def job_run(
+    job_id: UUID, *, seconds: float = BUDGET_SECONDS, steps: Mapping[str, Step] | None = None
+) -> str:
+    """Do a job, or as much of it as ``seconds`` allow; return its state then.
+
+    ``steps``: by the kind of a job, what does a part of it before a moment of the clock, and
+    returns whether that was the last one.
+    """
     now = timezone.now()
     waiting = Job.objects.filter(state__in=OPEN_STATES, due_at__lte=now)
     job = waiting.filter(pk=job_id).first()
@@ -93,9 +102,9 @@ def job_run(job_id: UUID) -> str:
     if job is None or token is None:
         return ""
     lease = Lease(job, token)
-    until = time.monotonic() + BUDGET_SECONDS
+    until = time.monotonic() + seconds
     try:
-        while not _STEPS[job.kind](lease, until):
+        while not (steps or _STEPS)[job.kind](lease, until):
             if time.monotonic() >= until:
                 raise _TimeIsUp
         lease.release(state=JobState.DONE, finished_at=timezone.now(), error="")
@@ -266,7 +275,7 @@ def _erase_step(lease: Lease[Job], until: float) -> bool:
     return True
 
 
-_STEPS: dict[str, Callable[[Lease[Job], float], bool]] = {
+_STEPS: dict[str, Step] = {
     JobKind.IMPORT: _import_step,
     JobKind.EXPORT: _export_step,
     JobKind.REEMBED: _reembed_step,

@@ -12,8 +12,13 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memories_app.facts.validation import MAX_CONTENT
 from memories_app.models import Memory, MemoryStatus
-from memoryproject.foundation.integrations.embedders.base import Embedder, embed_queries
+from memoryproject.foundation.integrations.embedders.base import (
+    Embedder,
+    embed_covered,
+    embed_queries,
+)
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import AnswerRating, Turn, TurnReplay
 from sessions_app.models.turns import TurnState
@@ -49,7 +54,7 @@ class ChangeTrial:
 
 @dataclass
 class KeptVectors:
-    """An embedder that makes each vector once: none is made while a transaction is open."""
+    """An embedder that makes each vector once, so that what was made needs no call again."""
 
     embedder: Embedder
     _kept: dict[tuple[str, str], list[float]] = field(default_factory=dict)
@@ -74,14 +79,21 @@ class KeptVectors:
 
 
 def change_try(
-    change: Callable[[Embedder], object], *, turns: Sequence[Turn], dependencies: Dependencies
+    change: Callable[[Embedder], object],
+    *,
+    content: str,
+    turns: Sequence[Turn],
+    dependencies: Dependencies,
 ) -> ChangeTrial:
     """Make a change, recall the turns' questions, and take the change back.
 
-    ``change`` gets the embedder that it has to use; its errors are passed on. Nothing is stored,
-    sent or recorded.
+    ``change`` stores ``content`` and gets the embedder that it has to use; its errors are passed
+    on. Nothing is stored, sent or recorded.
     """
     kept = KeptVectors(dependencies.embedder)
+    # A provider may make the vectors: none is called while the transaction is open.
+    if content and len(content) <= MAX_CONTENT:
+        embed_covered(kept, [content])
     with_kept = replace(dependencies, embedder=kept)
     before = _recalled(turns, with_kept)
     with transaction.atomic():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +12,14 @@ from django.test import Client
 
 from memories_app.models import Memory
 from memories_app.models.memories import MemoryRevision
+from memories_app.store.change import memory_patch
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
+from sessions_app.embedding.facade import embedder
 from sessions_app.models import Turn
 from sessions_app.turns.answer_review import answer_rate
-from sessions_app.turns.change_trial import MAX_QUESTIONS, turns_to_try
+from sessions_app.turns.change_trial import MAX_QUESTIONS, change_try, turns_to_try
+from sessions_app.turns.dependencies import build_turn_dependencies
 from tests.remembering import remember
 from tests.shown import words_of
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world
@@ -76,6 +81,36 @@ def test_what_can_not_be_stored_says_so(admin_client: Client, asked: None) -> No
     assert "Nothing would be recalled differently." in tried(
         admin_client, OPENS, f"?memory={memory.pk}"
     )
+
+
+def test_no_vector_is_made_within_the_transaction(asked: None) -> None:
+    """A provider may make them, and a transaction waits for none."""
+    made: list[str] = []
+
+    class Counting:
+        def __init__(self) -> None:
+            self.embedder = embedder()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.embedder, name)
+
+        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            made.extend(texts)
+            return self.embedder.embed(texts)
+
+    memory, text = Memory.objects.get(), "We open at 7 on weekdays"
+    after: list[int] = []
+
+    def change(kept: Any) -> None:
+        before = len(made)
+        memory_patch(memory_id=memory.pk, changes={"content": text}, actor=SYSTEM, embedder=kept)
+        after.append(len(made) - before)
+
+    dependencies = replace(build_turn_dependencies(), embedder=Counting())
+    trial = change_try(change, content=text, turns=turns_to_try(None), dependencies=dependencies)
+    assert len(trial.differences) == 1
+    assert text in made
+    assert after == [0]
 
 
 def test_it_takes_the_rights_to_read_and_to_change(client: Client, asked: None) -> None:

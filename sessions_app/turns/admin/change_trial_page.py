@@ -41,7 +41,9 @@ def change_trial_page(request: HttpRequest) -> HttpResponse:
     problem, trial = "", ChangeTrial(0, [])
     try:
         change, chat = _change(request, text)
-        trial = change_try(change, turns=turns_to_try(chat), dependencies=build_turn_dependencies())
+        trial = change_try(
+            change, content=text, turns=turns_to_try(chat), dependencies=build_turn_dependencies()
+        )
     except (MemoryOperationError, EmbedderError) as error:
         problem = reason(error)
     rows = [
