@@ -30,7 +30,7 @@ LONGER = {
 # The product as a whole, without migrations. Release 1.2 took 5,600 lines: keyed memories, one
 # grammar of filters, operations over REST, OAuth, moving in and out. The aim stays 70,000 lines in
 # 750 files; what is added from here on is paid for by what is removed.
-MAX_PRODUCT = {"lines": 85_110, "files": 717}
+MAX_PRODUCT = {"lines": 85_130, "files": 717}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}

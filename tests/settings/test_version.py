@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -28,6 +29,16 @@ def test_the_package_and_the_changes_have_it() -> None:
     )
     assert newest
     assert newest[1] == __version__
+
+
+def test_the_clients_and_the_documents_have_it() -> None:
+    """They are released together."""
+    client = tomllib.loads(read("clients/python/pyproject.toml"))["project"]
+    packages = [json.loads(read(f"clients/{name}/package.json")) for name in ("typescript", "n8n")]
+    assert {client["version"], *(each["version"] for each in packages)} == {__version__}
+    named = re.findall(r"-(\d+\.\d+\.\d+)[-.](?:tgz|py3)", read("README.md") + read("docs/sdk.md"))
+    assert len(named) >= 3
+    assert set(named) == {__version__}
 
 
 @pytest.mark.parametrize("word", ["version", "--version"])
