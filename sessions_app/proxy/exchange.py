@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -61,7 +61,8 @@ Given = Sequence[Mapping[str, Any]]
 class Exchange:
     """A call of a program in a chat. ``session`` None: memory is off there, and nothing is stored.
 
-    ``given``: the messages as the program gave them.
+    ``given``: the messages as the program gave them. ``sent``: those with ``block``, what is
+    remembered. ``as_completion`` makes a chat completion of what the server answers.
     """
 
     caller: Caller
@@ -71,6 +72,8 @@ class Exchange:
     turn: Turn = field(default_factory=Turn)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     sent: list[dict[str, Any]] = field(default_factory=list)
+    block: str = ""
+    as_completion: Callable[[bytes], bytes] = bytes
     epoch: EpochSnapshot | None = None
     meter: MeteredChatModel | None = None
     day: date | None = None
@@ -121,9 +124,10 @@ class Exchange:
         if not query.strip():
             return
         texts = [content_text(each) for each in self.given]
-        block, self.recalled = memory_beside(self.turn, query, texts, build_turn_dependencies())
-        if block:
-            self.sent = with_memory(self.sent, block)
+        dependencies = build_turn_dependencies()
+        self.block, self.recalled = memory_beside(self.turn, query, texts, dependencies)
+        if self.block:
+            self.sent = with_memory(self.sent, self.block)
 
     @property
     def news(self) -> Given:
@@ -142,7 +146,7 @@ class Exchange:
         if self.session is None:
             return
         try:
-            answer = _read(body, self.model)
+            answer = self._read(body)
             if answer is not None and self.meter and self.day:
                 lines = [ChatMessage(role_of(each), content_text(each)) for each in self.sent]
                 self.meter.count_tokens(self.day, ChatRequest(lines), answer)
@@ -153,6 +157,16 @@ class Exchange:
                 self._store(None, timezone.now())
         except Exception:
             logger.exception("A proxied exchange could not be stored.")
+
+    def _read(self, body: bytes) -> Completion | None:
+        """Return the model's answer; None where there is none that could be read."""
+        try:
+            return read_answer(self.as_completion(body), model=self.model)
+        except EndedBeforeTextError as ended:
+            return ended.answer
+        except AttemptFailed as failure:
+            logger.info("A proxied answer is not stored: %s", failure)
+            return None
 
     @transaction.atomic
     def _store(self, answer: Completion | None, now: datetime) -> None:
@@ -235,17 +249,6 @@ def _name(chat: Chat, name: str) -> None:
     if not chat.client_name and chat.whatsapp_chat.endswith(f"@{EXTERNAL_DOMAIN}"):
         chat.client_name = storable(name).strip()[:255]
         chat.save(update_fields=["client_name"])
-
-
-def _read(body: bytes, model: str) -> Completion | None:
-    """Return the model's answer; None where there is none that could be read."""
-    try:
-        return read_answer(body, model=model)
-    except EndedBeforeTextError as ended:
-        return ended.answer
-    except AttemptFailed as failure:
-        logger.info("A proxied answer is not stored: %s", failure)
-        return None
 
 
 def _new(message: Mapping[str, Any], now: datetime) -> NewMessage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -26,7 +27,8 @@ from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.limits.intake import LimitReachedError
 from sessions_app.presentation.access import names_of_bound
-from sessions_app.proxy.exchange import Exchange
+from sessions_app.proxy import responses
+from sessions_app.proxy.exchange import Exchange, Given
 
 # The longest that a model may take for its whole answer.
 PATIENCE_SECONDS = 600.0
@@ -34,8 +36,9 @@ PATIENCE_SECONDS = 600.0
 MAX_KEPT = 8 * 1024 * 1024
 BROKE_OFF = "The model's server broke its answer off, or did not end it in time. Try again."
 MODEL_SERVER = "model_server"
-# What ends a stream.
-ENDS = b"[DONE]"
+# What ends a stream, and the blank line behind it.
+ENDS = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
+END_OF_EVENT = (b"\n\n", b"\r\n\r\n")
 CHAT_HEADER = "X-Memory-Chat"
 # What a model server says of our own key or account is no matter of the program's token.
 OUR_ACCOUNT = {401, 402, 403}
@@ -123,46 +126,50 @@ class CompletionsView(ProxyView):
     scopes = {"POST": WRITE}
     kinds = {"POST": "chat"}
     raises = {LimitReachedError: _not_now}
+    ends = ENDS
 
     def post(self, request: Request) -> HttpResponseBase:
-        """Pass a chat completion on with what is remembered, and store it with its answer."""
+        """Pass a call on with what is remembered, and store it with its answer."""
         require_scopes(self.caller, [READ, WRITE], "the answer is made of what is stored.")
         body = self._checked()
+        given = self._messages(body)
         connection = self.server()
-        given, name = body.pop("messages"), self._chat(body)
-        model = body.pop("model", None) or settings.OPENAI_MODEL
+        name = self._chat(body)
+        body["model"] = body.get("model") or settings.OPENAI_MODEL
         streams = body.get("stream") is True
         with ExitStack() as stack:
             stack.enter_context(waiting_calls.place())
-            exchange = Exchange.begin(self.caller, name, given, model)
-            create = connection.client.chat.completions.with_streaming_response.create
+            exchange = Exchange.begin(self.caller, name, given, body["model"])
             with _relayed(connection):
-                answer = stack.enter_context(
-                    create(model=model, messages=exchange.sent, extra_body=body)
-                )
+                answer = stack.enter_context(self._asked(connection.client, body, exchange))
                 content = b"" if streams else answer.read()
             kind = answer.headers.get("Content-Type", "application/json")
             headers = self._headers(exchange)
             if streams:
-                has_events = "event-stream" in kind.lower()
-                blocks = _passed_on(answer.iter_bytes(), exchange, has_events=has_events)
+                ends = self.ends if "event-stream" in kind.lower() else None
+                blocks = _passed_on(answer.iter_bytes(), exchange, ends)
                 return PlacedResponse(stack.pop_all(), blocks, content_type=kind, headers=headers)
         exchange.finish(content)
         return HttpResponse(content, content_type=kind, headers=headers)
+
+    def _messages(self, body: Mapping[str, Any]) -> Given:
+        messages = body.get("messages")
+        if not isinstance(messages, list) or not messages:
+            raise refuse("It must be a list of messages.", attr="messages")
+        for place, each in enumerate(messages):
+            _check_role(each, f"messages[{place}]")
+        return messages
+
+    def _asked(self, client: Any, body: dict[str, Any], exchange: Exchange) -> Any:
+        """Return the call of the server, which begins when it is entered."""
+        create = client.chat.completions.with_streaming_response.create
+        named = {"model": body.pop("model"), "messages": exchange.sent}
+        return create(**named, extra_body={**body, **named})
 
     def _checked(self) -> dict[str, Any]:
         body = self.request.data
         if not isinstance(body, Mapping):
             raise refuse("The body must be a JSON object.")
-        messages = body.get("messages")
-        if not isinstance(messages, list) or not messages:
-            raise refuse("It must be a list of messages.", attr="messages")
-        for place, each in enumerate(messages):
-            if not isinstance(each, Mapping) or str(each.get("role")) not in ROLES:
-                raise refuse(
-                    f"It must be an object whose role is one of {', '.join(sorted(ROLES))}.",
-                    attr=f"messages[{place}]",
-                )
         if not isinstance(body.get("model") or "", str):
             raise refuse("It must be a text.", attr="model")
         return dict(body)
@@ -198,6 +205,38 @@ class CompletionsView(ProxyView):
             "X-Memory-Session": str(exchange.session.pk),
             "X-Memory-Replay": link,
         }
+
+
+class ResponsesView(CompletionsView):
+    """``v1/responses``: stored and read as chat completions, passed on in its own form."""
+
+    ends = responses.ENDS
+
+    def _messages(self, body: Mapping[str, Any]) -> Given:
+        if body.get("background"):
+            raise refuse("Nothing could be stored of such an answer.", attr="background")
+        if not isinstance(body.get("instructions") or "", str):
+            raise refuse("It must be a text.", attr="instructions")
+        given = body.get("input")
+        if not isinstance(given, (str, list)) or not given:
+            raise refuse("It must be a text or a list of items.", attr="input")
+        for place, each in enumerate([] if isinstance(given, str) else given):
+            if not isinstance(each, Mapping) or "role" in each or "type" not in each:
+                _check_role(each, f"input[{place}]")
+        return responses.messages_of(body)
+
+    def _asked(self, client: Any, body: dict[str, Any], exchange: Exchange) -> Any:
+        exchange.as_completion = responses.completion_of
+        if exchange.block:
+            body = responses.with_memory(body, exchange.block)
+        named = {"model": body["model"], "input": body["input"]}
+        return client.responses.with_streaming_response.create(**named, extra_body=body)
+
+
+def _check_role(message: object, attr: str) -> None:
+    if not isinstance(message, Mapping) or str(message.get("role")) not in ROLES:
+        roles = ", ".join(sorted(ROLES))
+        raise refuse(f"It must be an object whose role is one of {roles}.", attr=attr)
 
 
 @contextmanager
@@ -238,26 +277,32 @@ def _refusal(connection: Any, error: Any) -> APIException:
     return refusal
 
 
-def _passed_on(blocks: Iterator[bytes], exchange: Exchange, *, has_events: bool) -> Iterator[bytes]:
+def _passed_on(
+    blocks: Iterator[bytes], exchange: Exchange, ends: re.Pattern[bytes] | None
+) -> Iterator[bytes]:
     """Yield what the server sends as it comes; store it at the end, also if the program leaves.
 
-    ``has_events``: it is a stream of events, in which a program can be told that it broke off.
+    ``ends``: the event that ends it; None where it is no stream of events, in which a program could
+    be told that it broke off.
     """
     import httpx2  # noqa: PLC0415 slow
 
     kept = bytearray()
-    is_stored = False
+    tail = b""
+    is_ending = is_stored = False
     try:
         for block in blocks:
             if len(kept) < MAX_KEPT:
                 kept += block
-            if ENDS in block and not is_stored:
+            tail = tail[-64:] + block
+            is_ending = is_ending or bool(ends and ends.search(tail))
+            if is_ending and not is_stored and tail.endswith(END_OF_EVENT):
                 # Before the program knows the end: what it asks next finds this.
                 is_stored = True
                 exchange.finish(bytes(kept))
             yield block
     except httpx2.HTTPError:
-        if not has_events:
+        if ends is None:
             raise
         if not is_stored:
             is_stored = True
@@ -273,7 +318,8 @@ def _passed_on(blocks: Iterator[bytes], exchange: Exchange, *, has_events: bool)
 def _nowhere(request: HttpRequest) -> HttpResponse:
     drain(request)
     error = {
-        "message": "There is no such address. Those there are: /v1/chat/completions, /v1/models.",
+        "message": "There is no such address. Those there are: /v1/chat/completions, "
+        "/v1/responses, /v1/models.",
         "type": "client_error",
         "param": None,
         "code": "not_found",
@@ -283,6 +329,7 @@ def _nowhere(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("chat/completions", CompletionsView.as_view(), name="proxy-completions"),
+    path("responses", ResponsesView.as_view(), name="proxy-responses"),
     path("models", ModelsView.as_view(), name="proxy-models"),
     path("models/<path:name>", ModelsView.as_view(), name="proxy-model"),
     re_path(r"^", _nowhere, name="proxy-nowhere"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -74,6 +75,8 @@ class ModelServer(httpd.LoopbackServer):
         if request.path.startswith("/v1/models"):
             return httpd.Answer(200, {"object": "list", "data": [{"id": "m-1", "object": "model"}]})
         assert request.body is not None
+        if request.path == "/v1/responses":
+            return response_to(request.body)
         text = f"Echo: {request.body['messages'][-1]['content']}"
         if request.body.get("stream"):
             words = [chunk(role="assistant"), *(chunk(content=word) for word in text.split(" "))]
@@ -94,6 +97,35 @@ def completion(**message: Any) -> httpd.Answer:
     usage = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
     body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m-1"}
     return httpd.Answer(200, {**body, "choices": [choice], "usage": usage})
+
+
+def response_to(body: dict[str, Any]) -> httpd.Answer:
+    """Return an answer of OpenAI's Responses, streamed if that was asked for."""
+    last = body["input"] if isinstance(body["input"], str) else body["input"][-1]
+    text = f"Echo: {last if isinstance(last, str) else last.get('content', last.get('output'))}"
+    thought = {"type": "reasoning", "id": "r", "summary": []}
+    called = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"}
+    part = {"type": "output_text", "text": text, "annotations": []}
+    written = {"type": "message", "id": "m", "role": "assistant", "content": [part]}
+    answer = {
+        **{"id": "resp_1", "object": "response", "created_at": 1, "status": "completed"},
+        **{"error": None, "incomplete_details": None, "model": "m-1", "parallel_tool_calls": True},
+        "output": [
+            thought,
+            {**(called if text == "Echo: call" else written), "status": "completed"},
+        ],
+        "usage": {"input_tokens": 9, "output_tokens": 4, "total_tokens": 13},
+    }
+    if not body.get("stream"):
+        return httpd.Answer(200, answer)
+    place = {"item_id": "m", "output_index": 1, "content_index": 0}
+    deltas = [
+        {"type": "response.output_text.delta", "delta": word, **place}
+        for word in re.split("(?= )", text)
+    ]
+    events = [*deltas, {"type": "response.completed", "response": answer}]
+    lines = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events]
+    return httpd.Answer(200, {}, {"Content-Type": "text/event-stream"}, "".join(lines).encode())
 
 
 @pytest.fixture(scope="session")
@@ -224,6 +256,7 @@ def wait_until(is_so: Any) -> None:
     [
         ([chunk(content="a"), chunk(content="b")], "ab"),
         ([chunk(content="a#b").replace(b"#", "\u2028\x85".encode())], "a\u2028b"),
+        ([chunk(content="[DONE]"), chunk(content=" or not")], "[DONE] or not"),
         ([chunk(content="a"), chunk(1, content="X"), chunk(content="b"), chunk(1)], "ab"),
     ],
 )
@@ -483,3 +516,122 @@ def test_models_are_those_of_the_server(client: openai.OpenAI, models: ModelServ
     assert [each.path for each in models.requests[2:]] == ["/v1/models/x%3Flimit%3D9"]
     with pytest.raises(openai.NotFoundError, match="no such address"):
         client.embeddings.create(model="m", input="x")
+
+
+def respond(client: openai.OpenAI, given: Any, user: str = "dana", **more: Any) -> Any:
+    create = client.responses.with_raw_response.create
+    return create(model="m-1", input=given, extra_headers={"X-Memory-Chat": user}, **more)
+
+
+def test_responses_have_the_memory_after_the_programs_own_words(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    chat = respond(client, "Hi").headers["X-Memory-Chat"]
+    assert "instructions" not in models.sent
+    remember(chat, "TestCorp pays in 30 days")
+    answer = respond(client, ASKS["content"], instructions="You are BakeryBot.", store=False)
+    assert answer.parse().output_text == f"Echo: {ASKS['content']}"
+    assert models.sent["instructions"].startswith("You are BakeryBot.\n\nIt is ")
+    assert "TestCorp pays in 30 days" in models.sent["instructions"]
+    assert (models.sent["input"], models.sent["store"]) == (ASKS["content"], False)
+    parts = [{"type": "input_text", "text": "You are BakeryBot."}]
+    for own in ("You are BakeryBot.", parts):
+        respond(client, [{"role": "developer", "content": own}, ASKS])
+        first = models.sent["input"][0]
+        words = (
+            first["content"]
+            if own is not parts
+            else "".join(each["text"] for each in first["content"])
+        )
+        assert words.startswith("You are BakeryBot.")
+        assert "TestCorp pays in 30 days" in words
+        assert "instructions" not in models.sent
+
+
+def test_responses_are_stored_with_their_replay(client: openai.OpenAI, models: ModelServer) -> None:
+    # What was answered before isn't stored again.
+    respond(
+        client, [{"role": "user", "content": "old"}, {"role": "assistant", "content": "o"}, ASKS]
+    )
+    rows = Message.objects.order_by("order_num").values_list("role", "content")
+    assert list(rows) == [("user", ASKS["content"]), ("assistant", f"Echo: {ASKS['content']}")]
+    replay = TurnReplay.objects.get()
+    assert (replay.model, replay.prompt_tokens, replay.completion_tokens) == ("m-1", 9, 4)
+
+
+def test_responses_stream_as_they_come(client: openai.OpenAI, models: ModelServer) -> None:
+    models.more.clear()
+    pieces = []
+    named: Any = {"model": "m-1", "input": "event: response.completed", "user": "dana"}
+    with client.responses.create(**named, stream=True) as stream:
+        for event in stream:
+            models.more.set()
+            pieces.append(getattr(event, "delta", ""))
+    assert pieces == ["Echo:", " event:", " response.completed", ""]
+    assert Message.objects.get(role="assistant").content == "Echo: event: response.completed"
+
+
+def test_responses_that_break_off_are_stored_as_far_as_they_came(
+    client: openai.OpenAI, models: ModelServer
+) -> None:
+    whole = response_to({"input": "one two", "stream": True}).content
+    assert whole is not None
+    events = {"Content-Length": "99999", "Content-Type": "text/event-stream"}
+    half = whole.partition(b"event: response.completed")[0]
+    models.answers = [httpd.Answer(200, {}, {**events, "Connection": "close"}, half)]
+    named: Any = {"model": "m-1", "input": "one two", "user": "dana", "stream": True}
+    with pytest.raises(openai.APIError, match="broke its answer off"):
+        list(client.responses.create(**named))
+    assert Message.objects.get(role="assistant").content == "Echo: one two"
+
+
+def test_responses_call_tools(client: openai.OpenAI, models: ModelServer) -> None:
+    tool: Any = {"type": "function", "name": "weather", "parameters": {}, "strict": False}
+    first = respond(client, "call", tools=[tool]).parse().output
+    result = {"type": "function_call_output", "call_id": "c1", "output": "25"}
+    called = [each.model_dump(exclude_none=True) for each in first]
+    respond(client, [{"role": "user", "content": "call"}, *called, result], tools=[tool])
+    assert models.sent["input"][1:] == [*called, result]
+    rows = list(Message.objects.order_by("order_num").values_list("role", "content"))
+    assert [role for role, _ in rows] == ["user", "assistant", "tool", "assistant"]
+    assert rows[2:] == [("tool", "25"), ("assistant", "Echo: 25")]
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": "hi", "background": True}, "background"),
+        ({"input": "hi", "instructions": ["x"]}, "instructions"),
+        ({"input": []}, "input"),
+        ({"input": 7}, "input"),
+        ({"input": ["hi"]}, "input[0]"),
+        ({"input": [{"content": "hi"}]}, "input[0]"),
+        ({"input": [{"role": "king", "content": "hi"}]}, "input[0]"),
+    ],
+)
+def test_wrong_responses_are_refused(
+    client: openai.OpenAI, models: ModelServer, body: Any, param: str
+) -> None:
+    with pytest.raises(openai.APIStatusError) as caught:
+        client.post("/responses", body={"user": "dana", **body}, cast_to=object)
+    error: Any = caught.value.body
+    assert (caught.value.status_code, error["param"]) == (400, param)
+    assert models.requests == []
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": ["x"]},
+        {"type": "item_reference", "id": "m"},
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call_output", "call_id": "c", "output": {"a": 1}},
+        {"role": "user", "content": {"text": "x"}},
+    ],
+)
+def test_items_of_every_kind_pass_through(
+    client: openai.OpenAI, models: ModelServer, item: Any
+) -> None:
+    respond(client, [item, ASKS])
+    assert models.sent["input"] == [item, ASKS]
+    assert Message.objects.get(role="assistant").content == f"Echo: {ASKS['content']}"
