@@ -101,7 +101,8 @@ def completion(**message: Any) -> httpd.Answer:
 
 def response_to(body: dict[str, Any]) -> httpd.Answer:
     """Return an answer of OpenAI's Responses, streamed if that was asked for."""
-    last = body["input"] if isinstance(body["input"], str) else body["input"][-1]
+    given: Any = body["input"]
+    last = given if isinstance(given, str) else given[-1]
     text = f"Echo: {last if isinstance(last, str) else last.get('content', last.get('output'))}"
     thought = {"type": "reasoning", "id": "r", "summary": []}
     called = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"}
