@@ -120,11 +120,11 @@ def response_to(body: dict[str, Any]) -> httpd.Answer:
     if not body.get("stream"):
         return httpd.Answer(200, answer)
     place = {"item_id": "m", "output_index": 1, "content_index": 0}
-    deltas = [
+    deltas: list[dict[str, Any]] = [
         {"type": "response.output_text.delta", "delta": word, **place}
         for word in re.split("(?= )", text)
     ]
-    events = [*deltas, {"type": "response.completed", "response": answer}]
+    events: list[dict[str, Any]] = [*deltas, {"type": "response.completed", "response": answer}]
     lines = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events]
     return httpd.Answer(200, {}, {"Content-Type": "text/event-stream"}, "".join(lines).encode())
 
