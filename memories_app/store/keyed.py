@@ -108,6 +108,8 @@ def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
     elif isinstance(value, list):
         for each in value:
             yield from _leaves(each, path)
+    elif isinstance(value, bool):
+        yield path, str(value).lower()
     elif value is not None and str(value).strip():
         yield path, str(value)
 

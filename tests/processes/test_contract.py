@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 
+from memoryproject.foundation.rest_kit import models
 from memoryproject.foundation.rest_kit.models import READ
 from tests.processes.contract.fuzzing import ALL_PHASES, fuzz
-from tests.processes.contract.world import ALL, BOUND, NONE, World, running
+from tests.processes.contract.world import ALL, BOUND, NONE, SCOPES, World, running
 
 pytestmark = pytest.mark.processes
 
@@ -46,3 +50,12 @@ def test_no_answer_is_outside_the_schema(caller: str, world: World) -> None:
         # Nowhere did the calls end at what isn't there.
         assert answered == called
         assert len(called) == int(found[1])
+
+
+def test_the_program_with_many_calls_starts() -> None:
+    command = [sys.executable, "-m", "tests.processes.contract.fuzzing", "--help"]
+    # As `make fuzz-api`: without the settings that pytest names.
+    without = {name: os.environ[name] for name in os.environ if name != "DJANGO_SETTINGS_MODULE"}
+    done = subprocess.run(command, env=without, capture_output=True, text=True, check=True)
+    assert "--examples" in done.stdout
+    assert sorted(SCOPES) == sorted(models.SCOPES)

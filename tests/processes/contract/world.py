@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 
-from memoryproject.foundation.rest_kit.models import SCOPES
 from tests.processes import plain_http
 from tests.processes.installation import Installation
 from tests.processes.waiting import wait_until
@@ -34,6 +33,8 @@ DOCUMENTS = {
     "context": {"feature": "auth", "status": "in progress"},
 }
 ALL, BOUND, NONE = "all", "bound", "none"
+# Here Django isn't set up: the calls come from outside.
+SCOPES = ["read", "write", "forget", "audit"]
 CALLERS = [ALL, *SCOPES, BOUND, NONE]
 # What no call makes: tokens, and a summary without a model. One process for all of them.
 MAKE_THE_REST = """
