@@ -50,18 +50,15 @@ class Link:
 class Group:
     """An entry of the menu with what it holds. Without a title: a link of its own.
 
-    ``parts``: links, each below a heading of their own, or below none. ``inner``: lists that are
-    seldom needed, folded at its end.
+    ``parts``: links, each below a heading of their own, or below none.
     """
 
     title: Any
     parts: Sequence[tuple[Any, Sequence[Link]]]
-    inner: Group | None = None
 
     @property
     def here(self) -> bool:
-        inner_here = self.inner is not None and self.inner.here
-        return inner_here or any(link.here for _title, links in self.parts for link in links)
+        return any(link.here for _title, links in self.parts for link in links)
 
 
 Entries = tuple[Entry, ...]
@@ -103,7 +100,7 @@ OWN_ACCOUNT = (
     Entry("password", "password_change", _("Change password")),
     Entry("phonelink_lock", "two_factor", _("Two-factor login")),
 )
-# The own account stands above them, and the raw tables below the last.
+# The own account stands above them.
 SETTINGS: tuple[tuple[Any, Entries], ...] = (
     (
         _("Team"),
@@ -139,31 +136,41 @@ SETTINGS: tuple[tuple[Any, Entries], ...] = (
 def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> list[Group]:
     """Return the menu for a person.
 
-    ``app_list``: the admin's own, with the models that this person may view. Lists that the menu
-    doesn't name are raw tables: those who operate the server find them folded under Settings.
-    Others come to them by links, and find there only the one that they are reading.
+    ``app_list``: the admin's own, with the models that this person may view.
     """
-    models = {
+    models = _models(app_list)
+    has_password = request.user.is_authenticated and request.user.has_usable_password()
+    own = OWN_ACCOUNT if has_password else ()
+    settings = [(_("Own account"), own), *SETTINGS]
+    groups: list[tuple[Any, Any]] = [(title, [("", entries)]) for title, entries in MENU]
+    found = []
+    for title, parts in [*groups, (_("Settings"), settings)]:
+        linked = [(heading, _links(request, entries, models)) for heading, entries in parts]
+        found.append(Group(title, [part for part in linked if part[1]]))
+    return [each for each in found if each.parts]
+
+
+def raw_tables(app_list: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the names and addresses of the lists that the menu doesn't name.
+
+    Those who operate the server find them on *Operations*, others by links.
+    """
+    named = {entry.name for _title, entries in (*MENU, *SETTINGS) for entry in entries}
+    models = _models(app_list)
+    return [
+        (capfirst(models[name]["name"]), models[name]["admin_url"])
+        for name in models
+        if name not in named
+    ]
+
+
+def _models(app_list: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {
         f"{app['app_label']}.{model['object_name'].lower()}": model
         for app in app_list
         for model in app["models"]
         if model.get("admin_url")
     }
-    named = {entry.name for _title, entries in (*MENU, *SETTINGS) for entry in entries}
-    unnamed = [Entry("table_rows", name) for name in models if name not in named]
-    if not request.user.has_perm(OPERATE):
-        unnamed = [entry for entry in unnamed if _is_here(request, entry, "")]
-    has_password = request.user.is_authenticated and request.user.has_usable_password()
-    own = OWN_ACCOUNT if has_password else ()
-
-    def group(title: Any, *parts: tuple[Any, Sequence[Entry]]) -> Group:
-        found = [(heading, _links(request, entries, models)) for heading, entries in parts]
-        return Group(title, [part for part in found if part[1]])
-
-    settings = group(_("Settings"), (_("Own account"), own), *SETTINGS)
-    settings = replace(settings, inner=group(_("Raw tables"), ("", unnamed)))
-    groups = [*(group(title, ("", entries)) for title, entries in MENU), settings]
-    return [each for each in groups if each.parts or (each.inner and each.inner.parts)]
 
 
 def _links(request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, Any]) -> list[Link]:

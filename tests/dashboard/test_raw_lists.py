@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator
+from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from sessions_app.inbox.chat_list import COUNTED
 from sessions_app.models import (
     Chat,
@@ -284,3 +285,10 @@ def test_the_newest_are_found_in_order_however_many_are_read_first(world: World)
             newest = newest_messages_found(asked, "invoices", first, count, recent=recent)
             assert newest == expected[first : first + count]
     assert newest_messages_found(asked, "zyqorvane", 0, 2, recent=1) == []
+
+
+def test_cells_that_hold_nothing_are_empty(admin_client: Client) -> None:
+    audit_record(action="webhook.again", actor=COMMAND_LINE)
+    rows = page(admin_client, "/admin/audit/auditevent/").partition("<tbody>")[2]
+    assert "<tr" in rows
+    assert not re.findall(r">\s*[-–]\s*<", rows)

@@ -98,6 +98,9 @@ def _placed(columns: Columns, row: Sequence[str]) -> Iterator[SafeString]:
         added = f"{names} row-next" if number in shown[1:] else names
         # The cell is unfold's, escaped, and begins with its tag and class.
         placed = cell.replace('class="', f'class="{added} ', 1)
+        if names == "row-hidden" and TAG.sub("", cell).strip() in NOTHING:
+            # What isn't there needs no sign in each row.
+            placed = "".join(TAG.findall(placed))
         yield SafeString(_with_year_apart(placed) if names == TIME else placed)
 
 

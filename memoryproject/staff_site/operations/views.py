@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.admin import site
 from django.core.paginator import Page
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
@@ -19,6 +20,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_requi
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
 from memoryproject.staff_site.alerts import alerts_open
+from memoryproject.staff_site.navigation import raw_tables
 from memoryproject.staff_site.operations.change_setting import change_setting_page
 from memoryproject.staff_site.operations.job_words import (
     MAX_COUNTED,
@@ -77,6 +79,7 @@ def overview_page(request: HttpRequest) -> HttpResponseBase:
         "files_scarce": bool(quota.total_bytes) and files > quota.total_bytes * SCARCE,
         "largest": largest_chats(),
         "may_chats": request.user.has_perms(CHATS),
+        "raw_tables": raw_tables(site.get_app_list(request)),
     }
     return operations_page(request, "overview", title=_("Operations"), context=context)
 
