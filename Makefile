@@ -120,6 +120,7 @@ audit: install-dev
 fonts: install-dev
 	@$(BIN)/uv run --quiet --with "fonttools==4.68.0" --with "brotli==1.2.1" \
 		--python $(BIN)/python --no-project python -m docs.fonts
+	@$(BIN)/python -m docs.stylesheet
 
 wheel: install-dev
 	@$(BIN)/python -m hatchling build --target wheel

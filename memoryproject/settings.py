@@ -218,6 +218,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
             ],
             "libraries": {
+                "deferred": "memoryproject.staff_site.static_files",
                 "list_rows": "memoryproject.foundation.admin_kit.list_rows",
                 "translate_error": "memoryproject.foundation.errors.stored_errors",
             },

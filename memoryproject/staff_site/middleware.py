@@ -53,6 +53,7 @@ logger = logging.getLogger(__name__)
 # The types of static files that get smaller; fonts and pictures don't.
 TEXTS = ("text/", "application/json", "image/svg", "application/javascript")
 COMPRESSED = ("/api/", "/v1/")
+PAGE = "text/html"
 EVENTS = "text/event-stream"
 # Django takes any mention of gzip for a wish.
 NO_GZIP = re.compile(r"gzip\s*;\s*q=0(\.0*)?\s*(,|$)", re.I)
@@ -169,10 +170,10 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 class Compression(GZipMiddleware):
-    """Compresses static files, and the API's answers with a random length against BREACH.
+    """Compresses static files, and pages and answers with a random length against BREACH.
 
-    Browsers keep a static file whose address names its content. Events are sent piece by piece, and
-    pages of staff have secrets of their forms: neither is compressed here.
+    The token of a form is masked differently in each page. Browsers keep a static file whose
+    address names its content. Events are sent piece by piece, and not compressed.
     """
 
     def process_response(self, request: HttpRequest, response: Any) -> Any:
@@ -181,7 +182,7 @@ class Compression(GZipMiddleware):
         if is_file and request.GET.get(VERSION):
             response["Cache-Control"] = FOREVER
         is_answer = request.path_info.startswith(COMPRESSED) and not kind.startswith(EVENTS)
-        if is_answer or (is_file and kind.startswith(TEXTS)):
+        if is_answer or kind.startswith(PAGE) or (is_file and kind.startswith(TEXTS)):
             if NO_GZIP.search(request.headers.get("Accept-Encoding", "")):
                 request.META["HTTP_ACCEPT_ENCODING"] = ""
             return super().process_response(request, response)

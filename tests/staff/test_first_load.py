@@ -11,6 +11,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.test import Client
 
+from docs.stylesheet import style_sheet
 from memoryproject.staff_site.navigation import MENU, SETTINGS
 from sessions_app.presentation.message_kinds import KINDS
 from tests.architecture.test_names import ROOT
@@ -64,3 +65,31 @@ def test_each_icon_is_in_the_font() -> None:
     for path in (ROOT / "templates").rglob("*.html"):
         used.update(ICON.findall(path.read_text(encoding="utf-8")))
     assert used - {""} <= font, "make fonts"
+
+
+def test_the_style_sheet_has_the_classes_that_are_used() -> None:
+    written = (ROOT / "memoryproject/static/dashboard/unfold.css").read_text(encoding="utf-8")
+    assert style_sheet() == written, "make fonts"
+    assert ".flex{" in written
+    assert ".lg\\:w-1\\/4" not in written
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_page_is_shown_before_its_scripts_run(admin_client: Client, address: str) -> None:
+    shown = page(Client() if "login" in address else admin_client, address)
+    scripts = [each for each in re.findall("<script[^>]*>", shown) if "json" not in each]
+    # The theme comes before the page, so that no light page flashes in the dark.
+    assert [each for each in scripts if " defer" not in each and " async" not in each] == [
+        each for each in scripts if "theme.js" in each
+    ]
+    assert "preload" not in shown
+
+
+def test_pages_are_compressed_and_files_of_people_are_not(admin_client: Client) -> None:
+    wanted = {"Accept-Encoding": "gzip, deflate, br"}
+    answer = admin_client.get("/admin/", headers=wanted)
+    assert answer["Content-Encoding"] == "gzip"
+    assert "Home" in gzip.decompress(answer.content).decode()
+    assert "Content-Encoding" not in admin_client.get("/admin/", headers={"Accept-Encoding": "br"})
+    exported = admin_client.get("/admin/sessions_app/message/?_export=csv", headers=wanted)
+    assert "Content-Encoding" not in exported

@@ -91,10 +91,22 @@
     }
   }
 
-  if (board) {
+  function begin() {
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     drawAll();
     new MutationObserver(drawAll).observe(root, { attributeFilter: ["class"] });
     window.staffLive.keepAsking(look);
+  }
+
+  // The library is as large as the rest of a first visit: the figures are shown before it comes.
+  function loadCharts() {
+    const script = document.createElement("script");
+    script.addEventListener("load", begin);
+    script.src = board.dataset.charts;
+    document.head.append(script);
+  }
+
+  if (board) {
+    requestAnimationFrame(() => setTimeout(loadCharts));
   }
 })();
