@@ -26,7 +26,7 @@ help:
 	@echo "make fuzz   damaged input of every kind, with many more examples than the tests"
 	@echo "make audit  known vulnerabilities of the server's packages; needs the internet"
 	@echo "make settings  .env.example and the defaults in docs/configuration.md, from the table"
-	@echo "make fonts  the letters and icons of staff's pages, when a page uses a new icon"
+	@echo "make fonts  the letters, icons and styles of staff's pages, when a page uses a new one"
 	@echo "make licences  the licences of the server's packages, in docs/licences.md"
 	@echo "make fuzz-api  the API's schema against a running server, with very many calls"
 	@echo "make client  the generated modules of clients/python, from the server's schema"

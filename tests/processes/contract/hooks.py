@@ -17,9 +17,10 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # What no schema can tell, by operation: the fields for which something may be refused that has
 # the right form. "*": of any operation.
 BEYOND_SCHEMAS: dict[str, set[str]] = {
-    # A place in the very list, objects whose names hold a NUL character, JSON within a text, and
-    # names with commas between them.
-    "*": {"cursor", "metadata", "value", "where", "fields"},
+    # A place in the very list, objects whose names hold a NUL character, JSON within a text,
+    # names with commas between them, and times before the year 2 or after 9999.
+    "*": {"cursor", "metadata", "value", "where", "fields"}
+    | {"before", "after", "said_at", "valid_from", "valid_until", "expires_at"},
     # An id of what is there.
     "memories_change_batch": {
         *("memories", "memory_id", "content", "visibility", "expires_at", "said_at", "valid_until")
