@@ -150,9 +150,7 @@ class ChatAddress(models.Model):
     left only the phones of the same origin.
     """
 
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="addresses"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "addresses", verbose_name=_("chat"))
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
     address = models.CharField(_("address"), max_length=255)
     left_at = models.DateTimeField(_("used until"), null=True, blank=True)
@@ -214,7 +212,7 @@ class ChatActivity(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="activity"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="activity"
     )
     last_at = models.DateTimeField(_("last at"))
 
@@ -320,7 +318,7 @@ class ContactMerge(models.Model):
     """
 
     merge_id = models.UUIDField(_("merge id"), primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="merges")
+    chat = models.ForeignKey(Chat, CASCADE, "merges", verbose_name=_("chat"))
     gone_id = models.UUIDField(_("merged chat"), unique=True)
     merged_at = models.DateTimeField(_("merged at"))
     merged_by = models.CharField(_("merged by"), max_length=150)

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import DeliveryStatus, Message, token_index
@@ -62,20 +62,10 @@ class InboundDelivery(models.Model):
         _("outcome"), max_length=255, blank=True, help_text=_("How it was processed.")
     )
     chat = models.ForeignKey(
-        Chat,
-        verbose_name=_("chat"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="deliveries",
+        Chat, SET_NULL, "deliveries", verbose_name=_("chat"), null=True, blank=True
     )
     message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="deliveries",
+        Message, SET_NULL, "deliveries", verbose_name=_("message"), null=True, blank=True
     )
     change = models.JSONField(
         _("change"),
@@ -137,9 +127,7 @@ class OutboundPart(models.Model):
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
-    turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="parts"
-    )
+    turn = models.ForeignKey(Turn, CASCADE, "parts", verbose_name=_("answer"))
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"), blank=True)
     state = models.CharField(
@@ -167,9 +155,7 @@ class OutboundPart(models.Model):
                 condition=Q(provider_message_id__isnull=False),
                 name="sent_part_once",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=PartState.values), name="part_state_known"
-            ),
+            known("state", PartState, "part_state_known"),
         ]
         indexes: ClassVar = [token_index("provider_message_id", "parts_by_token")]
 

@@ -77,7 +77,7 @@ class Job(LeasedWork):
 class JobPart(models.Model):
     """Lines of an import that wait, or of an export that were made, compressed with gzip."""
 
-    job = models.ForeignKey(Job, verbose_name=_("job"), on_delete=CASCADE, related_name="parts")
+    job = models.ForeignKey(Job, CASCADE, "parts", verbose_name=_("job"))
     number = models.PositiveIntegerField(_("number"))
     lines = models.PositiveIntegerField(_("lines"))
     body = models.BinaryField(_("body"))

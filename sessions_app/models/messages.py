@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.sessions import ChatSession
 
@@ -97,12 +97,8 @@ class Message(models.Model):
     message_id = models.UUIDField(
         _("message id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="messages"
-    )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="messages"
-    )
+    session = models.ForeignKey(ChatSession, CASCADE, "messages", verbose_name=_("session"))
+    chat = models.ForeignKey(Chat, CASCADE, "messages", verbose_name=_("chat"))
     order_num = models.PositiveIntegerField(_("number"))
     role = models.CharField(_("role"), max_length=16, choices=Role.choices)
     kind = models.CharField(_("kind"), max_length=32, default="text")
@@ -127,10 +123,10 @@ class Message(models.Model):
     )
     answers = models.OneToOneField(
         "self",
+        SET_NULL,
         verbose_name=_("in reply to"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
         related_name="answer",
         help_text=_("The message that this one replies to."),
     )
@@ -159,7 +155,7 @@ class Message(models.Model):
                 name="provider_message_once",
             ),
             models.CheckConstraint(condition=Q(order_num__gte=1), name="order_num_from_one"),
-            models.CheckConstraint(condition=Q(role__in=Role.values), name="message_role_known"),
+            known("role", Role, "message_role_known"),
             models.CheckConstraint(
                 condition=Q(revoked_at__isnull=True) | Q(content="", history=[]),
                 name="revoked_text_is_gone",
@@ -206,9 +202,7 @@ class MessageEmbedding(models.Model):
     (``memories_app.vector_search``).
     """
 
-    message = models.ForeignKey(
-        Message, verbose_name=_("message"), on_delete=CASCADE, related_name="embeddings"
-    )
+    message = models.ForeignKey(Message, CASCADE, "embeddings", verbose_name=_("message"))
     model = models.CharField(_("model"), max_length=128)
     vector = VectorField(_("vector"))
 

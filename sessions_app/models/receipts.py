@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import known
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from memoryproject.foundation.text.uuids import iso_utc
@@ -105,12 +106,8 @@ class ForgetReceipt(Requested):
         ordering: ClassVar = ["-id"]
         permissions: ClassVar = [("forget", "Can forget memories, messages, sessions and people")]
         constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(kind__in=ForgottenKind.values), name="forgotten_kind_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(requester__in=Requester.values), name="receipt_requester_known"
-            ),
+            known("kind", ForgottenKind, "forgotten_kind_known"),
+            known("requester", Requester, "receipt_requester_known"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["object_id"]),
@@ -236,12 +233,8 @@ class ForgetRun(Requested, LeasedWork):
         verbose_name_plural = _("erasures")
         ordering: ClassVar = ["-created_at", "-run_id"]
         constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=RunState.values), name="forget_run_state_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(requester__in=Requester.values), name="forget_run_requester_known"
-            ),
+            known("state", RunState, "forget_run_state_known"),
+            known("requester", Requester, "forget_run_requester_known"),
         ]
         indexes: ClassVar = [
             models.Index(fields=["-created_at", "-run_id"]),
@@ -261,9 +254,7 @@ class ForgetItem(models.Model):
     one, ``moved_to``. ``attempts``: how often a worker began it.
     """
 
-    run = models.ForeignKey(
-        ForgetRun, verbose_name=_("run"), on_delete=CASCADE, related_name="items"
-    )
+    run = models.ForeignKey(ForgetRun, CASCADE, "items", verbose_name=_("run"))
     number = models.PositiveIntegerField(_("number"))
     kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
     object_id = models.UUIDField(_("object id"))
@@ -275,10 +266,10 @@ class ForgetItem(models.Model):
     moved_to = models.UUIDField(_("moved to"), null=True, blank=True)
     receipt = models.OneToOneField(
         ForgetReceipt,
+        models.PROTECT,
         verbose_name=_("receipt"),
         null=True,
         blank=True,
-        on_delete=models.PROTECT,
         related_name="item",
     )
     error = ErrorField(
@@ -294,12 +285,8 @@ class ForgetItem(models.Model):
             models.UniqueConstraint(
                 fields=["run", "kind", "object_id"], name="forget_item_once_a_run"
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=ItemState.values), name="forget_item_state_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(kind__in=ForgottenKind.values), name="forget_item_kind_known"
-            ),
+            known("state", ItemState, "forget_item_state_known"),
+            known("kind", ForgottenKind, "forget_item_kind_known"),
         ]
 
     def __str__(self) -> str:

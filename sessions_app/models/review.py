@@ -11,6 +11,7 @@ from django.db.models import CASCADE, SET_NULL, Q
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import known
 from sessions_app.models.chats import Chat
 from sessions_app.models.messages import Message
 
@@ -34,12 +35,8 @@ class UpTo(models.Model):
 class ReadMark(UpTo):
     """Read marker: the last message of a chat that a staff member has seen."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
-    )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="read_marks"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("user"))
+    chat = models.ForeignKey(Chat, CASCADE, "read_marks", verbose_name=_("chat"))
 
     class Meta:
         verbose_name = _("read marker")
@@ -60,14 +57,10 @@ class ReviewedMark(UpTo):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="reviewed"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="reviewed"
     )
     reviewed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("reviewed by"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("reviewed by"), null=True
     )
     reviewed_at = models.DateTimeField(_("reviewed at"))
 
@@ -82,19 +75,10 @@ class ReviewedMark(UpTo):
 class Bookmark(models.Model):
     """A staff member's bookmark on a chat or on one message of it."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
-    )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="bookmarks"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("user"))
+    chat = models.ForeignKey(Chat, CASCADE, "bookmarks", verbose_name=_("chat"))
     message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=CASCADE,
-        related_name="bookmarks",
+        Message, CASCADE, "bookmarks", verbose_name=_("message"), null=True, blank=True
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
@@ -145,9 +129,7 @@ class Label(models.Model):
                 name="label_once",
                 violation_error_message=_("There is a label of this name already."),
             ),
-            models.CheckConstraint(
-                condition=Q(colour__in=LabelColour.values), name="label_colour_known"
-            ),
+            known("colour", LabelColour, "label_colour_known"),
         ]
 
     def __str__(self) -> str:
@@ -157,12 +139,8 @@ class Label(models.Model):
 class ChatLabel(models.Model):
     """The assignment of a label to a chat."""
 
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="chat_labels"
-    )
-    label = models.ForeignKey(
-        Label, verbose_name=_("label"), on_delete=CASCADE, related_name="chat_labels"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "chat_labels", verbose_name=_("chat"))
+    label = models.ForeignKey(Label, CASCADE, "chat_labels", verbose_name=_("label"))
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
@@ -184,21 +162,12 @@ class Note(models.Model):
     """
 
     note_id = models.UUIDField(_("note id"), primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="notes")
+    chat = models.ForeignKey(Chat, CASCADE, "notes", verbose_name=_("chat"))
     message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="notes",
+        Message, SET_NULL, "notes", verbose_name=_("message"), null=True, blank=True
     )
     author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("author"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("author"), null=True
     )
     author_name = models.CharField(_("author name"), max_length=150)
     text = models.TextField(_("text"))
@@ -219,11 +188,9 @@ class Assignment(models.Model):
     """The staff member responsible for a chat."""
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="assignment"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="assignment"
     )
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("assignee"), on_delete=CASCADE, related_name="+"
-    )
+    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("assignee"))
     assigned_at = models.DateTimeField(_("assigned at"))
 
     class Meta:
@@ -243,16 +210,12 @@ class Snooze(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="snooze"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="snooze"
     )
     since = models.DateTimeField(_("since"))
     until = models.DateTimeField(_("until"))
     snoozed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("snoozed by"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("snoozed by"), null=True
     )
 
     class Meta:
@@ -277,9 +240,7 @@ class SavedFilter(models.Model):
     may name a person.
     """
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("user"))
     name = models.CharField(_("name"), max_length=MAX_FILTER_NAME)
     query = models.CharField(_("filters"), max_length=MAX_FILTER_QUERY)
     is_shared = models.BooleanField(_("shared"), default=False)

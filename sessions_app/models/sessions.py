@@ -11,7 +11,7 @@ from django.db.models import CASCADE, Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from sessions_app.models.chats import Chat
 
 # By then a job has been tried again, or it is lost: longer than "retry" in Q_CLUSTER.
@@ -38,9 +38,7 @@ class ChatSession(models.Model):
     session_id = models.UUIDField(
         _("session id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="sessions"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "sessions", verbose_name=_("chat"))
     status = models.CharField(
         _("status"), max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
     )
@@ -70,9 +68,7 @@ class ChatSession(models.Model):
                 condition=Q(status=SessionStatus.ACTIVE),
                 name="one_active_session_a_chat",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=SessionStatus.values), name="session_status_known"
-            ),
+            known("status", SessionStatus, "session_status_known"),
             models.CheckConstraint(
                 condition=Q(window_start__gte=1), name="session_window_from_one"
             ),
@@ -136,11 +132,7 @@ class CardWork(models.Model):
     """
 
     session = models.OneToOneField(
-        ChatSession,
-        verbose_name=_("session"),
-        primary_key=True,
-        on_delete=CASCADE,
-        related_name="card_work",
+        ChatSession, CASCADE, verbose_name=_("session"), primary_key=True, related_name="card_work"
     )
     token = models.UUIDField(_("token"), default=uuid.uuid4)
     due_at = models.DateTimeField(_("due at"))

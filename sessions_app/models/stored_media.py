@@ -10,7 +10,7 @@ from django.db.models import SET_NULL, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
@@ -38,10 +38,10 @@ class MediaFile(LeasedWork):
 
     media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)
     message = models.OneToOneField(
-        Message, verbose_name=_("message"), null=True, on_delete=SET_NULL, related_name="media_file"
+        Message, SET_NULL, verbose_name=_("message"), null=True, related_name="media_file"
     )
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), null=True, on_delete=SET_NULL, related_name="unstored_file"
+        Turn, SET_NULL, verbose_name=_("answer"), null=True, related_name="unstored_file"
     )
     state = models.CharField(
         _("state"), max_length=16, choices=MediaState.choices, default=MediaState.PENDING
@@ -59,11 +59,7 @@ class MediaFile(LeasedWork):
         verbose_name = _("media file")
         verbose_name_plural = _("media files")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=MediaState.values), name="media_state_known"
-            )
-        ]
+        constraints: ClassVar = [known("state", MediaState, "media_state_known")]
         indexes: ClassVar = [
             models.Index(
                 fields=["created_at"], condition=Q(state="pending"), name="media_to_fetch"

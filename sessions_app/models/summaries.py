@@ -31,12 +31,10 @@ class SummarizationMetadata(models.Model):
     summary_metadata_id = models.UUIDField(
         _("summary id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="summarizations"
-    )
+    session = models.ForeignKey(ChatSession, CASCADE, "summarizations", verbose_name=_("session"))
     number = models.PositiveIntegerField(_("number"))
     summary_message = models.OneToOneField(
-        Message, verbose_name=_("summary message"), on_delete=CASCADE, related_name="summarization"
+        Message, CASCADE, verbose_name=_("summary message"), related_name="summarization"
     )
     summarized_message_ids = ArrayField(
         models.UUIDField(), verbose_name=_("summarized message ids")
@@ -95,9 +93,9 @@ class SummaryWork(LeasedWork):
 
     session = models.OneToOneField(
         ChatSession,
+        CASCADE,
         verbose_name=_("session"),
         primary_key=True,
-        on_delete=CASCADE,
         related_name="summary_work",
     )
     due = models.BooleanField(_("due"), default=False)
@@ -127,11 +125,9 @@ class TranscriptBatch(models.Model):
     original place; the next save then knows that it is stored.
     """
 
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="transcript_batches"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "transcript_batches", verbose_name=_("chat"))
     session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="transcript_batches"
+        ChatSession, CASCADE, "transcript_batches", verbose_name=_("session")
     )
     number = models.PositiveIntegerField(_("number"))
     digest = models.CharField(_("digest"), max_length=64)
@@ -169,11 +165,7 @@ class ExtractionWork(LeasedWork):
     """
 
     turn = models.OneToOneField(
-        Turn,
-        verbose_name=_("answer"),
-        primary_key=True,
-        on_delete=CASCADE,
-        related_name="extraction",
+        Turn, CASCADE, verbose_name=_("answer"), primary_key=True, related_name="extraction"
     )
     due = models.BooleanField(_("due"), default=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)

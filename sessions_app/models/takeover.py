@@ -33,7 +33,7 @@ class ChatPause(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="pause"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="pause"
     )
     since = models.DateTimeField(_("since"), default=timezone.now)
     until = models.DateTimeField(_("until"), null=True, blank=True)
@@ -46,11 +46,11 @@ class ChatPause(models.Model):
     )
     paused_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        SET_NULL,
+        "+",
         verbose_name=_("paused by"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
         help_text=_("Removed with the account."),
     )
 

@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.turns import Turn
@@ -58,7 +58,7 @@ class AnswerTrial(LeasedWork):
 
     trial_id = models.UUIDField(_("trial id"), primary_key=True, default=uuid.uuid4, editable=False)
     turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="trials", db_index=False
+        Turn, CASCADE, "trials", verbose_name=_("answer"), db_index=False
     )  # "trials_of_answer" serves
     state = models.CharField(
         _("state"), max_length=8, choices=TrialState.choices, default=TrialState.WAITING
@@ -78,11 +78,7 @@ class AnswerTrial(LeasedWork):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     error = ErrorField(_("error"), blank=True)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("user"), null=True
     )
     user_name = models.CharField(_("user name"), max_length=150)
     created_at = models.DateTimeField(_("created at"))
@@ -95,9 +91,7 @@ class AnswerTrial(LeasedWork):
         default_permissions = ()
         ordering: ClassVar = ["created_at"]
         constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=TrialState.values), name="trial_state_known"
-            ),
+            known("state", TrialState, "trial_state_known"),
             # Two clicks at once make one trial.
             models.UniqueConstraint(
                 fields=["turn"],
@@ -140,15 +134,9 @@ class AnswerRating(models.Model):
     that it is resolved.
     """
 
-    turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="ratings"
-    )
+    turn = models.ForeignKey(Turn, CASCADE, "ratings", verbose_name=_("answer"))
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("user"), null=True
     )
     user_name = models.CharField(_("user name"), max_length=150)
     is_good = models.BooleanField(_("good"))
@@ -184,14 +172,10 @@ class AnswerResolved(models.Model):
     """Staff have resolved an answer that was to be reviewed."""
 
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), primary_key=True, on_delete=CASCADE, related_name="resolved"
+        Turn, CASCADE, verbose_name=_("answer"), primary_key=True, related_name="resolved"
     )
     resolved_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("resolved by"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("resolved by"), null=True
     )
     resolved_at = models.DateTimeField(_("resolved at"))
 

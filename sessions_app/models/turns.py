@@ -11,7 +11,7 @@ from django.db.models import CASCADE, SET_NULL, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.chats import Chat, Provider
@@ -120,30 +120,20 @@ class Turn(LeasedWork):
 
     turn_id = models.UUIDField(_("answer id"), unique=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="turns", db_index=False
+        Chat, CASCADE, "turns", verbose_name=_("chat"), db_index=False
     )  # "turns_of_chat" serves
     session = models.ForeignKey(
-        ChatSession,
-        verbose_name=_("session"),
-        null=True,
-        blank=True,
-        on_delete=CASCADE,
-        related_name="turns",
+        ChatSession, CASCADE, "turns", verbose_name=_("session"), null=True, blank=True
     )
     message = models.OneToOneField(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="turn",
+        Message, SET_NULL, verbose_name=_("message"), null=True, blank=True, related_name="turn"
     )
     reply = models.OneToOneField(
         Message,
+        SET_NULL,
         verbose_name=_("reply"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
         related_name="replied_turn",
     )
     provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
@@ -190,9 +180,7 @@ class Turn(LeasedWork):
         ordering: ClassVar = ["-id"]
         permissions: ClassVar = [("rerun_turn", "Can run a failed turn again")]
         constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=TurnState.values), name="turn_state_known"
-            ),
+            known("state", TurnState, "turn_state_known"),
             # Two workers never answer in one chat at once, whatever the queue does.
             models.UniqueConstraint(
                 fields=["chat"],
@@ -268,19 +256,14 @@ class TurnReplay(models.Model):
     """
 
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), primary_key=True, on_delete=CASCADE, related_name="replay"
+        Turn, CASCADE, verbose_name=_("answer"), primary_key=True, related_name="replay"
     )
     prompt = models.JSONField(_("prompt"), default=list, blank=True)
     recalled = models.JSONField(_("recalled"), default=list, blank=True)
     shown = models.JSONField(_("shown"), default=list, blank=True)
     left_out = models.JSONField(_("left out"), default=dict, blank=True)
     summary = models.ForeignKey(
-        Message,
-        verbose_name=_("summary"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        Message, SET_NULL, "+", verbose_name=_("summary"), null=True, blank=True
     )
     model = models.CharField(_("model"), max_length=128, blank=True)
     prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
