@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
@@ -18,7 +17,7 @@ import openai
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.llm.reading import filtered, is_filtered, words_of
-from memoryproject.foundation.integrations.retry import AttemptFailed, parse_retry_after
+from memoryproject.foundation.integrations.retry import AttemptFailed, retry_after
 from memoryproject.foundation.outside_services.guards import (
     TIMEOUT_WEIGHT,
     Guard,
@@ -179,7 +178,7 @@ class OpenAIConnection:
             refused=status in (REFUSED_BY_WORDS if text else REFUSED_STATUSES),
             words=words,
             sickness=int(is_sick),
-            retry_after=_retry_after(error.response.headers),
+            retry_after=retry_after(error.response.headers),
         )
 
     def without_secrets(self, text: str) -> str:
@@ -189,14 +188,6 @@ class OpenAIConnection:
         if len(text) <= MAX_SERVER_TEXT_LENGTH:
             return text
         return text[: MAX_SERVER_TEXT_LENGTH - 1] + "…"
-
-
-def _retry_after(headers: httpx2.Headers) -> float | None:
-    milliseconds = headers.get("retry-after-ms", "")
-    if milliseconds.isdecimal():
-        # Azure says it more exactly so.
-        return int(milliseconds) / 1000
-    return parse_retry_after(headers.get("retry-after"), now=datetime.now(timezone.utc))
 
 
 def unreadable_answer() -> AttemptFailed:

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -199,26 +199,16 @@ def _events(text: str) -> Iterator[Mapping[str, Any]]:
             yield event
 
 
-@dataclass
-class _Streamed:
-    """What the events of a stream have said so far."""
-
-    content: str = ""
-    refusal: str = ""
-    thoughts: str = ""
-    finish: object = None
-    has_choice: bool = False
-    choice: object = None
-
-
 def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapping[str, Any]:
     """Return the completion that a stream's events make, or its error.
 
     One that says nowhere that it has ended was cut.
     """
-    stream = _Streamed()
     whole: dict[str, Any] = {}
+    said = {"content": "", "refusal": "", "reasoning_content": ""}
     calls: dict[int, dict[str, Any]] = {}
+    finish: object = None
+    numbers: list[object] = []
     for event in events:
         if "error" in event:
             return event
@@ -226,29 +216,24 @@ def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapp
         choices = event.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
             continue
-        number = choices[0].get("index")
-        if stream.has_choice and number != stream.choice:
+        numbers.append(choices[0].get("index"))
+        if numbers[-1] != numbers[0]:
             # Of several answers (n) the first to come counts: their pieces come mixed.
             continue
-        stream.has_choice, stream.choice = True, number
-        stream.finish = choices[0].get("finish_reason") or stream.finish
+        finish = choices[0].get("finish_reason") or finish
         delta = choices[0].get("delta") or choices[0].get("message")
         if not isinstance(delta, Mapping):
             continue
-        stream.content += _text_of(delta.get("content"), b"")
-        stream.refusal += _text_of(delta.get("refusal"), b"")
-        stream.thoughts += "".join(str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
+        thoughts = (str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
+        said["content"] += _text_of(delta.get("content"), b"")
+        said["refusal"] += _text_of(delta.get("refusal"), b"")
+        said["reasoning_content"] += "".join(thoughts)
         for call in delta.get("tool_calls") or []:
             _add_call(calls, call)
-    if not stream.has_choice:
+    if not numbers:
         return {}
-    message = {
-        "content": stream.content,
-        "refusal": stream.refusal,
-        "reasoning_content": stream.thoughts,
-        "tool_calls": [calls[place] for place in sorted(calls)],
-    }
-    finish = stream.finish or ("stop" if is_whole else "length")
+    message = {**said, "tool_calls": [calls[place] for place in sorted(calls)]}
+    finish = finish or ("stop" if is_whole else "length")
     return {**whole, "choices": [{"finish_reason": finish, "message": message}]}
 
 

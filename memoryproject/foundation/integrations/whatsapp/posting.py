@@ -191,9 +191,3 @@ def answer_object(response: httpx.Response) -> Fields:
 def answer_shown(response: httpx.Response) -> str:
     """Return the beginning of the response's text, on one line."""
     return " ".join(response.text.split())[:_SHOWN_OF_ANSWER]
-
-
-def retry_after(response: httpx.Response) -> float | None:
-    """Return the seconds of a ``Retry-After`` header, if there is one."""
-    header = response.headers.get("retry-after", "").strip()
-    return float(header) if header.isascii() and header.isdigit() and len(header) < 7 else None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     Choice,
@@ -35,7 +36,6 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     Connection,
     answer_object,
     answer_shown,
-    retry_after,
 )
 from memoryproject.foundation.integrations.whatsapp.templates import (
     APPROVED,
@@ -330,7 +330,9 @@ def error_of(response: httpx.Response) -> SendError:
         f"HTTP {response.status_code}: {text or answer_shown(response)}",
         permanent=policy.permanent,
         outcome_unknown=policy.outcome_unknown,
-        retry_after=None if policy.permanent else retry_after(response) or policy.retry_after,
+        retry_after=None
+        if policy.permanent
+        else retry_after(response.headers) or policy.retry_after,
         alert=policy.alert,
         code=code,
     )

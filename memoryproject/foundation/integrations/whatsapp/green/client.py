@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     MediaError,
@@ -32,7 +33,6 @@ from memoryproject.foundation.integrations.whatsapp.posting import (
     Connection,
     answer_object,
     answer_shown,
-    retry_after,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
@@ -191,7 +191,7 @@ class GreenProvider:
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later requests are accepted again.
-            retry_after=(retry_after(response) or 1.0) if limited else None,
+            retry_after=(retry_after(response.headers) or 1.0) if limited else None,
             alert=is_refused,
             code=status,
         )

@@ -33,7 +33,7 @@ from memoryproject.foundation.integrations.whatsapp.green.content import (
 )
 from memoryproject.foundation.integrations.whatsapp.lenient import (
     Fields,
-    fingerprint,
+    event_head,
     number_shown,
     phone_digits,
     storable,
@@ -136,15 +136,9 @@ class Body:
         return self.raw.moment("timestamp", self.received_at)
 
     def head(self, key: str = "") -> dict[str, Any]:
-        """Return the fields that every event has. Without an own key, the content is the key."""
+        """Return the fields that every event has."""
         number_id = self.raw.at("instanceData").text("idInstance")
-        fallback = f"{self.type[:40] or 'event'}:{fingerprint(self.raw)}"
-        return {
-            "provider": "green",
-            "number_id": number_id,
-            "delivery_key": f"{number_id}:{key or fallback}",
-            "raw": dict(self.raw),
-        }
+        return event_head("green", number_id, dict(self.raw), key=key, label=self.type)
 
     def ignored(self, reason: str, key: str = "") -> Ignored:
         return Ignored(**self.head(key), reason=reason)
