@@ -26,12 +26,18 @@ from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
-from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of, staff_record
+from memoryproject.foundation.audit.audit_events import (
+    Person,
+    audit_key,
+    people_shown,
+    pseudonyms_meant,
+    pseudonyms_of,
+    staff_record,
+)
 from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
 from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.people import Person, people_shown, pseudonyms_meant
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection

@@ -1,4 +1,4 @@
-"""Put jobs into django-q2's queue.
+"""Put jobs into django-q2's queue, through brokers that outlast high load.
 
 A job is a hint, and may be lost: what is due is in tables of its own, where the sweep of each
 minute finds it.
@@ -11,6 +11,9 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django_q.brokers import Broker
+from django_q.brokers.orm import ORM
+from django_q.conf import Conf
 from django_q.tasks import async_task
 
 
@@ -25,3 +28,26 @@ def enqueue(function: str, *args: Any, task_name: str, **options: Any) -> None:
         transaction.on_commit(put)
     else:
         put()
+
+
+# A cluster reports each second. The stock brokers forget a report after three, so that a machine
+# under load seems to have no workers; and each reader writes the list of clusters back, which can
+# undo what a cluster has just added.
+
+HEARTBEAT_SECONDS = 10
+
+
+class PatientBroker(Broker):  # type: ignore[misc]
+    """Keeps the reports of clusters for HEARTBEAT_SECONDS."""
+
+    def set_stat(self, key: str, value: str, timeout: int) -> Any:
+        return super().set_stat(key, value, max(timeout, HEARTBEAT_SECONDS))
+
+
+class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
+    """Jobs in the database, heartbeats in the shared cache."""
+
+    def get_stats(self, pattern: str) -> list[Any]:
+        """Return the reports of all clusters, without writing anything."""
+        found = self.cache.get_many(self.cache.get(Conf.Q_STAT) or [])
+        return list(found.values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django_q.brokers.redis_broker import Redis
 
-from memoryproject.foundation.process.brokers import PatientBroker
+from memoryproject.foundation.process.jobs import PatientBroker
 
 
 class RedisBroker(PatientBroker, Redis):  # type: ignore[misc]

@@ -14,7 +14,7 @@ from enum import Enum, auto
 from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from memoryproject.foundation.process.log_context import log_ids
+from memoryproject.foundation.process.logfile import log_ids
 
 # By the semantic conventions of OpenTelemetry. Those of the log's ids begin with "memory.".
 Attribute: TypeAlias = Literal[

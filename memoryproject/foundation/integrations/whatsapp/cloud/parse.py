@@ -18,13 +18,11 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import (
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
     read_account_field,
+    read_address_book,
     read_call,
     read_error,
-    read_status,
-)
-from memoryproject.foundation.integrations.whatsapp.cloud.phone import (
-    read_address_book,
     read_history,
+    read_status,
 )
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
