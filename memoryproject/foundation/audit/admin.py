@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
-from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.list_csv import CSV_TYPE, as_download, csv_lines
 from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
@@ -41,7 +41,6 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verification import chain_state, verification_ask
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection
-from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 # The range that fits into the database, and a day more.

@@ -11,13 +11,13 @@ from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in, user_login_failed
-from django.db import connection, transaction
+from django.db import transaction
 from django.dispatch import Signal, receiver
 from django.http import HttpRequest
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER
 from memoryproject.foundation.audit.audit_logfile import sign
-from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
+from memoryproject.foundation.audit.models import AuditEvent, AuditPerson, AuditSealJob
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.process.jobs import enqueue
 
@@ -246,17 +246,9 @@ def schedule_seal() -> None:
     events. If a job is lost, the scheduled one deletes the row, so that the queue is tried at most
     once a minute while it is down. Runs after a commit: an error here affects no transaction.
     """
-    if _mark_taken():
+    _mark, is_new = AuditSealJob.objects.get_or_create(pk=1)
+    if is_new:
         enqueue(TASK, task_name="seal audit events", save=False)
-
-
-def _mark_taken() -> bool:
-    """Return whether this process set the mark. An existing mark is neither locked nor written."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO audit_auditsealjob (id, asked_at) VALUES (1, now()) ON CONFLICT DO NOTHING"
-        )
-        return int(cursor.rowcount) == 1
 
 
 # Audit events for changes that staff make in the admin.

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from django.db import Error, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
@@ -38,7 +38,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 logger = logging.getLogger(__name__)
 
 # An advisory lock number that nothing else uses.
-_LOCK = 0xA0D1781
+CHAIN_LOCK = 0xA0D1781
 
 WRONG_KEY = ErrorText("chain_wrong_key")
 NOT_SIGNED = ErrorText("chain_not_signed")
@@ -66,20 +66,7 @@ BEGINNING = Place()
 def chain_lock() -> None:
     """Lock the chain until the caller's transaction ends: one process seals or prunes."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-
-
-@contextmanager
-def chain_lock_for_session() -> Iterator[None]:
-    """Lock the chain across transactions, for as long as the context is open."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
-    try:
-        yield
-    finally:
-        # A lost connection has released its lock.
-        with suppress(Error), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CHAIN_LOCK])
 
 
 def head_is_signed(head: AuditHead, key: str) -> bool:

@@ -6,11 +6,13 @@ minute finds it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connections, transaction
 from django_q.brokers import Broker
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
@@ -51,3 +53,28 @@ class DatabaseBroker(PatientBroker, ORM):  # type: ignore[misc]
         """Return the reports of all clusters, without writing anything."""
         found = self.cache.get_many(self.cache.get(Conf.Q_STAT) or [])
         return list(found.values())
+
+
+# Work in threads that leave no connection to the database open.
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ConnectionClosingExecutor(ThreadPoolExecutor):
+    """A pool whose threads close their connections after each piece of work.
+
+    Django opens connections for each thread, and closes them at the end of requests only: those of
+    other threads would stay open, idle, as long as the threads live.
+    """
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """See Executor.submit."""
+
+        def run() -> T:
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                connections.close_all()
+
+        return super().submit(run)
