@@ -1,7 +1,5 @@
 """A WhatsApp chat, and the addresses under which its person is known."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Events that a provider delivered, and messages that we handed to a provider."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Long work that a program asks for and then looks after: imports, exports, vectors, erasures."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

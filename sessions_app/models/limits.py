@@ -1,7 +1,5 @@
 """The access of a chat to the assistant, and its usage."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.conf import settings

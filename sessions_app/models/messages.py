@@ -1,7 +1,5 @@
 """A stored message, and its vectors."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, ClassVar
 

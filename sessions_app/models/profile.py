@@ -1,7 +1,5 @@
 """The assistant's profile, which staff edit, and settings that administrators changed."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.db import models

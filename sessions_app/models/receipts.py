@@ -1,7 +1,5 @@
 """Receipts and counters of forgettings."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import timedelta
 from typing import ClassVar

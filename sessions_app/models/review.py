@@ -1,7 +1,5 @@
 """Internal work of staff on conversations; nothing of it reaches WhatsApp or a model."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

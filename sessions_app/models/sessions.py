@@ -1,7 +1,5 @@
 """A conversation's session: short-term memory ends with it."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime, timedelta
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The file of a message: fetched from the provider, or attached by staff; kept for a time."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

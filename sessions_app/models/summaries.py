@@ -1,7 +1,5 @@
 """Summaries of a session's messages, and the work of making them."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Takeovers: chats in which staff have paused the assistant."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Trials: staff make an answer again, with another model, prompt or memories. Nothing is sent."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

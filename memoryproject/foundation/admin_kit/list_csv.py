@@ -1,7 +1,5 @@
 """Lists that may be very long: their pages, and the list as CSV."""
 
-from __future__ import annotations
-
 import csv
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The audit log in the admin: read, filter, search, verify and export."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta

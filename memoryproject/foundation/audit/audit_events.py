@@ -1,7 +1,5 @@
 """Write events to the audit log; people in it are keyed pseudonyms; who they are, by name."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

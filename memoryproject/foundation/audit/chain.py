@@ -3,8 +3,6 @@
 Sealing gives an event its number and the HMAC that binds it to its predecessor.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

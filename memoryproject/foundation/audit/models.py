@@ -1,7 +1,5 @@
 """The audit log's tables: the action, actor and time of changes to personal data, never texts."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.db import models

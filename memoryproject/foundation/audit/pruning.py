@@ -1,7 +1,5 @@
 """Prune the chain behind a signed checkpoint, begin it anew, and write its log file anew."""
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime, timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Background jobs of the audit log, and the changes of settings that each start records."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Verify the log in the background, show progress, and store the result."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Verify the whole audit log."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """Retry calls to external servers after 1, 2 and 4 seconds, or later if the server asks for it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -4,8 +4,6 @@ A job is a hint, and may be lost: what is due is in tables of its own, where the
 minute finds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial

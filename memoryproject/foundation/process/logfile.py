@@ -3,8 +3,6 @@
 Each line has the ids of its context.
 """
 
-from __future__ import annotations
-
 import logging
 import logging.handlers
 import os

@@ -3,8 +3,6 @@
 It needs no database and no new disk space.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """A full disk; folders and files that only their owner can open; large uploads."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

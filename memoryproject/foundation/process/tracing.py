@@ -5,8 +5,6 @@ and never what people write: its attributes are those of ``Attribute``, and of a
 class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -1,7 +1,5 @@
 """Scopes, API tokens, stored responses of idempotent calls, and call counts."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import ClassVar
 

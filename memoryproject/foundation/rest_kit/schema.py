@@ -1,7 +1,5 @@
 """The schema's description of every operation."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Characters: one spelling for equal words, cuts that tear no character, and token estimates."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -4,8 +4,6 @@ A passage ends at the end of a paragraph or a sentence. A sentence longer than t
 passage is split between words, and a word longer than that at any place.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

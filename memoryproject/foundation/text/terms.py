@@ -1,7 +1,5 @@
 """The terms under which a text is indexed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Read a document's bytes in this process: the code that runs inside the sandbox."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import logging

@@ -3,8 +3,6 @@
 It uses one SDK client, and converts every failure to an AttemptFailed with a text for staff.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

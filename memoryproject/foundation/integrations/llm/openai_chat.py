@@ -1,7 +1,5 @@
 """The chat model for OpenAI and for every server with a compatible chat completions API."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Read a chat completion: the only place where a model's answer enters. Pure."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -4,8 +4,6 @@ Learned only from a refusal that names the thing, and kept once the changed requ
 Where a server names nothing, plainer requests are tried.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace

@@ -5,8 +5,6 @@ them stays: in backticks, in quotes, in a code fence, or as a word of a sentence
 told apart, the text counts as a thought: a person must never read one.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """An httpx transport over connections that go only to addresses which were checked."""
 
-from __future__ import annotations
-
 import ssl
 import time
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The interface of WhatsApp providers, and the exception for their failures."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field

@@ -1,7 +1,5 @@
 """Decide whether a group message addresses us: it mentions our number or quotes us."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

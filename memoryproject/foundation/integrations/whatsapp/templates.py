@@ -1,7 +1,5 @@
 """Message templates as Meta approved them: what they need, how they look, how they are sent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Verify the audit log."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from typing import Any

@@ -1,7 +1,5 @@
 """Read the content of a Cloud API message by its type."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

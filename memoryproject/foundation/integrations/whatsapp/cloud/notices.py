@@ -1,7 +1,5 @@
 """Read the Cloud API's reports: on the account, messages that we sent, calls, and old messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 Texts and addresses of files that are error markers (``{{SWE001}}``) are never content.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Verify a Green API webhook and convert its body to events; each body has one."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Callable
