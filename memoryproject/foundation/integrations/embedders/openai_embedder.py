@@ -1,7 +1,5 @@
 """The embedder for OpenAI and for every server with a compatible embeddings API."""
 
-from __future__ import annotations
-
 import base64
 import logging
 import math
@@ -148,7 +146,9 @@ class OpenAIEmbedder:
         longest = min(self._max_bytes, traits.text_bytes or self._max_bytes)
         pieces = [[prefix + piece for piece in _pieces(text, longest)] for text in texts]
         flat = [piece for group in pieces for piece in group]
-        vectors = self._embed_all(flat, traits)
+        batch = min(self._batch, traits.batch or self._batch)
+        groups = group_texts(flat, most_texts=batch, max_bytes=MAX_BYTES_PER_REQUEST)
+        vectors = (each for group in groups for each in self._embed_group(group, traits))
         embedded = [_mean(group, vectors) for group in pieces]
         # Only a text without pieces has no vector, and then the server may not have been queried.
         return [vector or [0.0] * self.dimensions for vector in embedded]
@@ -160,11 +160,6 @@ class OpenAIEmbedder:
     def close(self) -> None:
         """Free the sockets."""
         self._connection.close()
-
-    def _embed_all(self, texts: Sequence[str], traits: Traits) -> Iterator[list[float]]:
-        batch = min(self._batch, traits.batch or self._batch)
-        for group in group_texts(texts, most_texts=batch, max_bytes=MAX_BYTES_PER_REQUEST):
-            yield from self._embed_group(group, traits)
 
     def _embed_group(self, texts: list[str], traits: Traits) -> list[list[float]]:
         """Return the vectors of one call. Raises EmbedderError and _OtherFormNamed."""

@@ -46,10 +46,6 @@ _SHOWN_OF_ANSWER = 300
 _UPLOAD_TIMEOUT = 60.0
 
 
-def _accepts_account(_response: httpx.Response) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Connection:
     """Calls to a provider's API, each over a connection of its own.
@@ -67,7 +63,7 @@ class Connection:
     transport: httpx.BaseTransport | None = None
     guard: Guard | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    refuses_account: Callable[[httpx.Response], bool] = _accepts_account
+    refuses_account: Callable[[httpx.Response], bool] = lambda _response: False
 
     def post_json(self, url: str, payload: Mapping[str, Any]) -> httpx.Response:
         """Post the payload."""

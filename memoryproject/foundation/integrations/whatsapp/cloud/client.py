@@ -189,9 +189,11 @@ class CloudProvider:
         found: list[ApprovedTemplate] = []
         for _ in range(_MAX_PAGES):
             answer = _answer(self._line(None).connection.get_json(url, query))
-            # Meta leaves the status out where all have the one that was asked for.
-            approved = (each for each in answer.objects("data") if _is_approved(each))
-            found += [template for each in approved if (template := read_template(each)).name]
+            for about in answer.objects("data"):
+                template = read_template(about)
+                # Meta leaves the status out where all have the one that was asked for.
+                if template.name and about.text("status").upper() in ("", APPROVED):
+                    found.append(template)
             paging = answer.at("paging")
             after = paging.at("cursors").text("after")
             if not (paging.text("next") and after):
@@ -279,10 +281,6 @@ class CloudProvider:
 
     def _post(self, payload: dict[str, Any], line: _Line) -> Fields:
         return _answer(line.connection.post_json(f"{line.url}/messages", payload))
-
-
-def _is_approved(about: Fields) -> bool:
-    return about.text("status").upper() in ("", APPROVED)
 
 
 def _answer(response: httpx.Response) -> Fields:
