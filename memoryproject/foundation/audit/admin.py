@@ -36,7 +36,7 @@ from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line
 from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.verification import chain_state, verification_ask
+from memoryproject.foundation.audit.tasks import chain_state, verification_ask
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection
 from memoryproject.foundation.text.uuids import uuid_or_none
