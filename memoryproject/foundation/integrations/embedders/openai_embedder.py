@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     WrongDimensionsError,
     unit_vector,
 )
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.llm.reading import failure_of, json_of
 from memoryproject.foundation.integrations.llm.server_traits import (
@@ -234,8 +235,8 @@ def read_vectors(body: bytes, count: int) -> list[list[float]]:
 
     Some servers number none of them, or all by 0: those are in order.
     """
-    answer = json_of(body)
-    data = answer.get("data") if isinstance(answer, Mapping) else None
+    answer = Fields.of(json_of(body))
+    data = answer.get("data")
     if not isinstance(data, list):
         raise failure_of(answer, body)
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.lenient import (
+from memoryproject.foundation.integrations.lenient import (
     Fields,
     compact,
     number_shown,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, SendError
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.outside_services.guards import (
     PAUSE_SECONDS,
     REFUSED_WEIGHT,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
+from memoryproject.foundation.integrations.lenient import Fields
 
 APPROVED, MARKETING = "APPROVED", "MARKETING"
 HEADER, BODY, BUTTON = "header", "body", "button"

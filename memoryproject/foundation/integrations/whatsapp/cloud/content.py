@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import (
+    Fields,
+    compact,
+    event_head,
+    listed,
+    number_shown,
+    phone_digits,
+    text_of,
+)
 from memoryproject.foundation.integrations.whatsapp.events import (
     Card,
     Content,
@@ -18,15 +27,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     location_content,
     unsupported,
     vcard_card,
-)
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    Fields,
-    compact,
-    event_head,
-    listed,
-    number_shown,
-    phone_digits,
-    text_of,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 from memoryproject.foundation.text.phone_numbers import phone_forms

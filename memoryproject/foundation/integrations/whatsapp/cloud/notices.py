@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import Fields, listed, text_of
 from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     error_details,
@@ -24,7 +25,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     same_number,
     with_ids_that_fit,
 )
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, listed, text_of
 
 _ACCOUNT_TROUBLE = (
     "ACCOUNT_VIOLATION",

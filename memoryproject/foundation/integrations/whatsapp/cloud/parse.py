@@ -8,6 +8,13 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import (
+    Fields,
+    compact,
+    listed,
+    phone_digits,
+    storable,
+)
 from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     bsuid_of,
@@ -38,13 +45,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     names_number,
     same_number,
     with_ids_that_fit,
-)
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    Fields,
-    compact,
-    listed,
-    phone_digits,
-    storable,
 )
 
 

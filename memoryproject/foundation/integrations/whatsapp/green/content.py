@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import Fields, compact, listed, text_of
 from memoryproject.foundation.integrations.whatsapp.events import (
     ENDED,
     MISSED,
@@ -23,7 +24,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     vcard_card,
     vote_content,
 )
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed, text_of
 
 Reader = Callable[[Fields], Content | None]
 # Green API's replacement for content that it could not decode.

@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import (
+    Fields,
+    event_head,
+    number_shown,
+    phone_digits,
+    storable,
+)
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     Ignored,
@@ -28,13 +35,6 @@ from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_vote,
     real_text,
     shared_metadata,
-)
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    Fields,
-    event_head,
-    number_shown,
-    phone_digits,
-    storable,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     GROUP_DOMAIN,
