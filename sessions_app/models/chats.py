@@ -39,10 +39,7 @@ class Chat(models.Model):
         help_text=_("Such as 972501234567@c.us, or …@g.us for a group."),
     )
     provider = models.CharField(
-        _("provider"),
-        max_length=16,
-        choices=Provider.choices,
-        help_text=_("Of the chat's last message."),
+        _("provider"), max_length=16, choices=Provider, help_text=_("Of the chat's last message.")
     )
     number_id = models.CharField(
         _("our number"),
@@ -149,7 +146,7 @@ class ChatAddress(models.Model):
     """
 
     chat = models.ForeignKey(Chat, CASCADE, "addresses", verbose_name=_("chat"))
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     address = models.CharField(_("address"), max_length=255)
     left_at = models.DateTimeField(_("used until"), null=True, blank=True)
     origin = models.UUIDField(_("merged from"), null=True, blank=True, editable=False)
@@ -181,7 +178,7 @@ class ChatAddress(models.Model):
 class OwnAddress(models.Model):
     """A hidden id (…@lid) of our own account, by which people mention it in groups."""
 
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64)
     address = models.CharField(_("address"), max_length=255)
 

@@ -47,7 +47,7 @@ class InboundDelivery(models.Model):
     there, in whatever month. An event that could not be processed is tried again at ``retry_at``.
     """
 
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     delivery_key = models.CharField(_("delivery key"), max_length=512)
     event = models.CharField(_("event"), max_length=32, help_text=_("The kind of event."))
     subject_id = models.CharField(
@@ -129,15 +129,15 @@ class OutboundPart(models.Model):
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"), blank=True)
     state = models.CharField(
-        _("state"), max_length=16, choices=PartState.choices, default=PartState.WAITING
+        _("state"), max_length=16, choices=PartState, default=PartState.WAITING
     )
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64, blank=True)
     provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
         _("provider message id"), max_length=255, null=True, blank=True
     )
     delivery_status = models.CharField(
-        _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+        _("delivery status"), max_length=16, choices=DeliveryStatus, blank=True, default=""
     )
     started_at = models.DateTimeField(_("started at"), null=True, blank=True)
     error = ErrorField(_("error"), blank=True)

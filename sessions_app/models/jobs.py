@@ -40,10 +40,8 @@ class Job(LeasedWork):
     """
 
     job_id = models.UUIDField(_("job id"), primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(_("kind"), max_length=8, choices=JobKind.choices)
-    state = models.CharField(
-        _("state"), max_length=9, choices=JobState.choices, default=JobState.QUEUED
-    )
+    kind = models.CharField(_("kind"), max_length=8, choices=JobKind)
+    state = models.CharField(_("state"), max_length=9, choices=JobState, default=JobState.QUEUED)
     caller = models.CharField(_("caller"), max_length=64)
     actor_kind = models.CharField(_("actor kind"), max_length=16)
     actor_name = models.CharField(_("actor name"), max_length=255)

@@ -46,14 +46,10 @@ class ChatAccess(models.Model):
         Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="access"
     )
     standing = models.CharField(
-        _("standing"), max_length=8, choices=Standing.choices, blank=True, default=Standing.NONE
+        _("standing"), max_length=8, choices=Standing, blank=True, default=Standing.NONE
     )
     reason = models.CharField(
-        _("reason"),
-        max_length=8,
-        choices=StandingReason.choices,
-        blank=True,
-        default=StandingReason.NONE,
+        _("reason"), max_length=8, choices=StandingReason, blank=True, default=StandingReason.NONE
     )
     decided_at = models.DateTimeField(_("decided at"), null=True, blank=True)
     decided_by = models.ForeignKey(

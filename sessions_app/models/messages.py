@@ -98,7 +98,7 @@ class Message(models.Model):
     session = models.ForeignKey(ChatSession, CASCADE, "messages", verbose_name=_("session"))
     chat = models.ForeignKey(Chat, CASCADE, "messages", verbose_name=_("chat"))
     order_num = models.PositiveIntegerField(_("number"))
-    role = models.CharField(_("role"), max_length=16, choices=Role.choices)
+    role = models.CharField(_("role"), max_length=16, choices=Role)
     kind = models.CharField(_("kind"), max_length=32, default="text")
     content = models.TextField(_("content"), blank=True)
     sender = models.CharField(_("sender"), max_length=255, blank=True)
@@ -110,10 +110,10 @@ class Message(models.Model):
     tokens = models.PositiveIntegerField(_("tokens"))
     was_received = models.BooleanField(_("received"), default=True)
     delivery_status = models.CharField(
-        _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+        _("delivery status"), max_length=16, choices=DeliveryStatus, blank=True, default=""
     )
     provider = models.CharField(
-        _("provider"), max_length=16, choices=Provider.choices, blank=True, default=""
+        _("provider"), max_length=16, choices=Provider, blank=True, default=""
     )
     number_id = models.CharField(_("our number"), max_length=64, blank=True, default="")
     provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint

@@ -49,12 +49,7 @@ class Requested(models.Model):
     """The request for a forgetting: by whom, and its number in the business's own files."""
 
     requester = models.CharField(
-        _("asked for by"),
-        max_length=16,
-        choices=Requester.choices,
-        blank=True,
-        default="",
-        db_default="",
+        _("asked for by"), max_length=16, choices=Requester, blank=True, default="", db_default=""
     )
     request_number = models.CharField(
         _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
@@ -78,7 +73,7 @@ class ForgetReceipt(Requested):
     """
 
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
+    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind)
     object_id = models.UUIDField(_("object id"))
     forgotten_at = models.DateTimeField(_("erased at"), default=timezone.now)
     actor_kind = models.CharField(_("actor kind"), max_length=16)
@@ -216,9 +211,7 @@ class ForgetRun(Requested, LeasedWork):
 
     run_id = models.UUIDField(_("run id"), primary_key=True, default=uuid.uuid4, editable=False)
     asked_by = models.CharField(_("asked by"), max_length=255)
-    state = models.CharField(
-        _("state"), max_length=16, choices=RunState.choices, default=RunState.DRAFT
-    )
+    state = models.CharField(_("state"), max_length=16, choices=RunState, default=RunState.DRAFT)
     total = models.PositiveIntegerField(_("total"), default=0)
     done = models.PositiveIntegerField(_("done"), default=0)
     failed = models.PositiveIntegerField(_("failed"), default=0)
@@ -254,11 +247,11 @@ class ForgetItem(models.Model):
 
     run = models.ForeignKey(ForgetRun, CASCADE, "items", verbose_name=_("run"))
     number = models.PositiveIntegerField(_("number"))
-    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
+    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind)
     object_id = models.UUIDField(_("object id"))
     trace = models.BigIntegerField(_("trace"), null=True, blank=True)
     state = models.CharField(
-        _("state"), max_length=16, choices=ItemState.choices, default=ItemState.WAITING
+        _("state"), max_length=16, choices=ItemState, default=ItemState.WAITING
     )
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     moved_to = models.UUIDField(_("moved to"), null=True, blank=True)

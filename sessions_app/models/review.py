@@ -114,7 +114,7 @@ class Label(models.Model):
 
     name = models.CharField(_("name"), max_length=40)
     colour = models.CharField(
-        _("colour"), max_length=8, choices=LabelColour.choices, default=LabelColour.GREEN
+        _("colour"), max_length=8, choices=LabelColour, default=LabelColour.GREEN
     )
 
     class Meta:

@@ -38,7 +38,7 @@ class ChatSession(models.Model):
     )
     chat = models.ForeignKey(Chat, CASCADE, "sessions", verbose_name=_("chat"))
     status = models.CharField(
-        _("status"), max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
+        _("status"), max_length=16, choices=SessionStatus, default=SessionStatus.ACTIVE
     )
     created_at = models.DateTimeField(_("created at"))
     last_active = models.DateTimeField(

@@ -42,7 +42,7 @@ class MediaFile(LeasedWork):
         Turn, SET_NULL, verbose_name=_("answer"), null=True, related_name="unstored_file"
     )
     state = models.CharField(
-        _("state"), max_length=16, choices=MediaState.choices, default=MediaState.PENDING
+        _("state"), max_length=16, choices=MediaState, default=MediaState.PENDING
     )
     content_type = models.CharField(_("content type"), max_length=128, blank=True)
     size = models.PositiveIntegerField(_("size"), default=0)

@@ -38,7 +38,7 @@ class ChatPause(models.Model):
     cause = models.CharField(
         _("cause"),
         max_length=8,
-        choices=PauseCause.choices,
+        choices=PauseCause,
         default=PauseCause.STAFF,
         db_default=PauseCause.STAFF,
     )

@@ -59,11 +59,11 @@ class AnswerTrial(LeasedWork):
         Turn, CASCADE, "trials", verbose_name=_("answer"), db_index=False
     )  # "trials_of_answer" serves
     state = models.CharField(
-        _("state"), max_length=8, choices=TrialState.choices, default=TrialState.WAITING
+        _("state"), max_length=8, choices=TrialState, default=TrialState.WAITING
     )
     model = models.CharField(_("model"), max_length=128)
-    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories.choices)
-    instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt.choices)
+    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories)
+    instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt)
     chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
     system_text = models.TextField(_("instruction text"), blank=True)
     text = models.TextField(_("text"), blank=True)
@@ -138,7 +138,7 @@ class AnswerRating(models.Model):
     )
     user_name = models.CharField(_("user name"), max_length=150)
     is_good = models.BooleanField(_("good"))
-    reason = models.CharField(_("reason"), max_length=16, choices=RatingReason.choices, blank=True)
+    reason = models.CharField(_("reason"), max_length=16, choices=RatingReason, blank=True)
     is_open = models.BooleanField(_("open"))
     rated_at = models.DateTimeField(_("rated at"))
 

@@ -136,7 +136,7 @@ class Turn(LeasedWork):
         blank=True,
         related_name="replied_turn",
     )
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64, blank=True)
     provider_message_id = models.CharField(_("provider message id"), max_length=255, blank=True)
     user_role = models.CharField(_("audience"), max_length=16, default="client")
@@ -162,7 +162,7 @@ class Turn(LeasedWork):
     )
 
     state = models.CharField(
-        _("state"), max_length=16, choices=TurnState.choices, default=TurnState.PENDING
+        _("state"), max_length=16, choices=TurnState, default=TurnState.PENDING
     )
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     not_before = models.DateTimeField(_("not before"), null=True, blank=True)
@@ -171,7 +171,7 @@ class Turn(LeasedWork):
 
     error = ErrorField(_("error"), blank=True)
     outcome = models.CharField(
-        _("outcome"), max_length=16, choices=Outcome.choices, blank=True, default="", db_default=""
+        _("outcome"), max_length=16, choices=Outcome, blank=True, default="", db_default=""
     )
 
     class Meta:

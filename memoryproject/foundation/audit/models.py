@@ -166,7 +166,7 @@ class AuditVerification(models.Model):
 
     asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
     asked_by = models.CharField(_("asked by"), max_length=255, blank=True)
-    state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.WAITING)
+    state = models.CharField(_("state"), max_length=8, choices=State, default=State.WAITING)
     # The time of the last sign of life.
     touched_at = models.DateTimeField(_("touched at"), default=timezone.now)
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)

@@ -340,9 +340,10 @@ def read_user_id_update(change: Change, update: Any) -> Event:
     )
 
 
+Readers = dict[str, Callable[[Change, Any], Event]]
 # The readers of what the lists of a field's change hold.
-_ECHOES = {"message_echoes": partial(read_message, echo=True)}
-_READERS: dict[str, dict[str, Callable[[Change, Any], Event]]] = {
+_ECHOES: Readers = {"message_echoes": partial(read_message, echo=True)}
+_READERS: dict[str, Readers] = {
     "messages": {"messages": read_message, "statuses": read_status, "errors": read_error},
     "smb_message_echoes": _ECHOES,
     "message_echoes": _ECHOES,
