@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.indexes import OpClass
@@ -97,13 +97,13 @@ class Chat(models.Model):
     class Meta:
         verbose_name = _("chat")
         verbose_name_plural = _("chats")
-        ordering: ClassVar = ["-updated_at"]
-        permissions: ClassVar = [
+        ordering = ["-updated_at"]
+        permissions = [
             ("review_chat", "Can label, note, assign and mark conversations as reviewed"),
             ("takeover_chat", "Can pause the assistant and reply by hand"),
             ("merge_chat", "Can merge contacts and split them again"),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["-updated_at"]),
             # For pages of all chats, in an order that never changes.
             models.Index(fields=["-created_at", "-id"]),
@@ -155,11 +155,11 @@ class ChatAddress(models.Model):
     class Meta:
         verbose_name = _("chat address")
         verbose_name_plural = _("chat addresses")
-        ordering: ClassVar = ["created_at", "id"]
-        constraints: ClassVar = [
+        ordering = ["created_at", "id"]
+        constraints = [
             models.UniqueConstraint(fields=["provider", "address"], name="address_once_a_provider")
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["address"]),
             # For numbers as people write them, which leave out where the address begins.
             models.Index(
@@ -186,7 +186,7 @@ class OwnAddress(models.Model):
         verbose_name = _("address of our own")
         verbose_name_plural = _("addresses of our own")
         default_permissions = ()
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["provider", "number_id", "address"], name="own_address_once"
             )
@@ -214,7 +214,7 @@ class ChatActivity(models.Model):
     class Meta:
         verbose_name = _("chat activity")
         verbose_name_plural = _("chat activities")
-        indexes: ClassVar = [models.Index(fields=["-last_at", "-chat"], name="chats_by_activity")]
+        indexes = [models.Index(fields=["-last_at", "-chat"], name="chats_by_activity")]
 
     def __str__(self) -> str:
         return f"activity of {self.chat_id}"
@@ -326,7 +326,7 @@ class ContactMerge(models.Model):
         verbose_name_plural = _("contact merges")
         # The permission is Chat's merge_chat.
         default_permissions = ()
-        ordering: ClassVar = ["-merged_at", "merge_id"]
+        ordering = ["-merged_at", "merge_id"]
 
     def __str__(self) -> str:
         return f"{self.gone_id} into {self.chat_id}"

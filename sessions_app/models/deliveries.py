@@ -2,7 +2,7 @@
 
 import uuid
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import models
@@ -86,8 +86,8 @@ class InboundDelivery(models.Model):
     class Meta:
         verbose_name = _("inbound delivery")
         verbose_name_plural = _("inbound deliveries")
-        ordering: ClassVar = ["-id"]
-        indexes: ClassVar = [
+        ordering = ["-id"]
+        indexes = [
             models.Index(
                 fields=["subject_id"], condition=~Q(subject_id=""), name="deliveries_by_subject"
             ),
@@ -145,8 +145,8 @@ class OutboundPart(models.Model):
     class Meta:
         verbose_name = _("outbound part")
         verbose_name_plural = _("outbound parts")
-        ordering: ClassVar = ["turn", "number"]
-        constraints: ClassVar = [
+        ordering = ["turn", "number"]
+        constraints = [
             models.UniqueConstraint(fields=["turn", "number"], name="part_number_once_a_turn"),
             models.UniqueConstraint(
                 fields=["provider", "number_id", "provider_message_id"],
@@ -155,7 +155,7 @@ class OutboundPart(models.Model):
             ),
             known("state", PartState, "part_state_known"),
         ]
-        indexes: ClassVar = [token_index("provider_message_id", "parts_by_token")]
+        indexes = [token_index("provider_message_id", "parts_by_token")]
 
     def __str__(self) -> str:
         values = {"number": self.number, "answer": self.turn_id}

@@ -1,7 +1,6 @@
 """Long work that a program asks for and then looks after: imports, exports, vectors, erasures."""
 
 import uuid
-from typing import ClassVar
 
 from django.db import models
 from django.db.models import CASCADE, Q
@@ -59,7 +58,7 @@ class Job(LeasedWork):
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
         default_permissions = ()
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["caller", "created_at"], name="jobs_of_a_caller"),
             models.Index(
                 fields=["due_at"], condition=Q(state__in=("queued", "running")), name="jobs_open"
@@ -82,9 +81,7 @@ class JobPart(models.Model):
         verbose_name = _("part of a job")
         verbose_name_plural = _("parts of jobs")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["job", "number"], name="job_part_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="job_part_once")]
 
     def __str__(self) -> str:
         return f"{self.job_id} {self.number}"

@@ -1,7 +1,5 @@
 """The access of a chat to the assistant, and its usage."""
 
-from typing import ClassVar
-
 from django.conf import settings
 from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
@@ -77,8 +75,8 @@ class ChatAccess(models.Model):
         verbose_name = _("chat access")
         verbose_name_plural = _("chat access")
         default_permissions = ()
-        constraints: ClassVar = [known("standing", Standing, "chat_standing_known")]
-        indexes: ClassVar = [
+        constraints = [known("standing", Standing, "chat_standing_known")]
+        indexes = [
             models.Index(
                 fields=["standing"], condition=~Q(standing=""), name="chats_with_a_standing"
             ),
@@ -119,10 +117,8 @@ class UsageDay(models.Model):
         verbose_name = _("daily usage")
         verbose_name_plural = _("daily usage")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["chat", "day"], name="usage_once_a_day")
-        ]
-        indexes: ClassVar = [models.Index(fields=["day"], name="usage_by_day")]
+        constraints = [models.UniqueConstraint(fields=["chat", "day"], name="usage_once_a_day")]
+        indexes = [models.Index(fields=["day"], name="usage_by_day")]
 
     def __str__(self) -> str:
         return f"usage of {self.chat_id} on {self.day}"

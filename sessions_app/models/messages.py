@@ -1,7 +1,7 @@
 """A stored message, and its vectors."""
 
 import uuid
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
@@ -142,8 +142,8 @@ class Message(models.Model):
     class Meta:
         verbose_name = _("message")
         verbose_name_plural = _("messages")
-        ordering: ClassVar = ["session", "order_num"]
-        constraints: ClassVar = [
+        ordering = ["session", "order_num"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["session", "order_num"], name="order_num_once_a_session"
             ),
@@ -159,7 +159,7 @@ class Message(models.Model):
                 name="revoked_text_is_gone",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["chat", "session", "order_num"]),
             token_index("provider_message_id", "messages_by_token"),
             # For the figures of a period; staff's lists and their search for frequent words read
@@ -207,7 +207,7 @@ class MessageEmbedding(models.Model):
     class Meta:
         verbose_name = _("message embedding")
         verbose_name_plural = _("message embeddings")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(fields=["message", "model"], name="message_vector_once"),
             # A zero vector has no direction: its distance to any other is not a number.
             models.CheckConstraint(

@@ -1,7 +1,5 @@
 """The assistant's profile, which staff edit, and settings that administrators changed."""
 
-from typing import ClassVar
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -60,9 +58,7 @@ class AssistantProfile(models.Model):
     class Meta:
         verbose_name = _("assistant's profile")
         verbose_name_plural = _("assistant's profile")
-        constraints: ClassVar = [
-            models.CheckConstraint(condition=Q(id=1), name="one_assistant_profile")
-        ]
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_assistant_profile")]
 
     def __str__(self) -> str:
         return self.name
@@ -86,7 +82,7 @@ class StoredSetting(models.Model):
     class Meta:
         verbose_name = _("stored setting")
         verbose_name_plural = _("stored settings")
-        default_permissions: ClassVar = ()
+        default_permissions = ()
 
     def __str__(self) -> str:
         return self.name

@@ -2,7 +2,6 @@
 
 import uuid
 from datetime import timedelta
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -96,13 +95,13 @@ class ForgetReceipt(Requested):
     class Meta:
         verbose_name = _("receipt")
         verbose_name_plural = _("receipts")
-        ordering: ClassVar = ["-id"]
-        permissions: ClassVar = [("forget", "Can forget memories, messages, sessions and people")]
-        constraints: ClassVar = [
+        ordering = ["-id"]
+        permissions = [("forget", "Can forget memories, messages, sessions and people")]
+        constraints = [
             known("kind", ForgottenKind, "forgotten_kind_known"),
             known("requester", Requester, "receipt_requester_known"),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["object_id"]),
             models.Index(fields=["-forgotten_at", "-id"]),
             models.Index(
@@ -222,12 +221,12 @@ class ForgetRun(Requested, LeasedWork):
     class Meta:
         verbose_name = _("erasure")
         verbose_name_plural = _("erasures")
-        ordering: ClassVar = ["-created_at", "-run_id"]
-        constraints: ClassVar = [
+        ordering = ["-created_at", "-run_id"]
+        constraints = [
             known("state", RunState, "forget_run_state_known"),
             known("requester", Requester, "forget_run_requester_known"),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["-created_at", "-run_id"]),
             models.Index(
                 fields=["run_id"], condition=Q(state__in=OPEN_RUNS), name="forget_runs_open"
@@ -270,8 +269,8 @@ class ForgetItem(models.Model):
     class Meta:
         verbose_name = _("item to erase")
         verbose_name_plural = _("items to erase")
-        ordering: ClassVar = ["run", "number"]
-        constraints: ClassVar = [
+        ordering = ["run", "number"]
+        constraints = [
             models.UniqueConstraint(fields=["run", "number"], name="forget_item_number_once"),
             models.UniqueConstraint(
                 fields=["run", "kind", "object_id"], name="forget_item_once_a_run"

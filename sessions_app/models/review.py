@@ -1,7 +1,6 @@
 """Internal work of staff on conversations; nothing of it reaches WhatsApp or a model."""
 
 import uuid
-from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -39,7 +38,7 @@ class ReadMark(UpTo):
     class Meta:
         verbose_name = _("read marker")
         verbose_name_plural = _("read markers")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(fields=["user", "chat"], name="one_read_mark_a_user")
         ]
 
@@ -83,7 +82,7 @@ class Bookmark(models.Model):
     class Meta:
         verbose_name = _("bookmark")
         verbose_name_plural = _("bookmarks")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["user", "chat"],
                 condition=Q(message__isnull=True),
@@ -120,8 +119,8 @@ class Label(models.Model):
     class Meta:
         verbose_name = _("label")
         verbose_name_plural = _("labels")
-        ordering: ClassVar = [Lower("name")]
-        constraints: ClassVar = [
+        ordering = [Lower("name")]
+        constraints = [
             models.UniqueConstraint(
                 Lower("name"),
                 name="label_once",
@@ -144,9 +143,7 @@ class ChatLabel(models.Model):
     class Meta:
         verbose_name = _("chat label")
         verbose_name_plural = _("chat labels")
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["chat", "label"], name="label_once_a_chat")
-        ]
+        constraints = [models.UniqueConstraint(fields=["chat", "label"], name="label_once_a_chat")]
 
     def __str__(self) -> str:
         return f"{self.label_id} on {self.chat_id}"
@@ -175,8 +172,8 @@ class Note(models.Model):
     class Meta:
         verbose_name = _("note")
         verbose_name_plural = _("notes")
-        ordering: ClassVar = ["-created_at", "note_id"]
-        indexes: ClassVar = [models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat")]
+        ordering = ["-created_at", "note_id"]
+        indexes = [models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat")]
 
     def __str__(self) -> str:
         return f"note on {self.chat_id}"
@@ -246,11 +243,9 @@ class SavedFilter(models.Model):
     class Meta:
         verbose_name = _("saved filter")
         verbose_name_plural = _("saved filters")
-        ordering: ClassVar = [Lower("name"), "pk"]
-        constraints: ClassVar = [
-            models.UniqueConstraint("user", Lower("name"), name="saved_filter_once")
-        ]
-        indexes: ClassVar = [
+        ordering = [Lower("name"), "pk"]
+        constraints = [models.UniqueConstraint("user", Lower("name"), name="saved_filter_once")]
+        indexes = [
             models.Index(
                 fields=["id"], condition=models.Q(is_shared=True), name="saved_filters_shared"
             )

@@ -2,7 +2,6 @@
 
 import uuid
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from django.db import models
 from django.db.models import CASCADE, Q
@@ -59,8 +58,8 @@ class ChatSession(models.Model):
     class Meta:
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
-        ordering: ClassVar = ["-last_active"]
-        constraints: ClassVar = [
+        ordering = ["-last_active"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["chat"],
                 condition=Q(status=SessionStatus.ACTIVE),
@@ -76,7 +75,7 @@ class ChatSession(models.Model):
                 name="ended_sessions_have_an_end",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["chat", "-created_at"]),
             models.Index(fields=["-last_active"]),
             # For pages of all sessions, in an order that never changes.
@@ -139,7 +138,7 @@ class CardWork(models.Model):
     class Meta:
         verbose_name = _("card work")
         verbose_name_plural = _("card work")
-        indexes: ClassVar = [models.Index(fields=["due_at"], name="cards_due")]
+        indexes = [models.Index(fields=["due_at"], name="cards_due")]
 
     def __str__(self) -> str:
         return f"card of {self.session_id}"

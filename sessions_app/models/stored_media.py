@@ -1,7 +1,6 @@
 """The file of a message: fetched from the provider, or attached by staff; kept for a time."""
 
 import uuid
-from typing import ClassVar
 
 from django.db import models
 from django.db.models import SET_NULL, Q
@@ -57,8 +56,8 @@ class MediaFile(LeasedWork):
         verbose_name = _("media file")
         verbose_name_plural = _("media files")
         default_permissions = ()
-        constraints: ClassVar = [known("state", MediaState, "media_state_known")]
-        indexes: ClassVar = [
+        constraints = [known("state", MediaState, "media_state_known")]
+        indexes = [
             models.Index(
                 fields=["created_at"], condition=Q(state="pending"), name="media_to_fetch"
             ),

@@ -1,7 +1,6 @@
 """Summaries of a session's messages, and the work of making them."""
 
 import uuid
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -64,8 +63,8 @@ class SummarizationMetadata(models.Model):
     class Meta:
         verbose_name = _("summary")
         verbose_name_plural = _("summaries")
-        ordering: ClassVar = ["session", "number"]
-        constraints: ClassVar = [
+        ordering = ["session", "number"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["session", "number"], name="summary_number_once_a_session"
             ),
@@ -104,9 +103,7 @@ class SummaryWork(LeasedWork):
     class Meta:
         verbose_name = _("summary work")
         verbose_name_plural = _("summary work")
-        indexes: ClassVar = [
-            models.Index(fields=["session"], condition=Q(due=True), name="summaries_due")
-        ]
+        indexes = [models.Index(fields=["session"], condition=Q(due=True), name="summaries_due")]
 
     def __str__(self) -> str:
         return f"summaries of {self.session_id}: {'due' if self.due else 'none due'}"
@@ -137,8 +134,8 @@ class TranscriptBatch(models.Model):
     class Meta:
         verbose_name = _("transcript batch")
         verbose_name_plural = _("transcript batches")
-        ordering: ClassVar = ["-id"]
-        indexes: ClassVar = [
+        ordering = ["-id"]
+        indexes = [
             models.Index(
                 fields=["chat", "number"],
                 condition=models.Q(cleaned_at__isnull=True),
@@ -175,9 +172,7 @@ class ExtractionWork(LeasedWork):
     class Meta:
         verbose_name = _("extraction work")
         verbose_name_plural = _("extraction work")
-        indexes: ClassVar = [
-            models.Index(fields=["turn"], condition=Q(due=True), name="extractions_due")
-        ]
+        indexes = [models.Index(fields=["turn"], condition=Q(due=True), name="extractions_due")]
 
     def __str__(self) -> str:
         return f"learning from turn {self.turn_id}: {'due' if self.due else 'over'}"

@@ -1,7 +1,6 @@
 """Takeovers: chats in which staff have paused the assistant."""
 
 from datetime import datetime
-from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -95,8 +94,8 @@ class CannedReply(models.Model):
     class Meta:
         verbose_name = _("canned reply")
         verbose_name_plural = _("canned replies")
-        ordering: ClassVar = [Lower("shortcut")]
-        constraints: ClassVar = [
+        ordering = [Lower("shortcut")]
+        constraints = [
             models.UniqueConstraint(
                 Lower("shortcut"),
                 name="canned_reply_once",

@@ -1,7 +1,6 @@
 """Trials: staff make an answer again, with another model, prompt or memories. Nothing is sent."""
 
 import uuid
-from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
@@ -87,8 +86,8 @@ class AnswerTrial(LeasedWork):
         verbose_name_plural = _("answer trials")
         # The permissions on the turn apply.
         default_permissions = ()
-        ordering: ClassVar = ["created_at"]
-        constraints: ClassVar = [
+        ordering = ["created_at"]
+        constraints = [
             known("state", TrialState, "trial_state_known"),
             # Two clicks at once make one trial.
             models.UniqueConstraint(
@@ -97,7 +96,7 @@ class AnswerTrial(LeasedWork):
                 name="one_waiting_trial_an_answer",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["turn", "created_at"], name="trials_of_answer"),
             models.Index(fields=["created_at"], name="trials_by_time"),
             # Finds the trials that were given a memory, when it is forgotten.
@@ -147,8 +146,8 @@ class AnswerRating(models.Model):
         verbose_name_plural = _("answer ratings")
         # The permissions on conversations apply.
         default_permissions = ()
-        ordering: ClassVar = ["rated_at", "id"]
-        constraints: ClassVar = [
+        ordering = ["rated_at", "id"]
+        constraints = [
             models.UniqueConstraint(fields=["turn", "user"], name="one_rating_a_user"),
             models.CheckConstraint(
                 condition=Q(reason__in=["", *RatingReason.values]), name="rating_reason_known"
@@ -157,7 +156,7 @@ class AnswerRating(models.Model):
                 condition=Q(is_good=False) | Q(is_open=False, reason=""), name="good_is_not_open"
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["-turn"], condition=Q(is_open=True), name="ratings_open"),
             models.Index(fields=["is_good", "-turn"], name="ratings_by_kind"),
         ]

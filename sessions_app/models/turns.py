@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -177,9 +176,9 @@ class Turn(LeasedWork):
     class Meta:
         verbose_name = _("answer")
         verbose_name_plural = _("answers")
-        ordering: ClassVar = ["-id"]
-        permissions: ClassVar = [("rerun_turn", "Can run a failed turn again")]
-        constraints: ClassVar = [
+        ordering = ["-id"]
+        permissions = [("rerun_turn", "Can run a failed turn again")]
+        constraints = [
             known("state", TurnState, "turn_state_known"),
             # Two workers never answer in one chat at once, whatever the queue does.
             models.UniqueConstraint(
@@ -188,7 +187,7 @@ class Turn(LeasedWork):
                 name="one_running_turn_a_chat",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(
                 fields=["chat", "id"], condition=Q(state__in=WAITING_STATES), name="turns_waiting"
             ),
@@ -276,7 +275,7 @@ class TurnReplay(models.Model):
         verbose_name_plural = _("replays")
         # The permissions on a turn apply to its replay.
         default_permissions = ()
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["model", "-turn"], condition=~Q(model=""), name="turns_by_model"),
             # Finds the answers that mentioned a memory, when it is forgotten.
             GinIndex(

@@ -8,7 +8,6 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -320,25 +319,19 @@ logger = logging.getLogger(__name__)
 DELAYS = (10.0, 30.0, 60.0, 120.0)
 
 
-@dataclass(frozen=True)
 class RetryingEmbedder:
     """Retry ``embedder`` after each of ``delays`` if a retry can help."""
 
-    embedder: Embedder
-    sleep: Callable[[float], None]
-    delays: Sequence[float] = DELAYS
-
-    @property
-    def model_id(self) -> str:
-        return self.embedder.model_id
-
-    @property
-    def dimensions(self) -> int:
-        return self.embedder.dimensions
-
-    @property
-    def calibration(self) -> Calibration:
-        return self.embedder.calibration
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        sleep: Callable[[float], None],
+        delays: Sequence[float] = DELAYS,
+    ) -> None:
+        self.embedder, self.sleep, self.delays = embedder, sleep, delays
+        self.model_id, self.calibration = embedder.model_id, embedder.calibration
+        self.dimensions = embedder.dimensions
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed."""

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 class OpenAIConnection:
-    """An SDK client for one server. Holds sockets: close() frees them.
+    """An SDK client for one server, ``client``. Holds sockets: close() frees them.
 
     ``timeout``: seconds for one attempt. ``guard`` keeps a sick server from being called.
     ``headers``: of each request, besides the usual. ``api_version``: that of Azure's classic
@@ -84,15 +84,10 @@ class OpenAIConnection:
         self._secrets = [value for value in (self._key, *hidden) if value]
         url, version = _address((base_url or "").strip() or DEFAULT_BASE_URL)
         self._url = url
-        self._client = _client(url, api_version or version, self._key, timeout, dict(headers))
+        self.client = _client(url, api_version or version, self._key, timeout, dict(headers))
 
     def close(self) -> None:
-        self._client.close()
-
-    @property
-    def client(self) -> openai.OpenAI:
-        """The SDK's client, for what is passed on as it is."""
-        return self._client
+        self.client.close()
 
     def call(self, request: Callable[[openai.OpenAI], T]) -> T:
         """Run one request without retries, within the deadline if one is set.
@@ -131,7 +126,7 @@ class OpenAIConnection:
         return self.call(request)
 
     def _attempt(self, request: Callable[[openai.OpenAI], T], timeout: float) -> T:
-        client = self._client
+        client = self.client
         if timeout != self._timeout:
             client = client.with_options(timeout=_timeouts(timeout))
         # Without "from None", a logged traceback would show data that the server repeated.
