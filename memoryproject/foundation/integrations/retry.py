@@ -17,7 +17,7 @@ DELAYS = (1.0, 2.0, 4.0)
 # A server may ask for minutes, but a person waits for the answer, and a lease must be renewed.
 MAX_WAIT = 30.0
 # No server means a longer time, and none can be added to a date.
-LONGEST_WAIT = 999_999.0
+MAX_RETRY_AFTER = 999_999.0
 
 T = TypeVar("T")
 
@@ -139,9 +139,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = headers.get("retry-after-ms", "")
     if milliseconds.isdecimal():
         # Azure says it more exactly so.
-        return min(int(milliseconds) / 1000, LONGEST_WAIT)
+        return min(int(milliseconds) / 1000, MAX_RETRY_AFTER)
     seconds = parse_retry_after(headers.get("retry-after"), now=datetime.now(timezone.utc))
-    return None if seconds is None else min(seconds, LONGEST_WAIT)
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER)
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> float | None:

@@ -196,7 +196,7 @@ def _from_stream(events: Iterator[Fields], *, is_whole: bool) -> Mapping[str, An
     One that says nowhere that it has ended was cut.
     """
     whole: dict[str, Any] = {}
-    said = {"content": "", "refusal": "", "reasoning_content": ""}
+    written = {"content": "", "refusal": "", "reasoning_content": ""}
     calls: dict[int, dict[str, Any]] = {}
     finish: object = None
     numbers: list[object] = []
@@ -214,14 +214,14 @@ def _from_stream(events: Iterator[Fields], *, is_whole: bool) -> Mapping[str, An
         finish = choices[0].get("finish_reason") or finish
         delta = choices[0].at("delta", "message")
         thoughts = (str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
-        said["content"] += _text_of(delta.get("content"), b"")
-        said["refusal"] += _text_of(delta.get("refusal"), b"")
-        said["reasoning_content"] += "".join(thoughts)
+        written["content"] += _text_of(delta.get("content"), b"")
+        written["refusal"] += _text_of(delta.get("refusal"), b"")
+        written["reasoning_content"] += "".join(thoughts)
         for call in delta.objects("tool_calls"):
             _add_call(calls, call)
     if not numbers:
         return {}
-    message = {**said, "tool_calls": [calls[place] for place in sorted(calls)]}
+    message = {**written, "tool_calls": [calls[place] for place in sorted(calls)]}
     finish = finish or ("stop" if is_whole else "length")
     return {**whole, "choices": [{"finish_reason": finish, "message": message}]}
 
