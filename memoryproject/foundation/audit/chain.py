@@ -250,19 +250,10 @@ def _written_already(key: str, head: Place, log: AuditLogFile, batch: int) -> li
 
 
 def _store(rows: Sequence[Sealed]) -> None:
+    sealed = [AuditEvent(pk=fields.id, seq=fields.seq, seal=seal) for fields, seal in rows]
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE audit_auditevent AS event SET seq = sealed.seq, seal = sealed.seal"
-                " FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS sealed (id, seq, seal)"
-                " WHERE event.id = sealed.id AND event.seq IS NULL",
-                [
-                    [fields.id for fields, _ in rows],
-                    [fields.seq for fields, _ in rows],
-                    [seal for _, seal in rows],
-                ],
-            )
-            if cursor.rowcount != len(rows):
-                raise ChainError(ErrorText("chain_changed"))
+        stored = waiting().bulk_update(sealed, ["seq", "seal"])
     except IntegrityError as error:
         raise ChainError(ErrorText("chain_foreign_event", number=rows[0][0].seq - 1)) from error
+    if stored != len(rows):
+        raise ChainError(ErrorText("chain_changed"))
