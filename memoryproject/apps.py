@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
-from memoryproject.foundation.process.log_context import log_context_set
+from memoryproject.foundation.process.logfile import log_context_set
 from memoryproject.foundation.process.tracing import use_tracer
 
 logger = logging.getLogger(__name__)

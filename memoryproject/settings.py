@@ -139,7 +139,7 @@ Q_CLUSTER: dict[str, Any] = {
         }
         if _own["Q_BROKER"]
         else {
-            "broker_class": "memoryproject.foundation.process.brokers.DatabaseBroker",
+            "broker_class": "memoryproject.foundation.process.jobs.DatabaseBroker",
             "orm": "default",
         }
     ),
@@ -255,7 +255,7 @@ STORAGES = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "memoryproject.foundation.process.nameless_uploads.NamelessFileUploadHandler",
+    "memoryproject.foundation.process.storage.NamelessFileUploadHandler",
 ]
 SESSION_COOKIE_HTTPONLY = True
 # StaffSessions enforces the idle limit, because it can explain it to the user. The session's row
@@ -349,7 +349,7 @@ LOGGING: dict[str, Any] = {
     },
     "filters": {
         # The ids of the request, chat, turn and job.
-        "context": {"()": "memoryproject.foundation.process.log_context.ContextFilter"},
+        "context": {"()": "memoryproject.foundation.process.logfile.ContextFilter"},
         # A load balancer that polls before everything is up is not an error.
         "not_readiness": {
             "()": "django.utils.log.CallbackFilter",

@@ -23,7 +23,7 @@ class SessionsAppConfig(AppConfig):
 
     def ready(self) -> None:
         from memories_app.embedding_models.vectors import vectors_due  # noqa: PLC0415 imports models
-        from memoryproject.foundation.audit import people  # noqa: PLC0415 imports models
+        from memoryproject.foundation.audit import audit_events  # noqa: PLC0415 imports models
         from sessions_app.embedding import checks  # noqa: F401, PLC0415 registers the checks
         from sessions_app.turns import checks as accounts  # noqa: F401, PLC0415 registers one
 
@@ -31,8 +31,8 @@ class SessionsAppConfig(AppConfig):
         cards_due.connect(_let_cards_be_made, dispatch_uid="let_cards_be_made")
         business_wrote.connect(_let_promises_be_read, dispatch_uid="let_promises_be_read")
         vectors_due.connect(_let_vectors_be_made, dispatch_uid="let_vectors_be_made")
-        people.chats_shown.connect(_show_chats, dispatch_uid="show_chats")
-        people.chats_meant.connect(_find_chats, dispatch_uid="find_chats")
+        audit_events.chats_shown.connect(_show_chats, dispatch_uid="show_chats")
+        audit_events.chats_meant.connect(_find_chats, dispatch_uid="find_chats")
         deliveries_due.connect(_let_webhooks_be_sent, dispatch_uid="let_webhooks_be_sent")
 
 

@@ -26,7 +26,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     unstored,
 )
 from memoryproject.foundation.audit.audit_events import staff_actor
-from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
+from memoryproject.foundation.integrations.lenient import phone_digits
 from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
 from memoryproject.foundation.rest_kit.tokens import (

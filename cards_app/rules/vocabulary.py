@@ -19,7 +19,7 @@ from cards_app.rules.words import (
     split_words,
 )
 from memoryproject.foundation.text.characters import fold
-from memoryproject.foundation.text.hebrew import without_prefixes
+from memoryproject.foundation.text.tokenizer import without_prefixes
 from memoryproject.foundation.text.word_lists import HEBREW, OTHERS
 
 MAX_ENTITIES = 10

@@ -1,8 +1,10 @@
-"""Members of TextChoices with a translated label."""
+"""Members of TextChoices with a translated label, and columns that hold only these."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from django.db.models import CheckConstraint, Q, TextChoices
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -16,3 +18,8 @@ def labelled(value: str, label: _StrPromise) -> str:
     """
     pair: Any = (value, label)
     return pair
+
+
+def known(field: str, choices: type[TextChoices], name: str) -> CheckConstraint:
+    """Return the constraint that a column holds one of the choices."""
+    return CheckConstraint(condition=Q(**{f"{field}__in": choices.values}), name=name)

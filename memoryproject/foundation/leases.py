@@ -231,15 +231,19 @@ def leases_sweep(kinds: Sequence[LeasedKind], *, now: datetime | None = None) ->
 
 
 @contextmanager
-def advisory_lock(key: int, busy: Exception) -> Iterator[None]:
-    """Hold a lock until the block ends. Raises ``busy`` if another process holds it.
+def advisory_lock(key: int, busy: Exception | None = None) -> Iterator[None]:
+    """Hold a lock across transactions, until the block ends.
 
-    The database releases it when the process dies.
+    If another process holds it, raises ``busy``, or without that waits. The database releases it
+    when the process dies.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
-        if not cursor.fetchone()[0]:
-            raise busy
+        if busy is None:
+            cursor.execute("SELECT pg_advisory_lock(%s)", [key])
+        else:
+            cursor.execute("SELECT pg_try_advisory_lock(%s)", [key])
+            if not cursor.fetchone()[0]:
+                raise busy
     try:
         yield
     finally:

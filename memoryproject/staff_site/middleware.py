@@ -31,9 +31,12 @@ from django.utils import timezone, translation
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.process.log_context import log_context
-from memoryproject.foundation.process.shared_times import SharedTimes
-from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
+from memoryproject.foundation.process.logfile import log_context
+from memoryproject.foundation.process.storage import (
+    STORAGE_FULL,
+    SharedTimes,
+    is_caused_by_full_disk,
+)
 from memoryproject.foundation.process.tracing import (
     METHODS,
     OTHER,

@@ -17,7 +17,7 @@ from django.utils.translation import gettext, gettext_lazy
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.errors.stored_errors import translate_error
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, listed
+from memoryproject.foundation.integrations.lenient import Fields, listed
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from sessions_app.media.presentation import ShownMedia, shown_media_of
 from sessions_app.models import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.models.messages import Role
 

@@ -13,8 +13,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.retrieval.fragments import Fragments
-from memoryproject.foundation.text.characters import cut_at_word
-from memoryproject.foundation.text.whole_text import whole_places
+from memoryproject.foundation.text.characters import cut_at_word, whole_places
 from sessions_app.conversations.message_context import QUOTED
 from sessions_app.models import (
     AnswerTrial,

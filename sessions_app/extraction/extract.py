@@ -17,7 +17,7 @@ from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatModelError, ChatRequest
 from memoryproject.foundation.leases import LeaseLostError
-from memoryproject.foundation.text.parts import halves
+from memoryproject.foundation.text.chunks import halves
 from sessions_app.extraction.extraction_claims import ExtractionLease, extraction_claim
 from sessions_app.extraction.extraction_prompt import FactsFormError, Written, learning_request
 from sessions_app.extraction.fact_store import Outcome, SourceChangedError, facts_store

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.characters import fold, whole_places
 from memoryproject.foundation.text.terms import word_forms
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
-from memoryproject.foundation.text.whole_text import whole_places
 from sessions_app.extraction import statement_words as lexicon
 
 INFORMATIVE = (Kind.COMMON, Kind.PLAIN, Kind.NAME)

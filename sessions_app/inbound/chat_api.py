@@ -18,7 +18,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
+from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_scopes
 from memoryproject.foundation.rest_kit.bodies import EventStream, Json

@@ -17,12 +17,12 @@ from django.utils.timezone import now
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.bulk_rows import rows_add
+from memoryproject.foundation.integrations.lenient import fingerprint
 from memoryproject.foundation.integrations.whatsapp.events import (
     InboundMessage,
     OldMessages,
     SavedContacts,
 )
-from memoryproject.foundation.integrations.whatsapp.lenient import fingerprint
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     address_forms,

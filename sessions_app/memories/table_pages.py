@@ -19,12 +19,11 @@ from django.utils.translation import gettext as _
 from memories_app.errors import no_vector_words
 from memories_app.models import Visibility
 from memories_app.review.presentation import VISIBILITIES as AUDIENCES
-from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.list_csv import CSV_TYPE, as_download
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.text.csv_lines import CSV_TYPE
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.tables.columns import KINDS, example_table
 from sessions_app.memories.tables.plan import (

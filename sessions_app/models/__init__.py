@@ -5,7 +5,7 @@ from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.jobs import Job, JobKind, JobPart, JobState
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
-from sessions_app.models.profile import AssistantProfile
+from sessions_app.models.profile import AssistantProfile, StoredSetting
 from sessions_app.models.receipts import (
     ForgetEpoch,
     ForgetItem,
@@ -25,7 +25,6 @@ from sessions_app.models.review import (
     Snooze,
 )
 from sessions_app.models.sessions import CardWork, ChatSession
-from sessions_app.models.setting_rows import StoredSetting
 from sessions_app.models.stored_media import MediaFile
 from sessions_app.models.summaries import (
     ExtractionWork,

@@ -1,11 +1,9 @@
 """A WhatsApp chat, and the addresses under which its person is known."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.indexes import OpClass
@@ -41,10 +39,7 @@ class Chat(models.Model):
         help_text=_("Such as 972501234567@c.us, or …@g.us for a group."),
     )
     provider = models.CharField(
-        _("provider"),
-        max_length=16,
-        choices=Provider.choices,
-        help_text=_("Of the chat's last message."),
+        _("provider"), max_length=16, choices=Provider, help_text=_("Of the chat's last message.")
     )
     number_id = models.CharField(
         _("our number"),
@@ -102,13 +97,13 @@ class Chat(models.Model):
     class Meta:
         verbose_name = _("chat")
         verbose_name_plural = _("chats")
-        ordering: ClassVar = ["-updated_at"]
-        permissions: ClassVar = [
+        ordering = ["-updated_at"]
+        permissions = [
             ("review_chat", "Can label, note, assign and mark conversations as reviewed"),
             ("takeover_chat", "Can pause the assistant and reply by hand"),
             ("merge_chat", "Can merge contacts and split them again"),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["-updated_at"]),
             # For pages of all chats, in an order that never changes.
             models.Index(fields=["-created_at", "-id"]),
@@ -150,10 +145,8 @@ class ChatAddress(models.Model):
     left only the phones of the same origin.
     """
 
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="addresses"
-    )
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    chat = models.ForeignKey(Chat, CASCADE, "addresses", verbose_name=_("chat"))
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     address = models.CharField(_("address"), max_length=255)
     left_at = models.DateTimeField(_("used until"), null=True, blank=True)
     origin = models.UUIDField(_("merged from"), null=True, blank=True, editable=False)
@@ -162,11 +155,11 @@ class ChatAddress(models.Model):
     class Meta:
         verbose_name = _("chat address")
         verbose_name_plural = _("chat addresses")
-        ordering: ClassVar = ["created_at", "id"]
-        constraints: ClassVar = [
+        ordering = ["created_at", "id"]
+        constraints = [
             models.UniqueConstraint(fields=["provider", "address"], name="address_once_a_provider")
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["address"]),
             # For numbers as people write them, which leave out where the address begins.
             models.Index(
@@ -185,7 +178,7 @@ class ChatAddress(models.Model):
 class OwnAddress(models.Model):
     """A hidden id (…@lid) of our own account, by which people mention it in groups."""
 
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64)
     address = models.CharField(_("address"), max_length=255)
 
@@ -193,7 +186,7 @@ class OwnAddress(models.Model):
         verbose_name = _("address of our own")
         verbose_name_plural = _("addresses of our own")
         default_permissions = ()
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["provider", "number_id", "address"], name="own_address_once"
             )
@@ -214,14 +207,14 @@ class ChatActivity(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="activity"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="activity"
     )
     last_at = models.DateTimeField(_("last at"))
 
     class Meta:
         verbose_name = _("chat activity")
         verbose_name_plural = _("chat activities")
-        indexes: ClassVar = [models.Index(fields=["-last_at", "-chat"], name="chats_by_activity")]
+        indexes = [models.Index(fields=["-last_at", "-chat"], name="chats_by_activity")]
 
     def __str__(self) -> str:
         return f"activity of {self.chat_id}"
@@ -320,7 +313,7 @@ class ContactMerge(models.Model):
     """
 
     merge_id = models.UUIDField(_("merge id"), primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="merges")
+    chat = models.ForeignKey(Chat, CASCADE, "merges", verbose_name=_("chat"))
     gone_id = models.UUIDField(_("merged chat"), unique=True)
     merged_at = models.DateTimeField(_("merged at"))
     merged_by = models.CharField(_("merged by"), max_length=150)
@@ -333,7 +326,7 @@ class ContactMerge(models.Model):
         verbose_name_plural = _("contact merges")
         # The permission is Chat's merge_chat.
         default_permissions = ()
-        ordering: ClassVar = ["-merged_at", "merge_id"]
+        ordering = ["-merged_at", "merge_id"]
 
     def __str__(self) -> str:
         return f"{self.gone_id} into {self.chat_id}"

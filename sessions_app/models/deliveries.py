@@ -1,17 +1,15 @@
 """Events that a provider delivered, and messages that we handed to a provider."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.messages import DeliveryStatus, Message, token_index
@@ -49,7 +47,7 @@ class InboundDelivery(models.Model):
     there, in whatever month. An event that could not be processed is tried again at ``retry_at``.
     """
 
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     delivery_key = models.CharField(_("delivery key"), max_length=512)
     event = models.CharField(_("event"), max_length=32, help_text=_("The kind of event."))
     subject_id = models.CharField(
@@ -62,20 +60,10 @@ class InboundDelivery(models.Model):
         _("outcome"), max_length=255, blank=True, help_text=_("How it was processed.")
     )
     chat = models.ForeignKey(
-        Chat,
-        verbose_name=_("chat"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="deliveries",
+        Chat, SET_NULL, "deliveries", verbose_name=_("chat"), null=True, blank=True
     )
     message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="deliveries",
+        Message, SET_NULL, "deliveries", verbose_name=_("message"), null=True, blank=True
     )
     change = models.JSONField(
         _("change"),
@@ -98,8 +86,8 @@ class InboundDelivery(models.Model):
     class Meta:
         verbose_name = _("inbound delivery")
         verbose_name_plural = _("inbound deliveries")
-        ordering: ClassVar = ["-id"]
-        indexes: ClassVar = [
+        ordering = ["-id"]
+        indexes = [
             models.Index(
                 fields=["subject_id"], condition=~Q(subject_id=""), name="deliveries_by_subject"
             ),
@@ -137,21 +125,19 @@ class OutboundPart(models.Model):
     """
 
     id = models.UUIDField(_("id"), primary_key=True, default=uuid.uuid4, editable=False)
-    turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="parts"
-    )
+    turn = models.ForeignKey(Turn, CASCADE, "parts", verbose_name=_("answer"))
     number = models.PositiveIntegerField(_("number"))
     content = models.TextField(_("content"), blank=True)
     state = models.CharField(
-        _("state"), max_length=16, choices=PartState.choices, default=PartState.WAITING
+        _("state"), max_length=16, choices=PartState, default=PartState.WAITING
     )
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64, blank=True)
     provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
         _("provider message id"), max_length=255, null=True, blank=True
     )
     delivery_status = models.CharField(
-        _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+        _("delivery status"), max_length=16, choices=DeliveryStatus, blank=True, default=""
     )
     started_at = models.DateTimeField(_("started at"), null=True, blank=True)
     error = ErrorField(_("error"), blank=True)
@@ -159,19 +145,17 @@ class OutboundPart(models.Model):
     class Meta:
         verbose_name = _("outbound part")
         verbose_name_plural = _("outbound parts")
-        ordering: ClassVar = ["turn", "number"]
-        constraints: ClassVar = [
+        ordering = ["turn", "number"]
+        constraints = [
             models.UniqueConstraint(fields=["turn", "number"], name="part_number_once_a_turn"),
             models.UniqueConstraint(
                 fields=["provider", "number_id", "provider_message_id"],
                 condition=Q(provider_message_id__isnull=False),
                 name="sent_part_once",
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=PartState.values), name="part_state_known"
-            ),
+            known("state", PartState, "part_state_known"),
         ]
-        indexes: ClassVar = [token_index("provider_message_id", "parts_by_token")]
+        indexes = [token_index("provider_message_id", "parts_by_token")]
 
     def __str__(self) -> str:
         values = {"number": self.number, "answer": self.turn_id}

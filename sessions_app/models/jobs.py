@@ -1,9 +1,6 @@
 """Long work that a program asks for and then looks after: imports, exports, vectors, erasures."""
 
-from __future__ import annotations
-
 import uuid
-from typing import ClassVar
 
 from django.db import models
 from django.db.models import CASCADE, Q
@@ -42,10 +39,8 @@ class Job(LeasedWork):
     """
 
     job_id = models.UUIDField(_("job id"), primary_key=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(_("kind"), max_length=8, choices=JobKind.choices)
-    state = models.CharField(
-        _("state"), max_length=9, choices=JobState.choices, default=JobState.QUEUED
-    )
+    kind = models.CharField(_("kind"), max_length=8, choices=JobKind)
+    state = models.CharField(_("state"), max_length=9, choices=JobState, default=JobState.QUEUED)
     caller = models.CharField(_("caller"), max_length=64)
     actor_kind = models.CharField(_("actor kind"), max_length=16)
     actor_name = models.CharField(_("actor name"), max_length=255)
@@ -63,7 +58,7 @@ class Job(LeasedWork):
         verbose_name = _("job")
         verbose_name_plural = _("jobs")
         default_permissions = ()
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["caller", "created_at"], name="jobs_of_a_caller"),
             models.Index(
                 fields=["due_at"], condition=Q(state__in=("queued", "running")), name="jobs_open"
@@ -77,7 +72,7 @@ class Job(LeasedWork):
 class JobPart(models.Model):
     """Lines of an import that wait, or of an export that were made, compressed with gzip."""
 
-    job = models.ForeignKey(Job, verbose_name=_("job"), on_delete=CASCADE, related_name="parts")
+    job = models.ForeignKey(Job, CASCADE, "parts", verbose_name=_("job"))
     number = models.PositiveIntegerField(_("number"))
     lines = models.PositiveIntegerField(_("lines"))
     body = models.BinaryField(_("body"))
@@ -86,9 +81,7 @@ class JobPart(models.Model):
         verbose_name = _("part of a job")
         verbose_name_plural = _("parts of jobs")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["job", "number"], name="job_part_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["job", "number"], name="job_part_once")]
 
     def __str__(self) -> str:
         return f"{self.job_id} {self.number}"

@@ -1,15 +1,11 @@
 """The access of a chat to the assistant, and its usage."""
 
-from __future__ import annotations
-
-from typing import ClassVar
-
 from django.conf import settings
 from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from sessions_app.models.chats import Chat
 
 
@@ -45,26 +41,22 @@ class ChatAccess(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="access"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="access"
     )
     standing = models.CharField(
-        _("standing"), max_length=8, choices=Standing.choices, blank=True, default=Standing.NONE
+        _("standing"), max_length=8, choices=Standing, blank=True, default=Standing.NONE
     )
     reason = models.CharField(
-        _("reason"),
-        max_length=8,
-        choices=StandingReason.choices,
-        blank=True,
-        default=StandingReason.NONE,
+        _("reason"), max_length=8, choices=StandingReason, blank=True, default=StandingReason.NONE
     )
     decided_at = models.DateTimeField(_("decided at"), null=True, blank=True)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        SET_NULL,
+        "+",
         verbose_name=_("decided by"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
         help_text=_("Removed with the account."),
     )
     opted_out_at = models.DateTimeField(_("opted out at"), null=True, blank=True)
@@ -83,12 +75,8 @@ class ChatAccess(models.Model):
         verbose_name = _("chat access")
         verbose_name_plural = _("chat access")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(standing__in=Standing.values), name="chat_standing_known"
-            )
-        ]
-        indexes: ClassVar = [
+        constraints = [known("standing", Standing, "chat_standing_known")]
+        indexes = [
             models.Index(
                 fields=["standing"], condition=~Q(standing=""), name="chats_with_a_standing"
             ),
@@ -113,7 +101,7 @@ class UsageDay(models.Model):
     """
 
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="usage", db_index=False
+        Chat, CASCADE, "usage", verbose_name=_("chat"), db_index=False
     )  # the constraint's index serves
     day = models.DateField(_("day"))
     is_owner = models.BooleanField(_("by the owner"), default=False)
@@ -129,10 +117,8 @@ class UsageDay(models.Model):
         verbose_name = _("daily usage")
         verbose_name_plural = _("daily usage")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["chat", "day"], name="usage_once_a_day")
-        ]
-        indexes: ClassVar = [models.Index(fields=["day"], name="usage_by_day")]
+        constraints = [models.UniqueConstraint(fields=["chat", "day"], name="usage_once_a_day")]
+        indexes = [models.Index(fields=["day"], name="usage_by_day")]
 
     def __str__(self) -> str:
         return f"usage of {self.chat_id} on {self.day}"

@@ -1,9 +1,7 @@
 """A stored message, and its vectors."""
 
-from __future__ import annotations
-
 import uuid
-from typing import Any, ClassVar
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
@@ -14,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from sessions_app.models.chats import Chat, Provider
 from sessions_app.models.sessions import ChatSession
 
@@ -97,14 +95,10 @@ class Message(models.Model):
     message_id = models.UUIDField(
         _("message id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="messages"
-    )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="messages"
-    )
+    session = models.ForeignKey(ChatSession, CASCADE, "messages", verbose_name=_("session"))
+    chat = models.ForeignKey(Chat, CASCADE, "messages", verbose_name=_("chat"))
     order_num = models.PositiveIntegerField(_("number"))
-    role = models.CharField(_("role"), max_length=16, choices=Role.choices)
+    role = models.CharField(_("role"), max_length=16, choices=Role)
     kind = models.CharField(_("kind"), max_length=32, default="text")
     content = models.TextField(_("content"), blank=True)
     sender = models.CharField(_("sender"), max_length=255, blank=True)
@@ -116,10 +110,10 @@ class Message(models.Model):
     tokens = models.PositiveIntegerField(_("tokens"))
     was_received = models.BooleanField(_("received"), default=True)
     delivery_status = models.CharField(
-        _("delivery status"), max_length=16, choices=DeliveryStatus.choices, blank=True, default=""
+        _("delivery status"), max_length=16, choices=DeliveryStatus, blank=True, default=""
     )
     provider = models.CharField(
-        _("provider"), max_length=16, choices=Provider.choices, blank=True, default=""
+        _("provider"), max_length=16, choices=Provider, blank=True, default=""
     )
     number_id = models.CharField(_("our number"), max_length=64, blank=True, default="")
     provider_message_id = models.CharField(  # noqa: DJ001 null is outside the constraint
@@ -127,10 +121,10 @@ class Message(models.Model):
     )
     answers = models.OneToOneField(
         "self",
+        SET_NULL,
         verbose_name=_("in reply to"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
         related_name="answer",
         help_text=_("The message that this one replies to."),
     )
@@ -148,8 +142,8 @@ class Message(models.Model):
     class Meta:
         verbose_name = _("message")
         verbose_name_plural = _("messages")
-        ordering: ClassVar = ["session", "order_num"]
-        constraints: ClassVar = [
+        ordering = ["session", "order_num"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["session", "order_num"], name="order_num_once_a_session"
             ),
@@ -159,13 +153,13 @@ class Message(models.Model):
                 name="provider_message_once",
             ),
             models.CheckConstraint(condition=Q(order_num__gte=1), name="order_num_from_one"),
-            models.CheckConstraint(condition=Q(role__in=Role.values), name="message_role_known"),
+            known("role", Role, "message_role_known"),
             models.CheckConstraint(
                 condition=Q(revoked_at__isnull=True) | Q(content="", history=[]),
                 name="revoked_text_is_gone",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["chat", "session", "order_num"]),
             token_index("provider_message_id", "messages_by_token"),
             # For the figures of a period; staff's lists and their search for frequent words read
@@ -206,16 +200,14 @@ class MessageEmbedding(models.Model):
     (``memories_app.vector_search``).
     """
 
-    message = models.ForeignKey(
-        Message, verbose_name=_("message"), on_delete=CASCADE, related_name="embeddings"
-    )
+    message = models.ForeignKey(Message, CASCADE, "embeddings", verbose_name=_("message"))
     model = models.CharField(_("model"), max_length=128)
     vector = VectorField(_("vector"))
 
     class Meta:
         verbose_name = _("message embedding")
         verbose_name_plural = _("message embeddings")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(fields=["message", "model"], name="message_vector_once"),
             # A zero vector has no direction: its distance to any other is not a number.
             models.CheckConstraint(

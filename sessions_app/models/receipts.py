@@ -1,10 +1,7 @@
 """Receipts and counters of forgettings."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import timedelta
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -14,6 +11,7 @@ from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import known
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from memoryproject.foundation.text.uuids import iso_utc
@@ -50,12 +48,7 @@ class Requested(models.Model):
     """The request for a forgetting: by whom, and its number in the business's own files."""
 
     requester = models.CharField(
-        _("asked for by"),
-        max_length=16,
-        choices=Requester.choices,
-        blank=True,
-        default="",
-        db_default="",
+        _("asked for by"), max_length=16, choices=Requester, blank=True, default="", db_default=""
     )
     request_number = models.CharField(
         _("request number"), max_length=MAX_REQUEST_NUMBER, blank=True, default="", db_default=""
@@ -79,7 +72,7 @@ class ForgetReceipt(Requested):
     """
 
     receipt_id = models.UUIDField(_("receipt id"), unique=True, default=uuid.uuid4, editable=False)
-    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
+    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind)
     object_id = models.UUIDField(_("object id"))
     forgotten_at = models.DateTimeField(_("erased at"), default=timezone.now)
     actor_kind = models.CharField(_("actor kind"), max_length=16)
@@ -102,17 +95,13 @@ class ForgetReceipt(Requested):
     class Meta:
         verbose_name = _("receipt")
         verbose_name_plural = _("receipts")
-        ordering: ClassVar = ["-id"]
-        permissions: ClassVar = [("forget", "Can forget memories, messages, sessions and people")]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(kind__in=ForgottenKind.values), name="forgotten_kind_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(requester__in=Requester.values), name="receipt_requester_known"
-            ),
+        ordering = ["-id"]
+        permissions = [("forget", "Can forget memories, messages, sessions and people")]
+        constraints = [
+            known("kind", ForgottenKind, "forgotten_kind_known"),
+            known("requester", Requester, "receipt_requester_known"),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["object_id"]),
             models.Index(fields=["-forgotten_at", "-id"]),
             models.Index(
@@ -221,9 +210,7 @@ class ForgetRun(Requested, LeasedWork):
 
     run_id = models.UUIDField(_("run id"), primary_key=True, default=uuid.uuid4, editable=False)
     asked_by = models.CharField(_("asked by"), max_length=255)
-    state = models.CharField(
-        _("state"), max_length=16, choices=RunState.choices, default=RunState.DRAFT
-    )
+    state = models.CharField(_("state"), max_length=16, choices=RunState, default=RunState.DRAFT)
     total = models.PositiveIntegerField(_("total"), default=0)
     done = models.PositiveIntegerField(_("done"), default=0)
     failed = models.PositiveIntegerField(_("failed"), default=0)
@@ -234,16 +221,12 @@ class ForgetRun(Requested, LeasedWork):
     class Meta:
         verbose_name = _("erasure")
         verbose_name_plural = _("erasures")
-        ordering: ClassVar = ["-created_at", "-run_id"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=RunState.values), name="forget_run_state_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(requester__in=Requester.values), name="forget_run_requester_known"
-            ),
+        ordering = ["-created_at", "-run_id"]
+        constraints = [
+            known("state", RunState, "forget_run_state_known"),
+            known("requester", Requester, "forget_run_requester_known"),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["-created_at", "-run_id"]),
             models.Index(
                 fields=["run_id"], condition=Q(state__in=OPEN_RUNS), name="forget_runs_open"
@@ -261,24 +244,22 @@ class ForgetItem(models.Model):
     one, ``moved_to``. ``attempts``: how often a worker began it.
     """
 
-    run = models.ForeignKey(
-        ForgetRun, verbose_name=_("run"), on_delete=CASCADE, related_name="items"
-    )
+    run = models.ForeignKey(ForgetRun, CASCADE, "items", verbose_name=_("run"))
     number = models.PositiveIntegerField(_("number"))
-    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind.choices)
+    kind = models.CharField(_("kind"), max_length=16, choices=ForgottenKind)
     object_id = models.UUIDField(_("object id"))
     trace = models.BigIntegerField(_("trace"), null=True, blank=True)
     state = models.CharField(
-        _("state"), max_length=16, choices=ItemState.choices, default=ItemState.WAITING
+        _("state"), max_length=16, choices=ItemState, default=ItemState.WAITING
     )
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     moved_to = models.UUIDField(_("moved to"), null=True, blank=True)
     receipt = models.OneToOneField(
         ForgetReceipt,
+        models.PROTECT,
         verbose_name=_("receipt"),
         null=True,
         blank=True,
-        on_delete=models.PROTECT,
         related_name="item",
     )
     error = ErrorField(
@@ -288,18 +269,14 @@ class ForgetItem(models.Model):
     class Meta:
         verbose_name = _("item to erase")
         verbose_name_plural = _("items to erase")
-        ordering: ClassVar = ["run", "number"]
-        constraints: ClassVar = [
+        ordering = ["run", "number"]
+        constraints = [
             models.UniqueConstraint(fields=["run", "number"], name="forget_item_number_once"),
             models.UniqueConstraint(
                 fields=["run", "kind", "object_id"], name="forget_item_once_a_run"
             ),
-            models.CheckConstraint(
-                condition=Q(state__in=ItemState.values), name="forget_item_state_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(kind__in=ForgottenKind.values), name="forget_item_kind_known"
-            ),
+            known("state", ItemState, "forget_item_state_known"),
+            known("kind", ForgottenKind, "forget_item_kind_known"),
         ]
 
     def __str__(self) -> str:

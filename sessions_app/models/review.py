@@ -1,9 +1,6 @@
 """Internal work of staff on conversations; nothing of it reaches WhatsApp or a model."""
 
-from __future__ import annotations
-
 import uuid
-from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -11,6 +8,7 @@ from django.db.models import CASCADE, SET_NULL, Q
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import known
 from sessions_app.models.chats import Chat
 from sessions_app.models.messages import Message
 
@@ -34,17 +32,13 @@ class UpTo(models.Model):
 class ReadMark(UpTo):
     """Read marker: the last message of a chat that a staff member has seen."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
-    )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="read_marks"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("user"))
+    chat = models.ForeignKey(Chat, CASCADE, "read_marks", verbose_name=_("chat"))
 
     class Meta:
         verbose_name = _("read marker")
         verbose_name_plural = _("read markers")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(fields=["user", "chat"], name="one_read_mark_a_user")
         ]
 
@@ -60,14 +54,10 @@ class ReviewedMark(UpTo):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="reviewed"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="reviewed"
     )
     reviewed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("reviewed by"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("reviewed by"), null=True
     )
     reviewed_at = models.DateTimeField(_("reviewed at"))
 
@@ -82,26 +72,17 @@ class ReviewedMark(UpTo):
 class Bookmark(models.Model):
     """A staff member's bookmark on a chat or on one message of it."""
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
-    )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="bookmarks"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("user"))
+    chat = models.ForeignKey(Chat, CASCADE, "bookmarks", verbose_name=_("chat"))
     message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=CASCADE,
-        related_name="bookmarks",
+        Message, CASCADE, "bookmarks", verbose_name=_("message"), null=True, blank=True
     )
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("bookmark")
         verbose_name_plural = _("bookmarks")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["user", "chat"],
                 condition=Q(message__isnull=True),
@@ -132,22 +113,20 @@ class Label(models.Model):
 
     name = models.CharField(_("name"), max_length=40)
     colour = models.CharField(
-        _("colour"), max_length=8, choices=LabelColour.choices, default=LabelColour.GREEN
+        _("colour"), max_length=8, choices=LabelColour, default=LabelColour.GREEN
     )
 
     class Meta:
         verbose_name = _("label")
         verbose_name_plural = _("labels")
-        ordering: ClassVar = [Lower("name")]
-        constraints: ClassVar = [
+        ordering = [Lower("name")]
+        constraints = [
             models.UniqueConstraint(
                 Lower("name"),
                 name="label_once",
                 violation_error_message=_("There is a label of this name already."),
             ),
-            models.CheckConstraint(
-                condition=Q(colour__in=LabelColour.values), name="label_colour_known"
-            ),
+            known("colour", LabelColour, "label_colour_known"),
         ]
 
     def __str__(self) -> str:
@@ -157,20 +136,14 @@ class Label(models.Model):
 class ChatLabel(models.Model):
     """The assignment of a label to a chat."""
 
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="chat_labels"
-    )
-    label = models.ForeignKey(
-        Label, verbose_name=_("label"), on_delete=CASCADE, related_name="chat_labels"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "chat_labels", verbose_name=_("chat"))
+    label = models.ForeignKey(Label, CASCADE, "chat_labels", verbose_name=_("label"))
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("chat label")
         verbose_name_plural = _("chat labels")
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["chat", "label"], name="label_once_a_chat")
-        ]
+        constraints = [models.UniqueConstraint(fields=["chat", "label"], name="label_once_a_chat")]
 
     def __str__(self) -> str:
         return f"{self.label_id} on {self.chat_id}"
@@ -184,21 +157,12 @@ class Note(models.Model):
     """
 
     note_id = models.UUIDField(_("note id"), primary_key=True, default=uuid.uuid4, editable=False)
-    chat = models.ForeignKey(Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="notes")
+    chat = models.ForeignKey(Chat, CASCADE, "notes", verbose_name=_("chat"))
     message = models.ForeignKey(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="notes",
+        Message, SET_NULL, "notes", verbose_name=_("message"), null=True, blank=True
     )
     author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("author"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("author"), null=True
     )
     author_name = models.CharField(_("author name"), max_length=150)
     text = models.TextField(_("text"))
@@ -208,8 +172,8 @@ class Note(models.Model):
     class Meta:
         verbose_name = _("note")
         verbose_name_plural = _("notes")
-        ordering: ClassVar = ["-created_at", "note_id"]
-        indexes: ClassVar = [models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat")]
+        ordering = ["-created_at", "note_id"]
+        indexes = [models.Index(fields=["chat", "-created_at"], name="notes_of_a_chat")]
 
     def __str__(self) -> str:
         return f"note on {self.chat_id}"
@@ -219,11 +183,9 @@ class Assignment(models.Model):
     """The staff member responsible for a chat."""
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="assignment"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="assignment"
     )
-    assignee = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("assignee"), on_delete=CASCADE, related_name="+"
-    )
+    assignee = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("assignee"))
     assigned_at = models.DateTimeField(_("assigned at"))
 
     class Meta:
@@ -243,16 +205,12 @@ class Snooze(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="snooze"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="snooze"
     )
     since = models.DateTimeField(_("since"))
     until = models.DateTimeField(_("until"))
     snoozed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("snoozed by"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("snoozed by"), null=True
     )
 
     class Meta:
@@ -277,9 +235,7 @@ class SavedFilter(models.Model):
     may name a person.
     """
 
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, verbose_name=_("user"), on_delete=CASCADE, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, CASCADE, "+", verbose_name=_("user"))
     name = models.CharField(_("name"), max_length=MAX_FILTER_NAME)
     query = models.CharField(_("filters"), max_length=MAX_FILTER_QUERY)
     is_shared = models.BooleanField(_("shared"), default=False)
@@ -287,11 +243,9 @@ class SavedFilter(models.Model):
     class Meta:
         verbose_name = _("saved filter")
         verbose_name_plural = _("saved filters")
-        ordering: ClassVar = [Lower("name"), "pk"]
-        constraints: ClassVar = [
-            models.UniqueConstraint("user", Lower("name"), name="saved_filter_once")
-        ]
-        indexes: ClassVar = [
+        ordering = [Lower("name"), "pk"]
+        constraints = [models.UniqueConstraint("user", Lower("name"), name="saved_filter_once")]
+        indexes = [
             models.Index(
                 fields=["id"], condition=models.Q(is_shared=True), name="saved_filters_shared"
             )

@@ -1,17 +1,14 @@
 """A conversation's session: short-term memory ends with it."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from django.db import models
 from django.db.models import CASCADE, Q
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from sessions_app.models.chats import Chat
 
 # By then a job has been tried again, or it is lost: longer than "retry" in Q_CLUSTER.
@@ -38,11 +35,9 @@ class ChatSession(models.Model):
     session_id = models.UUIDField(
         _("session id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="sessions"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "sessions", verbose_name=_("chat"))
     status = models.CharField(
-        _("status"), max_length=16, choices=SessionStatus.choices, default=SessionStatus.ACTIVE
+        _("status"), max_length=16, choices=SessionStatus, default=SessionStatus.ACTIVE
     )
     created_at = models.DateTimeField(_("created at"))
     last_active = models.DateTimeField(
@@ -63,16 +58,14 @@ class ChatSession(models.Model):
     class Meta:
         verbose_name = _("session")
         verbose_name_plural = _("sessions")
-        ordering: ClassVar = ["-last_active"]
-        constraints: ClassVar = [
+        ordering = ["-last_active"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["chat"],
                 condition=Q(status=SessionStatus.ACTIVE),
                 name="one_active_session_a_chat",
             ),
-            models.CheckConstraint(
-                condition=Q(status__in=SessionStatus.values), name="session_status_known"
-            ),
+            known("status", SessionStatus, "session_status_known"),
             models.CheckConstraint(
                 condition=Q(window_start__gte=1), name="session_window_from_one"
             ),
@@ -82,7 +75,7 @@ class ChatSession(models.Model):
                 name="ended_sessions_have_an_end",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["chat", "-created_at"]),
             models.Index(fields=["-last_active"]),
             # For pages of all sessions, in an order that never changes.
@@ -136,11 +129,7 @@ class CardWork(models.Model):
     """
 
     session = models.OneToOneField(
-        ChatSession,
-        verbose_name=_("session"),
-        primary_key=True,
-        on_delete=CASCADE,
-        related_name="card_work",
+        ChatSession, CASCADE, verbose_name=_("session"), primary_key=True, related_name="card_work"
     )
     token = models.UUIDField(_("token"), default=uuid.uuid4)
     due_at = models.DateTimeField(_("due at"))
@@ -149,7 +138,7 @@ class CardWork(models.Model):
     class Meta:
         verbose_name = _("card work")
         verbose_name_plural = _("card work")
-        indexes: ClassVar = [models.Index(fields=["due_at"], name="cards_due")]
+        indexes = [models.Index(fields=["due_at"], name="cards_due")]
 
     def __str__(self) -> str:
         return f"card of {self.session_id}"

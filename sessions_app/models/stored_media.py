@@ -1,16 +1,13 @@
 """The file of a message: fetched from the provider, or attached by staff; kept for a time."""
 
-from __future__ import annotations
-
 import uuid
-from typing import ClassVar
 
 from django.db import models
 from django.db.models import SET_NULL, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
@@ -38,13 +35,13 @@ class MediaFile(LeasedWork):
 
     media_id = models.UUIDField(_("media id"), primary_key=True, default=uuid.uuid4, editable=False)
     message = models.OneToOneField(
-        Message, verbose_name=_("message"), null=True, on_delete=SET_NULL, related_name="media_file"
+        Message, SET_NULL, verbose_name=_("message"), null=True, related_name="media_file"
     )
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), null=True, on_delete=SET_NULL, related_name="unstored_file"
+        Turn, SET_NULL, verbose_name=_("answer"), null=True, related_name="unstored_file"
     )
     state = models.CharField(
-        _("state"), max_length=16, choices=MediaState.choices, default=MediaState.PENDING
+        _("state"), max_length=16, choices=MediaState, default=MediaState.PENDING
     )
     content_type = models.CharField(_("content type"), max_length=128, blank=True)
     size = models.PositiveIntegerField(_("size"), default=0)
@@ -59,12 +56,8 @@ class MediaFile(LeasedWork):
         verbose_name = _("media file")
         verbose_name_plural = _("media files")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=MediaState.values), name="media_state_known"
-            )
-        ]
-        indexes: ClassVar = [
+        constraints = [known("state", MediaState, "media_state_known")]
+        indexes = [
             models.Index(
                 fields=["created_at"], condition=Q(state="pending"), name="media_to_fetch"
             ),

@@ -1,9 +1,6 @@
 """Summaries of a session's messages, and the work of making them."""
 
-from __future__ import annotations
-
 import uuid
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -31,12 +28,10 @@ class SummarizationMetadata(models.Model):
     summary_metadata_id = models.UUIDField(
         _("summary id"), primary_key=True, default=uuid.uuid4, editable=False
     )
-    session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="summarizations"
-    )
+    session = models.ForeignKey(ChatSession, CASCADE, "summarizations", verbose_name=_("session"))
     number = models.PositiveIntegerField(_("number"))
     summary_message = models.OneToOneField(
-        Message, verbose_name=_("summary message"), on_delete=CASCADE, related_name="summarization"
+        Message, CASCADE, verbose_name=_("summary message"), related_name="summarization"
     )
     summarized_message_ids = ArrayField(
         models.UUIDField(), verbose_name=_("summarized message ids")
@@ -68,8 +63,8 @@ class SummarizationMetadata(models.Model):
     class Meta:
         verbose_name = _("summary")
         verbose_name_plural = _("summaries")
-        ordering: ClassVar = ["session", "number"]
-        constraints: ClassVar = [
+        ordering = ["session", "number"]
+        constraints = [
             models.UniqueConstraint(
                 fields=["session", "number"], name="summary_number_once_a_session"
             ),
@@ -95,9 +90,9 @@ class SummaryWork(LeasedWork):
 
     session = models.OneToOneField(
         ChatSession,
+        CASCADE,
         verbose_name=_("session"),
         primary_key=True,
-        on_delete=CASCADE,
         related_name="summary_work",
     )
     due = models.BooleanField(_("due"), default=False)
@@ -108,9 +103,7 @@ class SummaryWork(LeasedWork):
     class Meta:
         verbose_name = _("summary work")
         verbose_name_plural = _("summary work")
-        indexes: ClassVar = [
-            models.Index(fields=["session"], condition=Q(due=True), name="summaries_due")
-        ]
+        indexes = [models.Index(fields=["session"], condition=Q(due=True), name="summaries_due")]
 
     def __str__(self) -> str:
         return f"summaries of {self.session_id}: {'due' if self.due else 'none due'}"
@@ -127,11 +120,9 @@ class TranscriptBatch(models.Model):
     original place; the next save then knows that it is stored.
     """
 
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="transcript_batches"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, "transcript_batches", verbose_name=_("chat"))
     session = models.ForeignKey(
-        ChatSession, verbose_name=_("session"), on_delete=CASCADE, related_name="transcript_batches"
+        ChatSession, CASCADE, "transcript_batches", verbose_name=_("session")
     )
     number = models.PositiveIntegerField(_("number"))
     digest = models.CharField(_("digest"), max_length=64)
@@ -143,8 +134,8 @@ class TranscriptBatch(models.Model):
     class Meta:
         verbose_name = _("transcript batch")
         verbose_name_plural = _("transcript batches")
-        ordering: ClassVar = ["-id"]
-        indexes: ClassVar = [
+        ordering = ["-id"]
+        indexes = [
             models.Index(
                 fields=["chat", "number"],
                 condition=models.Q(cleaned_at__isnull=True),
@@ -169,11 +160,7 @@ class ExtractionWork(LeasedWork):
     """
 
     turn = models.OneToOneField(
-        Turn,
-        verbose_name=_("answer"),
-        primary_key=True,
-        on_delete=CASCADE,
-        related_name="extraction",
+        Turn, CASCADE, verbose_name=_("answer"), primary_key=True, related_name="extraction"
     )
     due = models.BooleanField(_("due"), default=True)
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
@@ -185,9 +172,7 @@ class ExtractionWork(LeasedWork):
     class Meta:
         verbose_name = _("extraction work")
         verbose_name_plural = _("extraction work")
-        indexes: ClassVar = [
-            models.Index(fields=["turn"], condition=Q(due=True), name="extractions_due")
-        ]
+        indexes = [models.Index(fields=["turn"], condition=Q(due=True), name="extractions_due")]
 
     def __str__(self) -> str:
         return f"learning from turn {self.turn_id}: {'due' if self.due else 'over'}"

@@ -1,9 +1,6 @@
 """Takeovers: chats in which staff have paused the assistant."""
 
-from __future__ import annotations
-
 from datetime import datetime
-from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -33,24 +30,24 @@ class ChatPause(models.Model):
     """
 
     chat = models.OneToOneField(
-        Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="pause"
+        Chat, CASCADE, verbose_name=_("chat"), primary_key=True, related_name="pause"
     )
     since = models.DateTimeField(_("since"), default=timezone.now)
     until = models.DateTimeField(_("until"), null=True, blank=True)
     cause = models.CharField(
         _("cause"),
         max_length=8,
-        choices=PauseCause.choices,
+        choices=PauseCause,
         default=PauseCause.STAFF,
         db_default=PauseCause.STAFF,
     )
     paused_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
+        SET_NULL,
+        "+",
         verbose_name=_("paused by"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
         help_text=_("Removed with the account."),
     )
 
@@ -97,8 +94,8 @@ class CannedReply(models.Model):
     class Meta:
         verbose_name = _("canned reply")
         verbose_name_plural = _("canned replies")
-        ordering: ClassVar = [Lower("shortcut")]
-        constraints: ClassVar = [
+        ordering = [Lower("shortcut")]
+        constraints = [
             models.UniqueConstraint(
                 Lower("shortcut"),
                 name="canned_reply_once",

@@ -1,9 +1,6 @@
 """Trials: staff make an answer again, with another model, prompt or memories. Nothing is sent."""
 
-from __future__ import annotations
-
 import uuid
-from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
@@ -11,7 +8,7 @@ from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.turns import Turn
@@ -58,14 +55,14 @@ class AnswerTrial(LeasedWork):
 
     trial_id = models.UUIDField(_("trial id"), primary_key=True, default=uuid.uuid4, editable=False)
     turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="trials", db_index=False
+        Turn, CASCADE, "trials", verbose_name=_("answer"), db_index=False
     )  # "trials_of_answer" serves
     state = models.CharField(
-        _("state"), max_length=8, choices=TrialState.choices, default=TrialState.WAITING
+        _("state"), max_length=8, choices=TrialState, default=TrialState.WAITING
     )
     model = models.CharField(_("model"), max_length=128)
-    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories.choices)
-    instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt.choices)
+    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories)
+    instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt)
     chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
     system_text = models.TextField(_("instruction text"), blank=True)
     text = models.TextField(_("text"), blank=True)
@@ -78,11 +75,7 @@ class AnswerTrial(LeasedWork):
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     error = ErrorField(_("error"), blank=True)
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("user"), null=True
     )
     user_name = models.CharField(_("user name"), max_length=150)
     created_at = models.DateTimeField(_("created at"))
@@ -93,11 +86,9 @@ class AnswerTrial(LeasedWork):
         verbose_name_plural = _("answer trials")
         # The permissions on the turn apply.
         default_permissions = ()
-        ordering: ClassVar = ["created_at"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=TrialState.values), name="trial_state_known"
-            ),
+        ordering = ["created_at"]
+        constraints = [
+            known("state", TrialState, "trial_state_known"),
             # Two clicks at once make one trial.
             models.UniqueConstraint(
                 fields=["turn"],
@@ -105,7 +96,7 @@ class AnswerTrial(LeasedWork):
                 name="one_waiting_trial_an_answer",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["turn", "created_at"], name="trials_of_answer"),
             models.Index(fields=["created_at"], name="trials_by_time"),
             # Finds the trials that were given a memory, when it is forgotten.
@@ -140,19 +131,13 @@ class AnswerRating(models.Model):
     that it is resolved.
     """
 
-    turn = models.ForeignKey(
-        Turn, verbose_name=_("answer"), on_delete=CASCADE, related_name="ratings"
-    )
+    turn = models.ForeignKey(Turn, CASCADE, "ratings", verbose_name=_("answer"))
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("user"), null=True
     )
     user_name = models.CharField(_("user name"), max_length=150)
     is_good = models.BooleanField(_("good"))
-    reason = models.CharField(_("reason"), max_length=16, choices=RatingReason.choices, blank=True)
+    reason = models.CharField(_("reason"), max_length=16, choices=RatingReason, blank=True)
     is_open = models.BooleanField(_("open"))
     rated_at = models.DateTimeField(_("rated at"))
 
@@ -161,8 +146,8 @@ class AnswerRating(models.Model):
         verbose_name_plural = _("answer ratings")
         # The permissions on conversations apply.
         default_permissions = ()
-        ordering: ClassVar = ["rated_at", "id"]
-        constraints: ClassVar = [
+        ordering = ["rated_at", "id"]
+        constraints = [
             models.UniqueConstraint(fields=["turn", "user"], name="one_rating_a_user"),
             models.CheckConstraint(
                 condition=Q(reason__in=["", *RatingReason.values]), name="rating_reason_known"
@@ -171,7 +156,7 @@ class AnswerRating(models.Model):
                 condition=Q(is_good=False) | Q(is_open=False, reason=""), name="good_is_not_open"
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["-turn"], condition=Q(is_open=True), name="ratings_open"),
             models.Index(fields=["is_good", "-turn"], name="ratings_by_kind"),
         ]
@@ -184,14 +169,10 @@ class AnswerResolved(models.Model):
     """Staff have resolved an answer that was to be reviewed."""
 
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), primary_key=True, on_delete=CASCADE, related_name="resolved"
+        Turn, CASCADE, verbose_name=_("answer"), primary_key=True, related_name="resolved"
     )
     resolved_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("resolved by"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, SET_NULL, "+", verbose_name=_("resolved by"), null=True
     )
     resolved_at = models.DateTimeField(_("resolved at"))
 

@@ -3,8 +3,6 @@
 Only these functions assign ``Turn.state``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

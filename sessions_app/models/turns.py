@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from typing import ClassVar
 
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
@@ -11,7 +10,7 @@ from django.db.models import CASCADE, SET_NULL, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
-from memoryproject.foundation.choices import labelled
+from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
 from sessions_app.models.chats import Chat, Provider
@@ -120,33 +119,23 @@ class Turn(LeasedWork):
 
     turn_id = models.UUIDField(_("answer id"), unique=True, default=uuid.uuid4, editable=False)
     chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="turns", db_index=False
+        Chat, CASCADE, "turns", verbose_name=_("chat"), db_index=False
     )  # "turns_of_chat" serves
     session = models.ForeignKey(
-        ChatSession,
-        verbose_name=_("session"),
-        null=True,
-        blank=True,
-        on_delete=CASCADE,
-        related_name="turns",
+        ChatSession, CASCADE, "turns", verbose_name=_("session"), null=True, blank=True
     )
     message = models.OneToOneField(
-        Message,
-        verbose_name=_("message"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="turn",
+        Message, SET_NULL, verbose_name=_("message"), null=True, blank=True, related_name="turn"
     )
     reply = models.OneToOneField(
         Message,
+        SET_NULL,
         verbose_name=_("reply"),
         null=True,
         blank=True,
-        on_delete=SET_NULL,
         related_name="replied_turn",
     )
-    provider = models.CharField(_("provider"), max_length=16, choices=Provider.choices)
+    provider = models.CharField(_("provider"), max_length=16, choices=Provider)
     number_id = models.CharField(_("our number"), max_length=64, blank=True)
     provider_message_id = models.CharField(_("provider message id"), max_length=255, blank=True)
     user_role = models.CharField(_("audience"), max_length=16, default="client")
@@ -172,7 +161,7 @@ class Turn(LeasedWork):
     )
 
     state = models.CharField(
-        _("state"), max_length=16, choices=TurnState.choices, default=TurnState.PENDING
+        _("state"), max_length=16, choices=TurnState, default=TurnState.PENDING
     )
     attempts = models.PositiveIntegerField(_("attempts"), default=0)
     not_before = models.DateTimeField(_("not before"), null=True, blank=True)
@@ -181,18 +170,16 @@ class Turn(LeasedWork):
 
     error = ErrorField(_("error"), blank=True)
     outcome = models.CharField(
-        _("outcome"), max_length=16, choices=Outcome.choices, blank=True, default="", db_default=""
+        _("outcome"), max_length=16, choices=Outcome, blank=True, default="", db_default=""
     )
 
     class Meta:
         verbose_name = _("answer")
         verbose_name_plural = _("answers")
-        ordering: ClassVar = ["-id"]
-        permissions: ClassVar = [("rerun_turn", "Can run a failed turn again")]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(state__in=TurnState.values), name="turn_state_known"
-            ),
+        ordering = ["-id"]
+        permissions = [("rerun_turn", "Can run a failed turn again")]
+        constraints = [
+            known("state", TurnState, "turn_state_known"),
             # Two workers never answer in one chat at once, whatever the queue does.
             models.UniqueConstraint(
                 fields=["chat"],
@@ -200,7 +187,7 @@ class Turn(LeasedWork):
                 name="one_running_turn_a_chat",
             ),
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(
                 fields=["chat", "id"], condition=Q(state__in=WAITING_STATES), name="turns_waiting"
             ),
@@ -268,19 +255,14 @@ class TurnReplay(models.Model):
     """
 
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), primary_key=True, on_delete=CASCADE, related_name="replay"
+        Turn, CASCADE, verbose_name=_("answer"), primary_key=True, related_name="replay"
     )
     prompt = models.JSONField(_("prompt"), default=list, blank=True)
     recalled = models.JSONField(_("recalled"), default=list, blank=True)
     shown = models.JSONField(_("shown"), default=list, blank=True)
     left_out = models.JSONField(_("left out"), default=dict, blank=True)
     summary = models.ForeignKey(
-        Message,
-        verbose_name=_("summary"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
+        Message, SET_NULL, "+", verbose_name=_("summary"), null=True, blank=True
     )
     model = models.CharField(_("model"), max_length=128, blank=True)
     prompt_tokens = models.PositiveIntegerField(_("prompt tokens"), null=True, blank=True)
@@ -293,7 +275,7 @@ class TurnReplay(models.Model):
         verbose_name_plural = _("replays")
         # The permissions on a turn apply to its replay.
         default_permissions = ()
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["model", "-turn"], condition=~Q(model=""), name="turns_by_model"),
             # Finds the answers that mentioned a memory, when it is forgotten.
             GinIndex(

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from django.utils.translation import gettext as _
 
 from memories_app.facts.validation import MAX_CONTENT
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed
+from memoryproject.foundation.integrations.lenient import Fields, compact, listed
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.moving.records import (
     Found,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import storable
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink, Recipient
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, Media, Party
-from memoryproject.foundation.integrations.whatsapp.lenient import storable
 from sessions_app.conversations.chat_addresses import party_of
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import BY_PHONE, IMPORTED

@@ -18,8 +18,8 @@ from django.utils.translation import gettext as _
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.integrations.lenient import Fields, compact
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact
 from memoryproject.foundation.redaction.redact import redact_data
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.media.media_store import media_name

@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.integrations.whatsapp.lenient import phone_digits
+from memoryproject.foundation.integrations.lenient import phone_digits
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     PERSON_DOMAIN,
     outside_chat,

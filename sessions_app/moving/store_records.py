@@ -26,11 +26,7 @@ from memories_app.store.retract import forgotten_among, keyed_hash
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    fingerprint,
-    phone_digits,
-    storable,
-)
+from memoryproject.foundation.integrations.lenient import fingerprint, phone_digits, storable
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,

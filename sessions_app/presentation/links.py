@@ -20,7 +20,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.display import shown_link
-from memoryproject.foundation.audit.people import Person
+from memoryproject.foundation.audit.audit_events import Person
 from sessions_app.conversations.chat_queries import contacts_named
 from sessions_app.models import Chat, ChatSession, Message
 

@@ -17,7 +17,7 @@ from memoryproject.foundation.integrations.llm.base import (
 )
 from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.text.characters import CHARACTERS_A_TOKEN, estimate_tokens
-from memoryproject.foundation.text.parts import halves, in_parts
+from memoryproject.foundation.text.chunks import halves, in_parts
 from sessions_app.summaries.proof import proven_entries
 
 logger = logging.getLogger(__name__)

@@ -19,8 +19,8 @@ from memoryproject.foundation.integrations.documents.sandbox import SandboxExtra
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.process.connection_closing import ConnectionClosingExecutor
-from memoryproject.foundation.process.shared_times import SharedTimes
+from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
+from memoryproject.foundation.process.storage import SharedTimes
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled

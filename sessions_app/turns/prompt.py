@@ -12,7 +12,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from memoryproject.foundation.integrations.llm.base import MAX_MEMORY_LENGTH, ChatMessage
-from memoryproject.foundation.retrieval.passages import best_passage
+from memoryproject.foundation.retrieval.query import best_passage
 from memoryproject.foundation.retrieval.subqueries import only_asks
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CardHit

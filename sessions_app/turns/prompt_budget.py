@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from memoryproject.foundation.integrations.llm.base import ChatMessage
-from memoryproject.foundation.retrieval.passages import best_passage
+from memoryproject.foundation.retrieval.query import best_passage
 from memoryproject.foundation.text.characters import (
     characters_within,
     cut_between_characters,

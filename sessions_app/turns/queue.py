@@ -24,7 +24,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED, LeaseLostError, this_process
-from memoryproject.foundation.process.log_context import log_context
+from memoryproject.foundation.process.logfile import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.embedding.facade import messages_embed
 from sessions_app.limits.answer_limits import known_chat

@@ -31,7 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 )
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
-from memoryproject.foundation.process.shared_times import SharedTimes
+from memoryproject.foundation.process.storage import SharedTimes
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_addresses import chat_find, chat_for_party
 from sessions_app.conversations.chat_language import language_of

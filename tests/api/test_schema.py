@@ -224,6 +224,15 @@ SORTED_BY = {
 }
 
 
+def test_the_fields_of_an_answer_are_each_named_once(schema: Any) -> None:
+    for path, method, operation in operations(schema):
+        for parameter in operation.get("parameters", ()):
+            if parameter["name"] == "fields":
+                listed = parameter["description"].partition("There are: ")[2].rstrip(".")
+                assert len(listed.split(", ")) == len(set(listed.split(", "))), (path, method)
+                assert "." not in listed, (path, method)
+
+
 def test_every_creating_post_tells_of_its_key(schema: Any) -> None:
     for path, method, operation in operations(schema):
         names = [parameter["name"] for parameter in operation.get("parameters", [])]

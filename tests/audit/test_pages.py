@@ -28,8 +28,7 @@ from memoryproject.foundation.audit.audit_events import (
     person_detach,
 )
 from memoryproject.foundation.audit.models import AuditEvent, AuditVerification
-from memoryproject.foundation.audit.tasks import verify
-from memoryproject.foundation.audit.verification import verification_ask, verification_run
+from memoryproject.foundation.audit.tasks import verification_ask, verification_run, verify
 from sessions_app.models import Chat
 from tests.audit.log import AuditLog, tamper
 from tests.shown import words_of

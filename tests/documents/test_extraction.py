@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.documents.pdf import in_reading_order
+from memoryproject.foundation.integrations.documents.read_document import in_reading_order
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.integrations.documents.sniffing import (
     DOCX,

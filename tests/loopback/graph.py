@@ -42,6 +42,12 @@ class GraphServer(FaultyServer, providers.GraphServer):
             (path.group(1), body["text"]["body"]) for path, body in found if path and "text" in body
         ]
 
+    @property
+    def reads(self) -> list[str]:
+        """The ids of the messages that were marked as read."""
+        bodies = (each.body or {} for each in self.requests)
+        return [body["message_id"] for body in bodies if body.get("status") == "read"]
+
     def token_for(self, request: Request) -> str:
         path = _PATH.fullmatch(request.path) or _UPLOAD_PATH.fullmatch(request.path)
         return self.others.get(path.group(1) if path else "", self.access_token)

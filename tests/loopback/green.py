@@ -46,6 +46,19 @@ class GreenServer(FaultyServer, providers.GreenServer):
         self.files_of: dict[str, str] = {}
         super().__init__(**options)
 
+    @property
+    def reads(self) -> list[str]:
+        """The ids of the messages that were marked as read."""
+        return [body["idMessage"] for body in self._asked("readChat")]
+
+    @property
+    def typing(self) -> list[str]:
+        """The chats in which typing was shown."""
+        return [body["chatId"] for body in self._asked("sendTyping")]
+
+    def _asked(self, method: str) -> list[dict[str, Any]]:
+        return [each.body or {} for each in self.requests if f"/{method}/" in each.path]
+
     def handle(self, request: Request) -> Answer:
         path = _PATH.fullmatch(request.path)
         if request.method == "GET" and path is None:

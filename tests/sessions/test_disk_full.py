@@ -20,8 +20,13 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
 from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
-from memoryproject.foundation.process.shared_times import SLOTS, TIME, SharedTimes
-from memoryproject.foundation.process.storage import is_caused_by_full_disk, is_disk_full
+from memoryproject.foundation.process.storage import (
+    SLOTS,
+    TIME,
+    SharedTimes,
+    is_caused_by_full_disk,
+    is_disk_full,
+)
 from memoryproject.staff_site.middleware import StorageFull
 from sessions_app.models import Message, Turn
 from sessions_app.turns.dependencies import build_storage_notices

@@ -13,8 +13,11 @@ from django.test import Client
 
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.process.log_context import ContextFilter, log_context
-from memoryproject.foundation.process.logfile import ContentlessJsonFormatter
+from memoryproject.foundation.process.logfile import (
+    ContentlessJsonFormatter,
+    ContextFilter,
+    log_context,
+)
 from memoryproject.settings import LOGGING
 from sessions_app.models import Turn
 from tests.world import CLIENT, World

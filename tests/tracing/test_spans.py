@@ -16,7 +16,7 @@ from django.test import Client
 
 from memories_app.store.change import memory_patch
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.process.log_context import log_context
+from memoryproject.foundation.process.logfile import log_context
 from memoryproject.foundation.process.traced_work import query_shown
 from memoryproject.foundation.process.tracing import (
     NO_SPAN,

@@ -3,8 +3,6 @@
 Everything is escaped. Each text gets its own direction, so that Hebrew runs from the right.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence

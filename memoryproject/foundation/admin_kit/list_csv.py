@@ -1,7 +1,6 @@
 """Lists that may be very long: their pages, and the list as CSV."""
 
-from __future__ import annotations
-
+import csv
 import html
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -19,8 +18,6 @@ from django.utils.functional import cached_property
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
-
-from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 
 MAX_ROWS = 10_000
 
@@ -165,3 +162,35 @@ def as_download(answer: Answer, file: str) -> Answer:
     answer["Content-Disposition"] = f'attachment; filename="{file}"'
     answer["Cache-Control"] = "no-store"
     return answer
+
+
+# The lines of a file of CSV.
+
+CSV_TYPE = "text/csv; charset=utf-8"
+# Characters that a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%")
+
+
+def csv_lines(titles: Sequence[str], rows: Iterable[Iterable[Any]]) -> Iterator[bytes]:
+    """Yield the titles and then each row.
+
+    The encoding is UTF-8 with a byte order mark, which spreadsheets need to recognise it. Texts
+    that a spreadsheet would evaluate begin with an apostrophe.
+    """
+    writer = csv.writer(_Echo())
+    yield b"\xef\xbb\xbf" + writer.writerow(titles)
+    for row in rows:
+        yield writer.writerow([_harmless(part) for part in row])
+
+
+def _harmless(part: Any) -> Any:
+    if isinstance(part, str) and part.lstrip(" ").startswith(FORMULA):
+        return f"'{part}"
+    return "" if part is None else part
+
+
+class _Echo:
+    """A file for csv that returns what is written to it."""
+
+    def write(self, text: str) -> bytes:
+        return text.encode()

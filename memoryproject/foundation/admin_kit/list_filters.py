@@ -1,8 +1,6 @@
 """Filters of lists, declared: choices with their conditions, values of a column, typed values,
 periods."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, TypeAlias

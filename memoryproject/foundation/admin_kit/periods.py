@@ -3,8 +3,6 @@
 They are always whole days or hours of the active time zone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, tzinfo

@@ -1,7 +1,5 @@
 """Base classes of all admin pages: unfold's classes, with our defaults."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
@@ -172,15 +170,13 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
         posted.setlist(ACTION_CHECKBOX_NAME, [key for key in chosen if self._may_be_key(key)])
         request.POST = posted  # type: ignore[assignment]
         bounded = posted.get("action") not in self.unbounded_actions
-        if bounded and posted.get("select_across") == "1" and self._is_long(queryset):
+        # The count that the list shows may be the limit, not the real number.
+        is_long = queryset.order_by()[self.most_at_once :][:1].exists
+        if bounded and posted.get("select_across") == "1" and is_long():
             text = gettext("That is done with at most {most} at once. Narrow the list first.")
             messages.error(request, text.format(most=self.most_at_once))
             return None
         return super().response_action(request, queryset)
-
-    def _is_long(self, queryset: QuerySet[Any]) -> bool:
-        """Return whether the count that the list shows is the limit, not the real number."""
-        return bool(queryset.order_by()[self.most_at_once :][:1].exists())
 
     def _may_be_key(self, key: str) -> bool:
         try:

@@ -1,7 +1,5 @@
 """The parts that staff's pages share: frame, rights, confirmation, late parts, own refreshing."""
 
-from __future__ import annotations
-
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence

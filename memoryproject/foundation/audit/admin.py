@@ -1,7 +1,5 @@
 """The audit log in the admin: read, filter, search, verify and export."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime, time, timedelta
@@ -22,20 +20,25 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
-from memoryproject.foundation.admin_kit.list_csv import as_download
+from memoryproject.foundation.admin_kit.list_csv import CSV_TYPE, as_download, csv_lines
 from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
-from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of, staff_record
+from memoryproject.foundation.audit.audit_events import (
+    Person,
+    audit_key,
+    people_shown,
+    pseudonyms_meant,
+    pseudonyms_of,
+    staff_record,
+)
 from memoryproject.foundation.audit.audit_logfile import Fields, canonical, line_of
 from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.people import Person, people_shown, pseudonyms_meant
-from memoryproject.foundation.audit.verification import chain_state, verification_ask
+from memoryproject.foundation.audit.tasks import chain_state, verification_ask
 from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection
-from memoryproject.foundation.text.csv_lines import CSV_TYPE, csv_lines
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 # The range that fits into the database, and a day more.

@@ -1,7 +1,5 @@
 """The audit log as an app of its own, below all others."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 

@@ -1,23 +1,21 @@
-"""Write events to the audit log; people in it are keyed pseudonyms."""
-
-from __future__ import annotations
+"""Write events to the audit log; people in it are keyed pseudonyms; who they are, by name."""
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.auth.signals import user_logged_in, user_login_failed
-from django.db import connection, transaction
-from django.dispatch import receiver
+from django.db import transaction
+from django.dispatch import Signal, receiver
 from django.http import HttpRequest
 
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER
 from memoryproject.foundation.audit.audit_logfile import sign
-from memoryproject.foundation.audit.models import AuditEvent, AuditPerson
+from memoryproject.foundation.audit.models import AuditEvent, AuditPerson, AuditSealJob
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.process.jobs import enqueue
 
@@ -246,17 +244,9 @@ def schedule_seal() -> None:
     events. If a job is lost, the scheduled one deletes the row, so that the queue is tried at most
     once a minute while it is down. Runs after a commit: an error here affects no transaction.
     """
-    if _mark_taken():
+    _mark, is_new = AuditSealJob.objects.get_or_create(pk=1)
+    if is_new:
         enqueue(TASK, task_name="seal audit events", save=False)
-
-
-def _mark_taken() -> bool:
-    """Return whether this process set the mark. An existing mark is neither locked nor written."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO audit_auditsealjob (id, asked_at) VALUES (1, now()) ON CONFLICT DO NOTHING"
-        )
-        return int(cursor.rowcount) == 1
 
 
 # Audit events for changes that staff make in the admin.
@@ -356,3 +346,48 @@ def staff_events_of(*, chat_id: UUID, most: int) -> list[AuditEvent]:
     newest = AuditEvent.objects.filter(chat__in=names).order_by("-id").values("pk")
     events = AuditEvent.objects.filter(pk__in=newest[:MAX_LOOKED_THROUGH], actor_kind="staff")
     return list(events.order_by("-id")[:most])
+
+
+# Who events are about, by name. The log itself holds pseudonyms only.
+
+# Chats are another app's. Sent with ``chat_ids``; a receiver returns a Person for each that it has.
+chats_shown = Signal()
+# Sent with ``text``; a receiver returns the ids of the chats that people mean by it.
+chats_meant = Signal()
+# A pseudonym can't be looked up without the salts of all people: so many of the newest are tried.
+MAX_TRIED = 50_000
+
+
+class Person(NamedTuple):
+    """A person's name, and the address of their page."""
+
+    name: str
+    address: str
+
+
+def people_shown(pseudonyms: Iterable[str]) -> dict[str, Person]:
+    """Return who is behind the pseudonyms, as far as these can still be linked to anybody."""
+    wanted = set(filter(None, pseudonyms))
+    if not wanted:
+        return {}
+    salts = AuditPerson.objects.order_by("-id").values_list("chat_id", "salt")[:MAX_TRIED]
+    key, chats = audit_key(), {}
+    for chat_id, salt in salts.iterator():
+        name = pseudonym(key, salt)
+        if name in wanted:
+            chats[name] = chat_id
+            if len(chats) == len(wanted):
+                break
+    known: dict[UUID, Person] = {}
+    found: Any
+    for _receiver, found in chats_shown.send(None, chat_ids=set(chats.values())):
+        known.update(found)
+    return {name: known[chat_id] for name, chat_id in chats.items() if chat_id in known}
+
+
+def pseudonyms_meant(text: str) -> list[str]:
+    """Return the pseudonyms of the people that a name, a number or an address means."""
+    key = audit_key()
+    answers: list[Any] = [found for _receiver, found in chats_meant.send(None, text=text)]
+    chats = dict.fromkeys(chat_id for found in answers for chat_id in found)
+    return [name for chat_id in chats for name in pseudonyms_of(key=key, chat_id=chat_id)]

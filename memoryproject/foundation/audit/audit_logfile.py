@@ -3,8 +3,6 @@
 The writer holds the chain's lock, so there is one writer at a time.
 """
 
-from __future__ import annotations
-
 import hmac
 import json
 import logging

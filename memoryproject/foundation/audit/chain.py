@@ -3,17 +3,15 @@
 Sealing gives an event its number and the HMAC that binds it to its predecessor.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from django.db import Error, IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
@@ -38,7 +36,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 logger = logging.getLogger(__name__)
 
 # An advisory lock number that nothing else uses.
-_LOCK = 0xA0D1781
+CHAIN_LOCK = 0xA0D1781
 
 WRONG_KEY = ErrorText("chain_wrong_key")
 NOT_SIGNED = ErrorText("chain_not_signed")
@@ -66,20 +64,7 @@ BEGINNING = Place()
 def chain_lock() -> None:
     """Lock the chain until the caller's transaction ends: one process seals or prunes."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-
-
-@contextmanager
-def chain_lock_for_session() -> Iterator[None]:
-    """Lock the chain across transactions, for as long as the context is open."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
-    try:
-        yield
-    finally:
-        # A lost connection has released its lock.
-        with suppress(Error), connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CHAIN_LOCK])
 
 
 def head_is_signed(head: AuditHead, key: str) -> bool:
@@ -265,19 +250,10 @@ def _written_already(key: str, head: Place, log: AuditLogFile, batch: int) -> li
 
 
 def _store(rows: Sequence[Sealed]) -> None:
+    sealed = [AuditEvent(pk=fields.id, seq=fields.seq, seal=seal) for fields, seal in rows]
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE audit_auditevent AS event SET seq = sealed.seq, seal = sealed.seal"
-                " FROM unnest(%s::bigint[], %s::bigint[], %s::text[]) AS sealed (id, seq, seal)"
-                " WHERE event.id = sealed.id AND event.seq IS NULL",
-                [
-                    [fields.id for fields, _ in rows],
-                    [fields.seq for fields, _ in rows],
-                    [seal for _, seal in rows],
-                ],
-            )
-            if cursor.rowcount != len(rows):
-                raise ChainError(ErrorText("chain_changed"))
+        stored = waiting().bulk_update(sealed, ["seq", "seal"])
     except IntegrityError as error:
         raise ChainError(ErrorText("chain_foreign_event", number=rows[0][0].seq - 1)) from error
+    if stored != len(rows):
+        raise ChainError(ErrorText("chain_changed"))

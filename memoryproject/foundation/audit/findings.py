@@ -1,7 +1,5 @@
 """The findings of a verification: collected, as a report, and in the reader's language."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -1,9 +1,5 @@
 """The audit log's tables: the action, actor and time of changes to personal data, never texts."""
 
-from __future__ import annotations
-
-from typing import ClassVar
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -38,15 +34,15 @@ class AuditEvent(models.Model):
     class Meta:
         verbose_name = _("event")
         verbose_name_plural = _("events")
-        ordering: ClassVar = ["-id"]
-        permissions: ClassVar = [("export_auditevent", "Can export the audit log")]
-        constraints: ClassVar = [
+        ordering = ["-id"]
+        permissions = [("export_auditevent", "Can export the audit log")]
+        constraints = [
             models.CheckConstraint(
                 condition=Q(seq__isnull=True, seal="") | Q(seq__gte=1) & ~Q(seal=""),
                 name="audit_sealed_or_not",
             )
         ]
-        indexes: ClassVar = [
+        indexes = [
             models.Index(fields=["id"], condition=Q(seq__isnull=True), name="audit_waiting"),
             models.Index(fields=["action", "-id"]),
             models.Index(fields=["object_id", "-id"]),
@@ -75,12 +71,12 @@ class AuditPerson(models.Model):
     class Meta:
         verbose_name = _("audit person")
         verbose_name_plural = _("audit people")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["chat_id"], condition=Q(merged=False), name="one_pseudonym_a_chat"
             )
         ]
-        indexes: ClassVar = [models.Index(fields=["chat_id"])]
+        indexes = [models.Index(fields=["chat_id"])]
 
     def __str__(self) -> str:
         return str(self.chat_id)
@@ -96,7 +92,7 @@ class AuditHead(models.Model):
     class Meta:
         verbose_name = _("audit head")
         verbose_name_plural = _("audit heads")
-        constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="one_audit_head")]
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_audit_head")]
 
     def __str__(self) -> str:
         return f"event {self.seq}"
@@ -119,7 +115,7 @@ class AuditCheckpoint(models.Model):
     class Meta:
         verbose_name = _("audit checkpoint")
         verbose_name_plural = _("audit checkpoints")
-        ordering: ClassVar = ["number"]
+        ordering = ["number"]
 
     def __str__(self) -> str:
         return f"up to event {self.seq}"
@@ -147,7 +143,7 @@ class AuditSealJob(models.Model):
     class Meta:
         verbose_name = _("audit seal job")
         verbose_name_plural = _("audit seal jobs")
-        constraints: ClassVar = [models.CheckConstraint(condition=Q(id=1), name="one_seal_job")]
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_seal_job")]
 
     def __str__(self) -> str:
         return "sealing is asked for"
@@ -168,7 +164,7 @@ class AuditVerification(models.Model):
 
     asked_at = models.DateTimeField(_("asked at"), default=timezone.now)
     asked_by = models.CharField(_("asked by"), max_length=255, blank=True)
-    state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.WAITING)
+    state = models.CharField(_("state"), max_length=8, choices=State, default=State.WAITING)
     # The time of the last sign of life.
     touched_at = models.DateTimeField(_("touched at"), default=timezone.now)
     ended_at = models.DateTimeField(_("ended at"), null=True, blank=True)
@@ -180,7 +176,7 @@ class AuditVerification(models.Model):
         verbose_name = _("audit verification")
         verbose_name_plural = _("audit verifications")
         default_permissions = ()
-        ordering: ClassVar = ["-id"]
+        ordering = ["-id"]
 
     def __str__(self) -> str:
         return f"{self.asked_at:%Y-%m-%d %H:%M} {self.state}"

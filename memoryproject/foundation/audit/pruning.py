@@ -1,12 +1,10 @@
 """Prune the chain behind a signed checkpoint, begin it anew, and write its log file anew."""
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.audit.audit_logfile import AuditLogFile, line_of, seal_of
@@ -87,8 +85,8 @@ def _prune_rows(key: str, start: Place, last: int, now: datetime) -> int:
     end = _checked(key, start, last)
     count = end.seq - start.seq
     checkpoint_add(key=key, to=end, events=count, at=now)
-    with removal_allowed(), connection.cursor() as cursor:
-        cursor.execute("DELETE FROM audit_auditevent WHERE seq <= %s", [last])
+    with removal_allowed():
+        AuditEvent.objects.filter(seq__lte=last).delete()
     return count
 
 
@@ -119,10 +117,8 @@ def audit_begin_anew(*, key: str, log_path: Path) -> int:
     reason = _reason(key, log_path)
     with transaction.atomic():
         chain_lock()
-        with removal_allowed(), connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE audit_auditevent SET seq = NULL, seal = '' WHERE seq IS NOT NULL"
-            )
+        with removal_allowed():
+            AuditEvent.objects.filter(seq__isnull=False).update(seq=None, seal="")
             AuditCheckpoint.objects.all().delete()
         AuditHead.objects.all().delete()
         audit_record(action="audit.begin_anew", actor=COMMAND_LINE, object_type="audit log")

@@ -1,7 +1,5 @@
 """Verify the whole audit log."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,11 +18,11 @@ from memoryproject.foundation.audit.audit_logfile import (
 )
 from memoryproject.foundation.audit.chain import (
     BEGINNING,
+    CHAIN_LOCK,
     WRONG_KEY,
     ChainError,
     Place,
     audit_seal,
-    chain_lock_for_session,
     checkpoint_is_signed,
     head_is_signed,
     sealed_rows,
@@ -34,6 +32,7 @@ from memoryproject.foundation.audit.chain import (
 from memoryproject.foundation.audit.findings import RESTORE, AuditReport, Findings
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.leases import advisory_lock
 
 Progress = Callable[[int, int], None]
 
@@ -182,7 +181,7 @@ def take_snapshot(log_path: Path) -> Iterator[tuple[AuditHead | None, BufferedRe
     """
     with ExitStack() as unlock, ExitStack() as stack:
         # Before the transaction: its first statement determines what it sees.
-        unlock.enter_context(chain_lock_for_session())
+        unlock.enter_context(advisory_lock(CHAIN_LOCK))
         stack.enter_context(transaction.atomic(durable=True))
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -1,7 +1,5 @@
 """Names of actions and object types for people. The log itself keeps the codes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

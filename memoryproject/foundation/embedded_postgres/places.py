@@ -1,7 +1,5 @@
 """The paths of the embedded server's files and programs, its log, and its error."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

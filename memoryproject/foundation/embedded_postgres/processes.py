@@ -1,7 +1,5 @@
 """Find and stop the server's processes, and don't confuse them with reused process ids."""
 
-from __future__ import annotations
-
 import signal
 import time
 from contextlib import suppress

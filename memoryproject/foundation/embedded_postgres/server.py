@@ -6,8 +6,6 @@ process shares the users lock while it uses the server. The kernel releases both
 dies, for any reason.
 """
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -1,9 +1,7 @@
 """Retry calls to external servers after 1, 2 and 4 seconds, or later if the server asks for it."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -18,6 +16,8 @@ from memoryproject.foundation.outside_services.guards import time_left
 DELAYS = (1.0, 2.0, 4.0)
 # A server may ask for minutes, but a person waits for the answer, and a lease must be renewed.
 MAX_WAIT = 30.0
+# No server means a longer time, and none can be added to a date.
+MAX_RETRY_AFTER = 999_999.0
 
 T = TypeVar("T")
 
@@ -132,6 +132,16 @@ def wait_before_retry(delay: float, retry_after: float | None) -> float:
     if retry_after is None:
         return delay
     return max(delay, min(retry_after, MAX_WAIT))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that a server asks to wait; None if it asks for no wait."""
+    milliseconds = headers.get("retry-after-ms", "")
+    if milliseconds.isdecimal():
+        # Azure says it more exactly so.
+        return min(int(milliseconds) / 1000, MAX_RETRY_AFTER)
+    seconds = parse_retry_after(headers.get("retry-after"), now=datetime.now(timezone.utc))
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER)
 
 
 def parse_retry_after(value: str | None, *, now: datetime) -> float | None:

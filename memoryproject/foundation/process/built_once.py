@@ -1,7 +1,5 @@
 """Build what depends only on the settings once in a process."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Types and checks that the options of several commands share."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Narrow a type if other code guarantees more than the type expresses."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 T = TypeVar("T")

@@ -4,8 +4,6 @@ The tracer is not the global one of OpenTelemetry: other packages would add span
 names and error messages.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The addresses by which others reach this server."""
 
-from __future__ import annotations
-
 from urllib.parse import urljoin, urlsplit
 
 from django.conf import settings

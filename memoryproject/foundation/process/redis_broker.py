@@ -1,10 +1,8 @@
 """django-q2's broker for Redis, whose package is slow to import."""
 
-from __future__ import annotations
-
 from django_q.brokers.redis_broker import Redis
 
-from memoryproject.foundation.process.brokers import PatientBroker
+from memoryproject.foundation.process.jobs import PatientBroker
 
 
 class RedisBroker(PatientBroker, Redis):  # type: ignore[misc]

@@ -1,13 +1,18 @@
-"""Detects a full disk."""
-
-from __future__ import annotations
+"""A full disk; files that only their owner can open, large uploads, and files of shared times."""
 
 import errno
+import fcntl
+import hashlib
 import os
 import shutil
+import struct
+import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
 from django.utils.translation import gettext_noop
 from psycopg.errors import DiskFull, OperationalError
 
@@ -86,3 +91,72 @@ def file_make(path: Path, contents: bytes) -> None:
         file.write(contents)
         file.flush()
         os.fsync(descriptor)
+
+
+# Large uploads are in files without a name: a killed process leaves nothing behind.
+
+
+class NamelessFileUploadHandler(TemporaryFileUploadHandler):
+    """Take what Django's handler in memory leaves: it is gone once nobody has it open.
+
+    The handler that this one derives from gives its files names below /tmp, where forgetting
+    doesn't reach them.
+    """
+
+    def new_file(self, *args: Any, **kwargs: Any) -> None:
+        FileUploadHandler.new_file(self, *args, **kwargs)
+        self.file: Any = UploadedFile(
+            tempfile.TemporaryFile(),  # noqa: SIM115 the request closes it
+            self.file_name,
+            self.content_type,
+            0,
+            self.charset,
+            self.content_type_extra,
+        )
+
+    def upload_interrupted(self) -> None:
+        if hasattr(self, "file"):
+            self.file.close()
+
+
+# The time of the last run of many named jobs, shared by processes: no database, no new disk space.
+
+SLOTS = 8_192
+TIME = struct.Struct("<d")
+
+
+class SharedTimes:
+    """A file of a fixed size, allocated beforehand, with a slot for the time of each name.
+
+    Two names may share a slot: then one of them runs less often than it might.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Create the file unless it exists. Raises OSError if that fails."""
+        self._path = path
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "r+b") as file:
+            if file.seek(0, os.SEEK_END) < SLOTS * TIME.size:
+                file.seek(0)
+                # Written out, not sparse: later writes then need no new space.
+                file.write(bytes(SLOTS * TIME.size))
+                file.flush()
+                os.fsync(file.fileno())
+
+    def claim(self, name: str, *, now: float, every: float) -> bool:
+        """Return whether ``every`` seconds have passed since any process last claimed this name.
+
+        If so, ``now`` is stored as the new time.
+        """
+        digest = hashlib.sha256(name.encode(errors="replace")).digest()
+        place = int.from_bytes(digest[:8], "big") % SLOTS * TIME.size
+        with self._path.open("r+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(place)
+            (last,) = TIME.unpack(file.read(TIME.size))
+            # A clock that was set back must not block claims for long.
+            if 0 <= now - last < every:
+                return False
+            file.seek(place)
+            file.write(TIME.pack(now))
+            return True

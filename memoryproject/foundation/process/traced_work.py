@@ -1,7 +1,5 @@
 """Spans of jobs and of database queries, which need no code where they happen."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -5,8 +5,6 @@ and never what people write: its attributes are those of ``Attribute``, and of a
 class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +12,7 @@ from enum import Enum, auto
 from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
-from memoryproject.foundation.process.log_context import log_ids
+from memoryproject.foundation.process.logfile import log_ids
 
 # By the semantic conventions of OpenTelemetry. Those of the log's ids begin with "memory.".
 Attribute: TypeAlias = Literal[

@@ -1,7 +1,5 @@
 """The Django app of the API's own tables, below the apps that have endpoints."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """The settings of the packages behind the API, for settings.py."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The shape is ``{"type", "errors": [{"code", "detail", "attr"}]}``.
 """
 
-from __future__ import annotations
-
 import re
 
 from django.http import JsonResponse

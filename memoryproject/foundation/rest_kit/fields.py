@@ -1,7 +1,5 @@
 """The fields of answers, each with what it means for the schema."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rest_framework import serializers

@@ -1,7 +1,5 @@
 """Convert the exceptions of views into responses."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

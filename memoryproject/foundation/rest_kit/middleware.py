@@ -1,7 +1,5 @@
 """Middleware of the addresses for programs: pages of other origins may call."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,9 +1,6 @@
 """Scopes, API tokens, stored responses of idempotent calls, and call counts."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
-from typing import ClassVar
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -72,8 +69,8 @@ class ApiToken(models.Model):
     class Meta:
         verbose_name = _("API token")
         verbose_name_plural = _("API tokens")
-        ordering: ClassVar = ["-id"]
-        constraints: ClassVar = [
+        ordering = ["-id"]
+        constraints = [
             models.CheckConstraint(
                 condition=Q(scopes__contained_by=list(SCOPES)) & Q(scopes__len__gt=0),
                 name="api_scopes_known",
@@ -100,7 +97,7 @@ class OAuthClient(models.Model):
     class Meta:
         verbose_name = _("OAuth client")
         verbose_name_plural = _("OAuth clients")
-        indexes: ClassVar = [models.Index(fields=["created_at"])]
+        indexes = [models.Index(fields=["created_at"])]
 
     def __str__(self) -> str:
         return self.client_id
@@ -162,10 +159,10 @@ class IdempotentAnswer(LeasedWork):
     class Meta:
         verbose_name = _("idempotent answer")
         verbose_name_plural = _("idempotent answers")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(fields=["caller", "key_hash"], name="one_answer_a_key")
         ]
-        indexes: ClassVar = [models.Index(fields=["created_at"])]
+        indexes = [models.Index(fields=["created_at"])]
 
     def __str__(self) -> str:
         return f"{self.caller} {self.status or 'in progress'}"
@@ -185,7 +182,7 @@ class CallCount(models.Model):
     class Meta:
         verbose_name = _("call count")
         verbose_name_plural = _("call counts")
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(fields=["caller", "kind", "minute"], name="one_count_a_minute")
         ]
 

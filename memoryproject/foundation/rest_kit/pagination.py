@@ -9,8 +9,6 @@ deleted or added, and a walk never ends where more than 1,000 rows share one val
 invalid limit, and a cursor whose value doesn't fit the field is a server error.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The schema's description of every operation."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -58,9 +56,7 @@ class Schema(AutoSchema):
             meaning = f"A condition as JSON, such as `{EXAMPLE}`. Fields: {names}."
             found.append(OpenApiParameter("where", text, description=meaning))
         if names := ", ".join(getattr(self.view, "serializer_class", Serializer)._declared_fields):
-            meaning = (
-                f"Only these fields of each object, with commas between them. There are: {names}."
-            )
+            meaning = "Only these fields of each object, with commas between them. There are: "
             found.append(OpenApiParameter("fields", text, description=f"{meaning}{names}."))
         if orders := orders_of(getattr(self.view, "sortable", ())):
             ordering, meaning = {**text, "enum": orders}, "The order; with `-`: falling."

@@ -1,7 +1,5 @@
 """Parts of serializers (strict objects, unchanged texts, times in UTC) and filters of lists."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """Scheduled tasks of the API."""
 
-from __future__ import annotations
-
 from memoryproject.foundation.rest_kit.idempotency import answers_drop
 from memoryproject.foundation.rest_kit.throttles import counts_drop
 from memoryproject.foundation.rest_kit.tokens import granted_drop

@@ -1,7 +1,5 @@
 """Limit the calls of each kind that a caller may make in a minute."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

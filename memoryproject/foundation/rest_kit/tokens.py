@@ -1,7 +1,5 @@
 """Create, find and revoke tokens."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Collection

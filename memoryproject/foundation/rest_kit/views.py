@@ -1,7 +1,5 @@
 """The base classes of all API views, ETags, and the addresses that all APIs have."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence

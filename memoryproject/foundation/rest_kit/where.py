@@ -4,8 +4,6 @@ Each resource has a table of its fields. Every condition holds or doesn't, also 
 so that ``not`` and ``ne`` match exactly the other rows.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Collection, Mapping

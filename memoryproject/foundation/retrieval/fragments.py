@@ -5,8 +5,6 @@ without spaces each character counts as a word. Only content words decide: a tex
 alone ("how are you") is found nowhere.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

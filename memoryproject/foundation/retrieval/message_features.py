@@ -8,8 +8,6 @@ The weights and the curve are fitted by ``benchmarks/fit_message_features.py`` o
 with labelled questions; docs/recall.md describes the data.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

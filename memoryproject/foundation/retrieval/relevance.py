@@ -7,8 +7,6 @@ is behind the best. The weights are fitted by ``benchmarks/fit_relevance.py``: s
 All texts are scored at once. Arrays have one row for each text.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import astuple, dataclass

@@ -1,7 +1,5 @@
 """Sub-queries of a message: each question by itself, its words, and the days that it names."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

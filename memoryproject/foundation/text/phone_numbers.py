@@ -1,7 +1,5 @@
 """Show a WhatsApp address as the number that people know; find the other forms of a number."""
 
-from __future__ import annotations
-
 import re
 
 _DIGITS = re.compile(r"\d{7,15}")

@@ -1,18 +1,16 @@
 """The terms under which a text is indexed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memoryproject.foundation.text.hebrew import bare_forms
 from memoryproject.foundation.text.tokenizer import (
     MAX_TERM,
     MAX_TEXT,
     Kind,
     Token,
+    bare_forms,
     kind_of,
     other_stems,
     stem,

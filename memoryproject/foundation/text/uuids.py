@@ -1,7 +1,5 @@
 """Read ids from addresses, forms, searches and file names, which may hold anything."""
 
-from __future__ import annotations
-
 from datetime import datetime, timezone
 from uuid import UUID
 

@@ -10,8 +10,6 @@ in English ("die", "AI", "Uber") is in no list. An accent is ignored, so that "f
 from "fur".
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import NamedTuple

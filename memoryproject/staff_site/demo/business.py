@@ -25,7 +25,7 @@ from memoryproject.foundation.outgoing_webhooks.models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
-from memoryproject.foundation.process.brokers import PatientBroker
+from memoryproject.foundation.process.jobs import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
 from memoryproject.staff_site.demo.story import Story
 from memoryproject.staff_site.demo.story_texts import (

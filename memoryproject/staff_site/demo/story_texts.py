@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 
 FOLDER = Path(__file__).parent

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.retrieval.subqueries import MAX_CHARACTERS, periods_asked
-from memoryproject.foundation.text.whole_text import whole_places
+from memoryproject.foundation.text.characters import whole_places
 from sessions_app.extraction.fact_store import quoted_in
 
 TODAY = date(2026, 11, 27)

@@ -3,8 +3,6 @@
 ``OPTIONS["embedded_data_dir"]`` names the DATA_DIR of the server.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any

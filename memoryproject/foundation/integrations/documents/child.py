@@ -4,8 +4,6 @@ It sets its limits before it loads any library, reads the document from standard
 one JSON object to standard output. Its arguments are the fields of DocumentLimits, in their order.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import resource

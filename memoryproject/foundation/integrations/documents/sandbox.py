@@ -3,8 +3,6 @@
 The process writes no files and has no secrets, so a malicious file can harm only that process.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -3,8 +3,6 @@
 The file's name and the type that its sender states are ignored.
 """
 
-from __future__ import annotations
-
 import io
 import zipfile
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The interface of embedders: they turn texts into unit vectors and report their confidence."""
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence

@@ -3,8 +3,6 @@
 They are fast and need no key. A multilingual model covers many languages.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

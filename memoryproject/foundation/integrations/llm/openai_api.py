@@ -3,12 +3,9 @@
 It uses one SDK client, and converts every failure to an AttemptFailed with a text for staff.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit, urlunsplit
 
@@ -18,7 +15,7 @@ import openai
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.llm.reading import filtered, is_filtered, words_of
-from memoryproject.foundation.integrations.retry import AttemptFailed, parse_retry_after
+from memoryproject.foundation.integrations.retry import AttemptFailed, retry_after
 from memoryproject.foundation.outside_services.guards import (
     TIMEOUT_WEIGHT,
     Guard,
@@ -58,7 +55,7 @@ T = TypeVar("T")
 
 
 class OpenAIConnection:
-    """An SDK client for one server. Holds sockets: close() frees them.
+    """An SDK client for one server, ``client``. Holds sockets: close() frees them.
 
     ``timeout``: seconds for one attempt. ``guard`` keeps a sick server from being called.
     ``headers``: of each request, besides the usual. ``api_version``: that of Azure's classic
@@ -87,15 +84,10 @@ class OpenAIConnection:
         self._secrets = [value for value in (self._key, *hidden) if value]
         url, version = _address((base_url or "").strip() or DEFAULT_BASE_URL)
         self._url = url
-        self._client = _client(url, api_version or version, self._key, timeout, dict(headers))
+        self.client = _client(url, api_version or version, self._key, timeout, dict(headers))
 
     def close(self) -> None:
-        self._client.close()
-
-    @property
-    def client(self) -> openai.OpenAI:
-        """The SDK's client, for what is passed on as it is."""
-        return self._client
+        self.client.close()
 
     def call(self, request: Callable[[openai.OpenAI], T]) -> T:
         """Run one request without retries, within the deadline if one is set.
@@ -134,7 +126,7 @@ class OpenAIConnection:
         return self.call(request)
 
     def _attempt(self, request: Callable[[openai.OpenAI], T], timeout: float) -> T:
-        client = self._client
+        client = self.client
         if timeout != self._timeout:
             client = client.with_options(timeout=_timeouts(timeout))
         # Without "from None", a logged traceback would show data that the server repeated.
@@ -179,7 +171,7 @@ class OpenAIConnection:
             refused=status in (REFUSED_BY_WORDS if text else REFUSED_STATUSES),
             words=words,
             sickness=int(is_sick),
-            retry_after=_retry_after(error.response.headers),
+            retry_after=retry_after(error.response.headers),
         )
 
     def without_secrets(self, text: str) -> str:
@@ -189,14 +181,6 @@ class OpenAIConnection:
         if len(text) <= MAX_SERVER_TEXT_LENGTH:
             return text
         return text[: MAX_SERVER_TEXT_LENGTH - 1] + "…"
-
-
-def _retry_after(headers: httpx2.Headers) -> float | None:
-    milliseconds = headers.get("retry-after-ms", "")
-    if milliseconds.isdecimal():
-        # Azure says it more exactly so.
-        return int(milliseconds) / 1000
-    return parse_retry_after(headers.get("retry-after"), now=datetime.now(timezone.utc))
 
 
 def unreadable_answer() -> AttemptFailed:

@@ -1,7 +1,5 @@
 """The chat model for OpenAI and for every server with a compatible chat completions API."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -110,7 +108,7 @@ class OpenAIChatModel:
             except AttemptFailed as failure:
                 other = None
                 if failure.refused and failure.overflow is None:
-                    sent = _sent(request, traits)
+                    sent = Sent.of(request, traits)
                     other = learned_from(failure.words, sent, traits, tried)
                 if other is None:
                     raise
@@ -168,17 +166,6 @@ def _note(traced: Span, completion: Completion) -> None:
         traced.note({"gen_ai.usage.input_tokens": completion.prompt_tokens})
     if completion.completion_tokens is not None:
         traced.note({"gen_ai.usage.output_tokens": completion.completion_tokens})
-
-
-def _sent(request: ChatRequest, traits: Traits) -> Sent:
-    """Return what the request had in the form in which it was sent."""
-    room = None if request.max_reply_tokens is None else request.max_reply_tokens * traits.room
-    return Sent.of(
-        fitted(request.messages, traits),
-        offers_tools=bool(request.tools) and not traits.no_tools,
-        has_schema=request.answer_schema is not None and traits.answer_form != PROMPT,
-        reply_tokens=room if traits.reply_limit else None,
-    )
 
 
 def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:

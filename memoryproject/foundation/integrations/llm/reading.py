@@ -1,16 +1,15 @@
 """Read a chat completion: the only place where a model's answer enters. Pure."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.llm.base import Completion, Finish, ToolCall
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.integrations.retry import AttemptFailed
@@ -60,17 +59,14 @@ def read_answer(body: bytes, *, model: str) -> Completion:
     ``model``: the one that was asked; it counts where the answer names none. Raises AttemptFailed
     and EndedBeforeTextError.
     """
-    answer = json_of(body)
-    found = answer.get("choices") if isinstance(answer, Mapping) else None
-    if not found:
+    answer = Fields.of(json_of(body))
+    if not answer.get("choices"):
         raise failure_of(answer, body)
-    choice = found[0] if isinstance(found, list) else None
-    if not isinstance(choice, Mapping):
-        raise unreadable(body)
-    if isinstance(choice.get("error"), Mapping):
-        raise failure_in(choice["error"], body)
-    message = choice.get("message")
-    if not isinstance(message, Mapping):
+    choice = answer.objects("choices")[0]
+    if error := choice.at("error"):
+        raise failure_in(error, body)
+    message = choice.at("message")
+    if not message:
         raise unreadable(body)
     written = _text_of(message.get("content"), body) or _text_of(message.get("refusal"), body)
     text = without_thoughts(storable(written))
@@ -84,14 +80,13 @@ def read_answer(body: bytes, *, model: str) -> Completion:
         if thought or finish is Finish.CUT:
             raise EndedBeforeTextError
         raise AttemptFailed(ErrorText("model_empty"))
-    named = answer.get("model")
-    name = _one_line(named) if isinstance(named, str) else ""
-    usage = answer.get("usage")
+    name = _one_line(answer.text("model"))
+    usage = answer.at("usage")
     completion = Completion(
         text=text,
         model=(name or _one_line(model))[:MAX_MODEL_NAME],
-        prompt_tokens=_read_count(usage, "prompt_tokens"),
-        completion_tokens=_read_count(usage, "completion_tokens"),
+        prompt_tokens=_read_count(usage.get("prompt_tokens")),
+        completion_tokens=_read_count(usage.get("completion_tokens")),
         finish=finish,
         tool_calls=calls,
     )
@@ -104,14 +99,11 @@ def read_answer(body: bytes, *, model: str) -> Completion:
 def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
     """Return the calls of functions that a model asks for; those without a name are left out."""
     calls = []
-    for number, each in enumerate(given if isinstance(given, list) else []):
-        function = each.get("function") if isinstance(each, Mapping) else None
-        if not isinstance(function, Mapping):
-            continue
-        name = function.get("name")
+    for number, each in enumerate(map(Fields.of, given if isinstance(given, list) else [])):
+        function = each.at("function")
+        name, arguments = function.get("name"), function.get("arguments")
         if not isinstance(name, str) or not name:
             continue
-        arguments = function.get("arguments")
         # Ollama's own form has an object where OpenAI's has its JSON.
         text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
         key = each.get("id")
@@ -185,86 +177,63 @@ def json_of(body: bytes) -> Any:
     return found[0] if isinstance(found, list) and found else found
 
 
-def _events(text: str) -> Iterator[Mapping[str, Any]]:
+def _events(text: str) -> Iterator[Fields]:
     # Not splitlines: a text may hold U+2028, which JSON need not escape and which ends no line.
     for line in re.split(r"[\r\n]+", text):
         if not line.startswith("data:"):
             continue
         try:
-            event = json.loads(line.removeprefix("data:"))
+            event = Fields.of(json.loads(line.removeprefix("data:")))
         except ValueError:
             # The mark of the end, or a line that says nothing.
             continue
-        if isinstance(event, Mapping):
-            yield event
+        yield event
 
 
-@dataclass
-class _Streamed:
-    """What the events of a stream have said so far."""
-
-    content: str = ""
-    refusal: str = ""
-    thoughts: str = ""
-    finish: object = None
-    has_choice: bool = False
-    choice: object = None
-
-
-def _from_stream(events: Iterator[Mapping[str, Any]], *, is_whole: bool) -> Mapping[str, Any]:
+def _from_stream(events: Iterator[Fields], *, is_whole: bool) -> Mapping[str, Any]:
     """Return the completion that a stream's events make, or its error.
 
     One that says nowhere that it has ended was cut.
     """
-    stream = _Streamed()
     whole: dict[str, Any] = {}
+    written = {"content": "", "refusal": "", "reasoning_content": ""}
     calls: dict[int, dict[str, Any]] = {}
+    finish: object = None
+    numbers: list[object] = []
     for event in events:
         if "error" in event:
             return event
         whole |= {key: event[key] for key in ("model", "usage") if event.get(key)}
-        choices = event.get("choices")
-        if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        choices = event.objects("choices")
+        if not choices or not choices[0]:
             continue
-        number = choices[0].get("index")
-        if stream.has_choice and number != stream.choice:
+        numbers.append(choices[0].get("index"))
+        if numbers[-1] != numbers[0]:
             # Of several answers (n) the first to come counts: their pieces come mixed.
             continue
-        stream.has_choice, stream.choice = True, number
-        stream.finish = choices[0].get("finish_reason") or stream.finish
-        delta = choices[0].get("delta") or choices[0].get("message")
-        if not isinstance(delta, Mapping):
-            continue
-        stream.content += _text_of(delta.get("content"), b"")
-        stream.refusal += _text_of(delta.get("refusal"), b"")
-        stream.thoughts += "".join(str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
-        for call in delta.get("tool_calls") or []:
+        finish = choices[0].get("finish_reason") or finish
+        delta = choices[0].at("delta", "message")
+        thoughts = (str(delta[name]) for name in THOUGHT_FIELDS if delta.get(name))
+        written["content"] += _text_of(delta.get("content"), b"")
+        written["refusal"] += _text_of(delta.get("refusal"), b"")
+        written["reasoning_content"] += "".join(thoughts)
+        for call in delta.objects("tool_calls"):
             _add_call(calls, call)
-    if not stream.has_choice:
+    if not numbers:
         return {}
-    message = {
-        "content": stream.content,
-        "refusal": stream.refusal,
-        "reasoning_content": stream.thoughts,
-        "tool_calls": [calls[place] for place in sorted(calls)],
-    }
-    finish = stream.finish or ("stop" if is_whole else "length")
+    message = {**written, "tool_calls": [calls[place] for place in sorted(calls)]}
+    finish = finish or ("stop" if is_whole else "length")
     return {**whole, "choices": [{"finish_reason": finish, "message": message}]}
 
 
-def _add_call(calls: dict[int, dict[str, Any]], part: object) -> None:
+def _add_call(calls: dict[int, dict[str, Any]], part: Fields) -> None:
     """Add a part of a call to those before it: its arguments come in pieces."""
-    if not isinstance(part, Mapping):
-        return
-    place = part.get("index")
-    place = place if isinstance(place, int) else len(calls)
+    index = part.whole("index")
+    place = len(calls) if index is None else index
     call = calls.setdefault(place, {"id": "", "function": {"name": "", "arguments": ""}})
     call["id"] = call["id"] or part.get("id") or ""
-    function = part.get("function")
-    if isinstance(function, Mapping):
-        for name in ("name", "arguments"):
-            written = function.get(name)
-            call["function"][name] += written if isinstance(written, str) else ""
+    for name in ("name", "arguments"):
+        call["function"][name] += part.at("function").text(name)
 
 
 def _text_of(content: object, body: bytes) -> str:
@@ -286,9 +255,8 @@ def _one_line(name: str) -> str:
     return " ".join(storable(name).split())
 
 
-def _read_count(usage: object, name: str) -> int | None:
+def _read_count(count: object) -> int | None:
     """Return a number of tokens; None where there is none that could be right."""
-    count = usage.get(name) if isinstance(usage, Mapping) else None
     if isinstance(count, bool) or not isinstance(count, (int, float, str)):
         return None
     try:
@@ -301,13 +269,10 @@ def _read_count(usage: object, name: str) -> int | None:
 # What is no answer: errors of every form.
 
 
-def failure_of(answer: object, body: bytes) -> AttemptFailed:
+def failure_of(answer: Fields, body: bytes) -> AttemptFailed:
     """Return the failure of a body without choices: an error with status 200, or something else."""
-    fields = answer if isinstance(answer, Mapping) else {}
-    for name in ("error", "detail", "message", "msg", "error_msg"):
-        if fields.get(name):
-            return failure_in(answer, body)
-    return unreadable(body)
+    names = ("error", "detail", "message", "msg", "error_msg")
+    return failure_in(answer, body) if any(map(answer.get, names)) else unreadable(body)
 
 
 def failure_in(error: object, body: bytes) -> AttemptFailed:

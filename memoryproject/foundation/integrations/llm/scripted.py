@@ -1,7 +1,5 @@
 """A chat model with scripted answers, for tests and demos."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable
 

@@ -4,8 +4,6 @@ Learned only from a refusal that names the thing, and kept once the changed requ
 Where a server names nothing, plainer requests are tried.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -13,7 +11,7 @@ from typing import Any, Protocol
 
 from typing_extensions import Self
 
-from memoryproject.foundation.integrations.llm.base import ChatMessage
+from memoryproject.foundation.integrations.llm.base import ChatMessage, ChatRequest
 
 # The parameters that limit the length of an answer; "" where none is accepted.
 MAX_COMPLETION_TOKENS, MAX_TOKENS = "max_completion_tokens", "max_tokens"
@@ -114,13 +112,17 @@ class Sent:
     reply_tokens: int | None = None
 
     @classmethod
-    def of(cls, messages: Sequence[ChatMessage], **others: Any) -> Self:
+    def of(cls, request: ChatRequest, traits: Traits) -> Self:
+        """Return what the request had in the form in which it was sent."""
+        messages, most = fitted(request.messages, traits), request.max_reply_tokens
         return cls(
             has_system=any(each.role == "system" for each in messages),
             has_names=any(each.name for each in messages),
             has_pictures=any(each.pictures for each in messages),
             has_tool_messages=any(each.tool_calls or each.tool_call_id for each in messages),
-            **others,
+            offers_tools=bool(request.tools) and not traits.no_tools,
+            has_schema=request.answer_schema is not None and traits.answer_form != PROMPT,
+            reply_tokens=most * traits.room if most is not None and traits.reply_limit else None,
         )
 
 

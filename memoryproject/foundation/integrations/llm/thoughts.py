@@ -5,10 +5,7 @@ them stays: in backticks, in quotes, in a code fence, or as a word of a sentence
 told apart, the text counts as a thought: a person must never read one.
 """
 
-from __future__ import annotations
-
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -110,7 +107,6 @@ def _without_tags(text: str) -> str:
     """Return the text without what stands between the tags of thoughts."""
     code = _code(text)
     tags = [_tag(each, is_quoted=_is_quoted(text, each, code)) for each in _TAG.finditer(text)]
-    ends = _Ends([tag for tag in tags if tag.is_close])
     kept: list[str] = []
     named: set[int] = set()
     place = 0
@@ -121,7 +117,7 @@ def _without_tags(text: str) -> str:
             if tag.start not in named and _closes_alone(text, tag):
                 kept, place = [], tag.end
             continue
-        close = tag if tag.is_empty else ends.after(tag)
+        close = tag if tag.is_empty else _end_of(tag, tags)
         if _opens(text, tag, close):
             kept.append(text[place : tag.start])
             place = len(text) if close is None else close.end
@@ -146,34 +142,12 @@ def _tag(found: re.Match[str], *, is_quoted: bool) -> _Tag:
     )
 
 
-class _Ends:
-    """The closing tags, found by the place before them.
-
-    One of the same name comes first, then any, and last one that seems to be quoted.
-    """
-
-    def __init__(self, closes: Sequence[_Tag]) -> None:
-        bare = [tag for tag in closes if not tag.is_quoted]
-        names = {tag.family for tag in bare}
-        own = {name: [tag for tag in bare if tag.family == name] for name in names}
-        self._own = {name: _Line(tags) for name, tags in own.items()}
-        self._others = [_Line(bare), _Line(closes)]
-
-    def after(self, tag: _Tag) -> _Tag | None:
-        lines = [self._own.get(tag.family, _Line(())), *self._others]
-        return next((found for line in lines if (found := line.after(tag.end))), None)
-
-
-class _Line:
-    """Tags in their order."""
-
-    def __init__(self, tags: Sequence[_Tag]) -> None:
-        self._tags = tags
-        self._starts = [tag.start for tag in tags]
-
-    def after(self, place: int) -> _Tag | None:
-        found = bisect_left(self._starts, place)
-        return self._tags[found] if found < len(self._tags) else None
+def _end_of(tag: _Tag, tags: Sequence[_Tag]) -> _Tag | None:
+    """Return the tag that closes this one: the next of its name, else any, else a quoted one."""
+    closes = [each for each in tags if each.is_close and each.start >= tag.end]
+    bare = [each for each in closes if not each.is_quoted]
+    own = [each for each in bare if each.family == tag.family]
+    return next(iter(own or bare or closes), None)
 
 
 def _opens(text: str, tag: _Tag, close: _Tag | None) -> bool:
@@ -255,8 +229,7 @@ def _is_literal(text: str, found: re.Match[str], code: Sequence[tuple[int, int]]
 def _is_quoted(text: str, found: re.Match[str], code: Sequence[tuple[int, int]]) -> bool:
     """Return whether a mark stands in code, or between quotes."""
     start, end = found.span()
-    place = bisect_right(code, (start, len(text))) - 1
-    if place >= 0 and end <= code[place][1]:
+    if any(begin <= start and end <= last for begin, last in code):
         return True
     before, after = text[max(start - 2, 0) : start], text[end : end + 1]
     # A quotation begins after a space: otherwise one has ended here.
@@ -274,8 +247,4 @@ def _code(text: str) -> list[tuple[int, int]]:
         elif found["mark"].startswith(opened["mark"]) and not found["info"].strip():
             spans.append((opened.start(), found.end()))
             opened = None
-    apart: list[tuple[int, int]] = []
-    for start, end in sorted([*spans, *(each.span() for each in _INLINE.finditer(text))]):
-        if not apart or start >= apart[-1][1]:
-            apart.append((start, end))
-    return apart
+    return [*spans, *(each.span() for each in _INLINE.finditer(text))]

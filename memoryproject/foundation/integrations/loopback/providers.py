@@ -4,8 +4,6 @@ They take messages of one number and report their statuses by webhooks: signed o
 ``biz_opaque_callback_data``, and ones with a token. They hand out the files that messages name.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac
@@ -15,6 +13,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -59,8 +58,7 @@ class ProviderServer(LoopbackServer):
     """The common part: webhooks to ``webhook_url``, if one is given, and files.
 
     Every accepted message is followed by one webhook for each of ``statuses``. ``sent`` holds the
-    accepted messages, ``reads`` the ids that were marked as read, ``outcomes`` the last HTTP status
-    of each webhook (0: none), ``files`` the files that messages can name.
+    accepted messages, ``files`` the files that messages can name.
     """
 
     def __init__(
@@ -74,8 +72,6 @@ class ProviderServer(LoopbackServer):
         self.webhook_url = webhook_url
         self.statuses = statuses
         self.sent: list[dict[str, Any]] = []
-        self.reads: list[str] = []
-        self.outcomes: list[int] = []
         self.files: dict[str, StoredFile] = {}
         # One thread keeps the webhooks in order.
         self._courier = ThreadPoolExecutor(max_workers=1)
@@ -116,23 +112,14 @@ class ProviderServer(LoopbackServer):
         raise NotImplementedError
 
     def _post(self, body: bytes) -> None:
-        outcome = 0
+        how: dict[str, Any] = {"timeout": 10, "trust_env": False, "verify": _tls()}
         for _ in range(_WEBHOOK_TRIES):
-            try:
-                outcome = httpx.post(
-                    self.webhook_url,
-                    content=body,
-                    headers=self.webhook_headers(body),
-                    timeout=10,
-                    trust_env=False,
-                    verify=_tls(),
-                ).status_code
-            except httpx.HTTPError:
-                outcome = 0
-            if outcome == httpx.codes.OK:
-                break
+            with suppress(httpx.HTTPError):
+                headers = self.webhook_headers(body)
+                answer = httpx.post(self.webhook_url, content=body, headers=headers, **how)
+                if answer.status_code == httpx.codes.OK:
+                    return
             time.sleep(_PAUSE_BETWEEN_TRIES)
-        self.outcomes.append(outcome)
 
 
 @cache
@@ -170,7 +157,6 @@ class GraphServer(ProviderServer):
             return self.file_answer(request.path) or self._details(request.path)
         body = request.body or {}
         if body.get("status") == "read":
-            self.reads.append(str(body["message_id"]))
             return Answer(200, {"success": True})
         return self._accept(body)
 
@@ -247,8 +233,7 @@ def graph_error(code: int, message: str, *, status: int = 400, details: str = ""
 class GreenServer(ProviderServer):
     """One instance of Green API. ``sent`` holds the request's body and the ``idMessage``.
 
-    The own-send webhook precedes the statuses. ``typing`` holds the chats in which typing was
-    shown.
+    The own-send webhook precedes the statuses.
     """
 
     def __init__(
@@ -265,7 +250,6 @@ class GreenServer(ProviderServer):
         self.token = token
         self.wid = wid
         self.webhook_token = webhook_token
-        self.typing: list[str] = []
 
     def handle(self, request: Request) -> Answer:
         if request.method == "GET":
@@ -278,10 +262,8 @@ class GreenServer(ProviderServer):
         if method == "sendMessage":
             return self._accept(body)
         if method == "readChat":
-            self.reads.append(str(body.get("idMessage", "")))
             return Answer(200, {"setRead": True})
         if method == "sendTyping":
-            self.typing.append(body["chatId"])
             return Answer(200, {})
         return green_error(404, f"Cannot POST {request.path}", path=request.path)
 

@@ -1,7 +1,5 @@
 """The storage of the files of messages, over one of Django's storages."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Files of messages in a bucket that speaks S3. Needs the packages of requirements-s3.txt."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -79,7 +77,7 @@ class BucketStorage(MediaStorage):
         try:
             size = self._ask(lambda: self._client.head_object(**which)["ContentLength"])
         except MediaStorageError as error:
-            if _is_missing(error):
+            if str(error).rpartition(" ")[2] in MISSING:
                 raise FileNotFoundError(name) from None
             raise
 
@@ -193,10 +191,6 @@ def _reported() -> Iterator[None]:
             sickness=TIMEOUT_WEIGHT,
             sickness_text=ErrorText("service_unreachable"),
         ) from None
-
-
-def _is_missing(error: MediaStorageError) -> bool:
-    return str(error).rpartition(" ")[2] in MISSING
 
 
 # An object of a bucket, read as a file.

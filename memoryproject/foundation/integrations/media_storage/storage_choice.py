@@ -1,7 +1,5 @@
 """Choose the storage of the files of messages by MEDIA_STORAGE."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -66,7 +64,9 @@ class FolderStorage(MediaStorage):
     def remove(self, names: Collection[str]) -> None:
         for name in names:
             self.storage.delete(name)
-        self._sync()
+        # The disk remembers what was removed.
+        if self.incoming.is_dir():
+            folder_sync(self.incoming)
 
     def lying(self, *, before: datetime) -> Iterator[str]:
         for path in sorted(self.incoming.glob("*")):
@@ -76,8 +76,3 @@ class FolderStorage(MediaStorage):
                 continue
             if is_old:
                 yield path.name
-
-    def _sync(self) -> None:
-        """Have the disk remember what was removed."""
-        if self.incoming.is_dir():
-            folder_sync(self.incoming)

@@ -1,12 +1,9 @@
 """An httpx transport over connections that go only to addresses which were checked."""
 
-from __future__ import annotations
-
 import ssl
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
-from datetime import datetime, timezone
 from typing import Any
 
 import httpcore
@@ -21,7 +18,7 @@ from memoryproject.foundation.integrations.network.addresses import (
     addresses_checked,
     url_parsed,
 )
-from memoryproject.foundation.integrations.retry import parse_retry_after
+from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.process.tracing import call_span, note_status
 
 
@@ -195,10 +192,7 @@ class HttpPoster:
             with closing(answer):
                 _read_some(answer)
             note_status(traced, answer.status_code)
-            wait = parse_retry_after(
-                answer.headers.get("retry-after"), now=datetime.now(timezone.utc)
-            )
-            return Posted(answer.status_code, wait)
+            return Posted(answer.status_code, retry_after(answer.headers))
 
 
 def _read_some(answer: httpx.Response) -> None:

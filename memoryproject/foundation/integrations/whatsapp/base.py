@@ -1,13 +1,10 @@
 """The interface of WhatsApp providers, and the exception for their failures."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import BinaryIO, Protocol, runtime_checkable
 
-from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.retry import AttemptFailed
 from memoryproject.foundation.integrations.whatsapp.events import Event, Media
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate, Slot
@@ -36,37 +33,22 @@ class SendResult:
 
 
 @dataclass(eq=False, repr=False)
-class SendError(Exception):
-    """A message could not be sent. ``message``: the text, for staff.
+class SendError(AttemptFailed):
+    """A message could not be sent.
 
-    permanent: a retry can't help (bad token, closed window, blocked recipient).
     outcome_unknown: the request may have been carried out (a timeout after it was written); it must
         not be repeated automatically.
-    retry_after: seconds to wait before the next attempt, where the provider or its documents state
-        them.
     alert: staff must act (token expired, account blocked, billing). Nothing is wrong with the
         message: it is held and sent once the provider accepts our account again.
     code: the provider's own error code, where it gave one.
     is_paused: the provider wasn't called: it has not answered lately.
-    sickness: the weight of the failure as a sign of a sick service (see outside_services).
     """
 
-    message: str
     _: KW_ONLY
-    permanent: bool = False
     outcome_unknown: bool = False
-    retry_after: float | None = None
     alert: bool = False
     code: int | None = None
     is_paused: bool = False
-    sickness: int = 0
-
-    def __post_init__(self) -> None:
-        super().__init__(self.message)
-
-    @property
-    def sickness_text(self) -> str:
-        return error_text(self)
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,9 @@ from memoryproject.foundation.integrations.network.addresses import (
     AddressRules,
     UnresolvedError,
 )
+from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink
-from memoryproject.foundation.integrations.whatsapp.posting import (
-    LOOPBACK,
-    http_client,
-    retry_after,
-    trusted,
-)
+from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK, http_client, trusted
 from memoryproject.foundation.process.tracing import call_span, note_status
 
 if TYPE_CHECKING:
@@ -113,7 +109,9 @@ def failed(answer: httpx.Response) -> MediaError:
         return MediaError(f"HTTP {status} instead of the file", code="gone", permanent=True)
     again = status >= 500 or status in (408, 425, 429)
     return MediaError(
-        f"HTTP {status} instead of the file", permanent=not again, retry_after=retry_after(answer)
+        f"HTTP {status} instead of the file",
+        permanent=not again,
+        retry_after=retry_after(answer.headers),
     )
 
 

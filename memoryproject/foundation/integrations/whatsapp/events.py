@@ -1,14 +1,12 @@
 """Decide whether a group message addresses us: it mentions our number or quotes us."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memoryproject.foundation.integrations.whatsapp.lenient import (
+from memoryproject.foundation.integrations.lenient import (
     Fields,
     compact,
     number_shown,

@@ -4,8 +4,6 @@ markdown-it-py reads the blocks and the marks. What isn't Markdown but stands in
 (HTML tags, formulas, bare addresses) is read by rules of ours in the same parser.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

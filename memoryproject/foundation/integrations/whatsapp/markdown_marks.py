@@ -5,8 +5,6 @@ mark only at a word's boundary and within one line, so marks are set when it is 
 around them.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

@@ -3,8 +3,6 @@
 HTML tags, formulas and bare addresses aren't CommonMark, but stand in answers as well.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """Cut a text in WhatsApp's format into parts that a provider accepts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

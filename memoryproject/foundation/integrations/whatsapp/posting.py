@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, SendError
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.outside_services.guards import (
     PAUSE_SECONDS,
     REFUSED_WEIGHT,
@@ -46,10 +46,6 @@ _SHOWN_OF_ANSWER = 300
 _UPLOAD_TIMEOUT = 60.0
 
 
-def _accepts_account(_response: httpx.Response) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Connection:
     """Calls to a provider's API, each over a connection of its own.
@@ -67,7 +63,7 @@ class Connection:
     transport: httpx.BaseTransport | None = None
     guard: Guard | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    refuses_account: Callable[[httpx.Response], bool] = _accepts_account
+    refuses_account: Callable[[httpx.Response], bool] = lambda _response: False
 
     def post_json(self, url: str, payload: Mapping[str, Any]) -> httpx.Response:
         """Post the payload."""
@@ -191,9 +187,3 @@ def answer_object(response: httpx.Response) -> Fields:
 def answer_shown(response: httpx.Response) -> str:
     """Return the beginning of the response's text, on one line."""
     return " ".join(response.text.split())[:_SHOWN_OF_ANSWER]
-
-
-def retry_after(response: httpx.Response) -> float | None:
-    """Return the seconds of a ``Retry-After`` header, if there is one."""
-    header = response.headers.get("retry-after", "").strip()
-    return float(header) if header.isascii() and header.isdigit() and len(header) < 7 else None

@@ -1,7 +1,5 @@
 """A provider that only records its messages, for tests and for machines that must not send."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The WhatsApp providers, by name: each is a package with a record."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 

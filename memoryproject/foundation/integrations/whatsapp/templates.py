@@ -1,14 +1,12 @@
 """Message templates as Meta approved them: what they need, how they look, how they are sent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
+from memoryproject.foundation.integrations.lenient import Fields
 
 APPROVED, MARKETING = "APPROVED", "MARKETING"
 HEADER, BODY, BUTTON = "header", "body", "button"

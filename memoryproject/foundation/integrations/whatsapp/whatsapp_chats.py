@@ -16,8 +16,6 @@ A phone has its country code and no leading zero, because ``0501234567`` is some
 country. Ids of groups, BSUIDs and external names are case-sensitive.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterable

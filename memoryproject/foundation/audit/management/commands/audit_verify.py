@@ -1,7 +1,5 @@
 """Verify the audit log."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from typing import Any
@@ -14,7 +12,7 @@ from memoryproject.foundation.audit.audit_events import audit_key, log_path
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.findings import flaws
 from memoryproject.foundation.audit.pruning import audit_begin_anew, log_write
-from memoryproject.foundation.audit.verification import verification_note
+from memoryproject.foundation.audit.tasks import verification_note
 from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.process.command_options import ProgressBar

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.integrations.lenient import Fields
+from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     Choice,
@@ -29,13 +31,11 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
     too_large,
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     Connection,
     answer_object,
     answer_shown,
-    retry_after,
 )
 from memoryproject.foundation.integrations.whatsapp.templates import (
     APPROVED,
@@ -189,9 +189,11 @@ class CloudProvider:
         found: list[ApprovedTemplate] = []
         for _ in range(_MAX_PAGES):
             answer = _answer(self._line(None).connection.get_json(url, query))
-            # Meta leaves the status out where all have the one that was asked for.
-            approved = (each for each in answer.objects("data") if _is_approved(each))
-            found += [template for each in approved if (template := read_template(each)).name]
+            for about in answer.objects("data"):
+                template = read_template(about)
+                # Meta leaves the status out where all have the one that was asked for.
+                if template.name and about.text("status").upper() in ("", APPROVED):
+                    found.append(template)
             paging = answer.at("paging")
             after = paging.at("cursors").text("after")
             if not (paging.text("next") and after):
@@ -281,10 +283,6 @@ class CloudProvider:
         return _answer(line.connection.post_json(f"{line.url}/messages", payload))
 
 
-def _is_approved(about: Fields) -> bool:
-    return about.text("status").upper() in ("", APPROVED)
-
-
 def _answer(response: httpx.Response) -> Fields:
     if not response.is_success:
         raise error_of(response)
@@ -330,7 +328,9 @@ def error_of(response: httpx.Response) -> SendError:
         f"HTTP {response.status_code}: {text or answer_shown(response)}",
         permanent=policy.permanent,
         outcome_unknown=policy.outcome_unknown,
-        retry_after=None if policy.permanent else retry_after(response) or policy.retry_after,
+        retry_after=None
+        if policy.permanent
+        else retry_after(response.headers) or policy.retry_after,
         alert=policy.alert,
         code=code,
     )

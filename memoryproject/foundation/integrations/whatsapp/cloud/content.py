@@ -1,7 +1,5 @@
 """Read the content of a Cloud API message by its type."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable
@@ -9,6 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import (
+    Fields,
+    compact,
+    event_head,
+    listed,
+    number_shown,
+    phone_digits,
+    text_of,
+)
 from memoryproject.foundation.integrations.whatsapp.events import (
     Card,
     Content,
@@ -20,15 +27,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     location_content,
     unsupported,
     vcard_card,
-)
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    Fields,
-    compact,
-    fingerprint,
-    listed,
-    number_shown,
-    phone_digits,
-    text_of,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 from memoryproject.foundation.text.phone_numbers import phone_forms
@@ -121,33 +119,16 @@ class Change:
         return {"object": "whatsapp_business_account", "entry": [{**around, "changes": [change]}]}
 
     def head(self, raw: dict[str, Any], key: str = "") -> dict[str, Any]:
-        """Return the fields that every event has. Without an own key, the content is the key."""
-        number = self.number_id
-        return {
-            "provider": "cloud",
-            "number_id": number,
-            "delivery_key": f"{number}:{key}" if key else content_key(number, self.field, raw),
-            "raw": raw,
-        }
+        """Return the fields that every event has."""
+        return event_head("cloud", self.number_id, raw, key=key, label=self.field)
 
     def ignored(self, raw: dict[str, Any], reason: str, key: str = "") -> Ignored:
         return Ignored(**self.head(raw, key), reason=reason)
 
 
-def content_key(number_id: str, label: str, raw: dict[str, Any]) -> str:
-    """Return the delivery key of an object without an id, from its content and time alone."""
-    return f"{number_id}:{label[:40] or 'event'}:{fingerprint(raw)}"
-
-
 def unreadable(raw: dict[str, Any], reason: str) -> Ignored:
     """Return the event for a body, or a part of one, that can't be read."""
-    return Ignored(
-        provider="cloud",
-        number_id="",
-        delivery_key=content_key("", "unreadable", raw),
-        raw=raw,
-        reason=reason,
-    )
+    return Ignored(**event_head("cloud", "", raw, key="", label="unreadable"), reason=reason)
 
 
 Reader = Callable[[Fields], Content | None]

@@ -3,8 +3,6 @@
 The code decides, never the text. The HTTP status decides only where the code is unknown.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Questions with choices as the Cloud API takes them: reply buttons, or a list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,13 +1,20 @@
 """Verify a Cloud API webhook body and turn it into events."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re
+from collections.abc import Callable
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import (
+    Fields,
+    compact,
+    listed,
+    phone_digits,
+    storable,
+)
 from memoryproject.foundation.integrations.whatsapp.cloud.content import (
     Change,
     bsuid_of,
@@ -18,13 +25,11 @@ from memoryproject.foundation.integrations.whatsapp.cloud.content import (
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.notices import (
     read_account_field,
+    read_address_book,
     read_call,
     read_error,
-    read_status,
-)
-from memoryproject.foundation.integrations.whatsapp.cloud.phone import (
-    read_address_book,
     read_history,
+    read_status,
 )
 from memoryproject.foundation.integrations.whatsapp.events import (
     AddressChanged,
@@ -40,13 +45,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     names_number,
     same_number,
     with_ids_that_fit,
-)
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    Fields,
-    compact,
-    listed,
-    phone_digits,
-    storable,
 )
 
 
@@ -186,9 +184,6 @@ def verify_signature(*, secret: str, body: bytes, header: str | None) -> bool:
     return hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
 
 
-_ECHO_FIELDS = ("smb_message_echoes", "message_echoes")
-
-
 def parse_cloud(payload: Any, *, received_at: datetime | None = None) -> list[Event]:
     """Return all events of a webhook body in order, at least one (Ignored, if nothing else).
 
@@ -224,28 +219,18 @@ def _entry_events(entry: Any, received_at: datetime) -> list[Event]:
 
 
 def _change_events(change: Change) -> list[Event]:
-    value = change.value
-    events: list[Event] = []
-    if change.field == "messages":
-        events += [read_message(change, item) for item in listed(value.get("messages"))]
-        events += [read_status(change, item) for item in listed(value.get("statuses"))]
-        events += [read_error(change, item) for item in listed(value.get("errors"))]
-        return events or [change.ignored(change.whole(), "a change with nothing in it")]
-    if change.field in _ECHO_FIELDS:
-        echoes = listed(value.get("message_echoes"))
-        events += [read_message(change, item, echo=True) for item in echoes]
     if change.field == "history":
-        events += read_history(change, _inbound)
-    if change.field == "smb_app_state_sync":
-        events += read_address_book(change)
-    if change.field == "calls":
-        events += [read_call(change, item) for item in listed(value.get("calls"))]
-    if change.field == "user_id_update":
-        updates = listed(value.get("user_id_update"))
-        events += [read_user_id_update(change, item) for item in updates]
-    if change.field == "user_preferences":
-        preferences = listed(value.get("user_preferences"))
-        events += [read_preference(change, item) for item in preferences]
+        events = read_history(change, _inbound)
+    elif change.field == "smb_app_state_sync":
+        events = read_address_book(change)
+    else:
+        events = [
+            read(change, item)
+            for name, read in _READERS.get(change.field, {}).items()
+            for item in listed(change.value.get(name))
+        ]
+    if change.field == "messages" and not events:
+        return [change.ignored(change.whole(), "a change with nothing in it")]
     return events or [read_account_field(change)]
 
 
@@ -353,3 +338,16 @@ def read_user_id_update(change: Change, update: Any) -> Event:
         new=party,
         timestamp=found.moment("timestamp", change.received_at),
     )
+
+
+Readers = dict[str, Callable[[Change, Any], Event]]
+# The readers of what the lists of a field's change hold.
+_ECHOES: Readers = {"message_echoes": partial(read_message, echo=True)}
+_READERS: dict[str, Readers] = {
+    "messages": {"messages": read_message, "statuses": read_status, "errors": read_error},
+    "smb_message_echoes": _ECHOES,
+    "message_echoes": _ECHOES,
+    "calls": {"calls": read_call},
+    "user_id_update": {"user_id_update": read_user_id_update},
+    "user_preferences": {"user_preferences": read_preference},
+}

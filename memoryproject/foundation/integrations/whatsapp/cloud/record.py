@@ -1,7 +1,5 @@
 """What the product knows of the Cloud API."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -9,6 +9,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.lenient import Fields
+from memoryproject.foundation.integrations.retry import retry_after
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     MediaError,
@@ -26,13 +28,11 @@ from memoryproject.foundation.integrations.whatsapp.downloading import (
 )
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.green.content import real_text
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
     Connection,
     answer_object,
     answer_shown,
-    retry_after,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
@@ -191,7 +191,7 @@ class GreenProvider:
             permanent=not limited and status < 500,
             outcome_unknown=status >= 500,
             # 50 requests a second are allowed, so a second later requests are accepted again.
-            retry_after=(retry_after(response) or 1.0) if limited else None,
+            retry_after=(retry_after(response.headers) or 1.0) if limited else None,
             alert=is_refused,
             code=status,
         )

@@ -3,12 +3,11 @@
 Texts and addresses of files that are error markers (``{{SWE001}}``) are never content.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import Fields, compact, listed, text_of
 from memoryproject.foundation.integrations.whatsapp.events import (
     ENDED,
     MISSED,
@@ -25,7 +24,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     vcard_card,
     vote_content,
 )
-from memoryproject.foundation.integrations.whatsapp.lenient import Fields, compact, listed, text_of
 
 Reader = Callable[[Fields], Content | None]
 # Green API's replacement for content that it could not decode.

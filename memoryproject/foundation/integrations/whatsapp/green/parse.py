@@ -1,7 +1,5 @@
 """Verify a Green API webhook and convert its body to events; each body has one."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Callable
@@ -9,6 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from memoryproject.foundation.integrations.lenient import (
+    Fields,
+    event_head,
+    number_shown,
+    phone_digits,
+    storable,
+)
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     Ignored,
@@ -30,13 +35,6 @@ from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_vote,
     real_text,
     shared_metadata,
-)
-from memoryproject.foundation.integrations.whatsapp.lenient import (
-    Fields,
-    fingerprint,
-    number_shown,
-    phone_digits,
-    storable,
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     GROUP_DOMAIN,
@@ -136,15 +134,9 @@ class Body:
         return self.raw.moment("timestamp", self.received_at)
 
     def head(self, key: str = "") -> dict[str, Any]:
-        """Return the fields that every event has. Without an own key, the content is the key."""
+        """Return the fields that every event has."""
         number_id = self.raw.at("instanceData").text("idInstance")
-        fallback = f"{self.type[:40] or 'event'}:{fingerprint(self.raw)}"
-        return {
-            "provider": "green",
-            "number_id": number_id,
-            "delivery_key": f"{number_id}:{key or fallback}",
-            "raw": dict(self.raw),
-        }
+        return event_head("green", number_id, dict(self.raw), key=key, label=self.type)
 
     def ignored(self, reason: str, key: str = "") -> Ignored:
         return Ignored(**self.head(key), reason=reason)

@@ -1,7 +1,5 @@
 """What the product knows of Green API."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

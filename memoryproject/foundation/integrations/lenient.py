@@ -131,3 +131,12 @@ def fingerprint(raw: dict[str, Any]) -> str:
     """Return a key for an object without an id: the same content gives the same key."""
     canonical = json.dumps(raw, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:32]
+
+
+def event_head(
+    provider: str, number_id: str, raw: dict[str, Any], *, key: str, label: str
+) -> dict[str, Any]:
+    """Return the fields that every event has. Without an own key, the content is the key."""
+    key = key or f"{label[:40] or 'event'}:{fingerprint(raw)}"
+    delivery_key = f"{number_id}:{key}"
+    return {"provider": provider, "number_id": number_id, "delivery_key": delivery_key, "raw": raw}
