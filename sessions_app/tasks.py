@@ -44,10 +44,7 @@ from sessions_app.partitions import partitions_tend
 from sessions_app.promises.dependencies import build_promise_reader
 from sessions_app.promises.store import promises_read
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
-from sessions_app.transcript_files.dependencies import (
-    build_transcript_backups,
-    transcript_retention,
-)
+from sessions_app.transcript_files.backups import build_transcript_backups, transcript_retention
 from sessions_app.trials.dependencies import trial_model
 from sessions_app.trials.run_trial import trial_run
 from sessions_app.turns.dependencies import (

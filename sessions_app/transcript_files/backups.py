@@ -13,10 +13,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+from django.conf import settings
 
 from memoryproject.foundation.process.storage import file_make, folder_sync
 from sessions_app.transcript_files.parse_transcript import FaultError, messages_in
@@ -162,6 +164,16 @@ class Backups:
         part.rename(place)
         folder_sync(self.root)
         return place
+
+
+def build_transcript_backups() -> Backups:
+    """Build the backups of saved transcripts, in DATA_DIR."""
+    return Backups(Path(settings.DATA_DIR) / "transcripts")
+
+
+def transcript_retention() -> timedelta:
+    """Return how long a backup of a transcript is kept."""
+    return timedelta(days=settings.TRANSCRIPT_BACKUP_DAYS)
 
 
 def _entry(file: BatchFile) -> dict[str, Any]:
