@@ -21,9 +21,14 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_report import ImportReport, as_text
 from sessions_app.legacy_import.import_session import token_limit
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, session_uuid
+from sessions_app.legacy_import.session_folder import (
+    FolderError,
+    ImportReport,
+    LegacyFolder,
+    as_text,
+    session_uuid,
+)
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus

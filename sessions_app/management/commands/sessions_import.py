@@ -14,8 +14,7 @@ from memoryproject.foundation.process.command_options import ProgressBar, folder
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_report import as_text
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder
+from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, as_text
 
 
 class Command(ReportingCommand):
