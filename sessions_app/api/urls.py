@@ -24,7 +24,7 @@ from sessions_app.conversation_views.session_api import (
     SummaryView,
 )
 from sessions_app.documents.document_api import FilesView, FileView
-from sessions_app.forgetting.api import ReceiptsView, ReceiptView
+from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
 from sessions_app.jobs.api import (
     EraseJobView,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +15,7 @@ from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.process.storage import file_make
+from memoryproject.foundation.process.storage import file_replaced
 from sessions_app.backup.archive import (
     BLOCK,
     ArchiveAccess,
@@ -197,7 +196,5 @@ def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
     """Replace the keys of the empty database with those of the backup."""
     for name in KEY_FILES:
         if name in keys:
-            fresh = data_dir / f".{name}.{os.getpid()}"
-            fresh.unlink(missing_ok=True)
-            file_make(fresh, keys[name])
-            fresh.replace(data_dir / name)
+            with file_replaced(data_dir / name) as file:
+                file.write(keys[name])

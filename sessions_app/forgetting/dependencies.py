@@ -8,8 +8,7 @@ from memories_app.documents.dependencies import documents_folder
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.history.dependencies import build_chat_memory
-from sessions_app.transcript_files.backups import build_transcript_backups
+from sessions_app.history.dependencies import build_chat_memory, build_transcript_backups
 
 
 def build_forget_dependencies() -> ForgetDependencies:

@@ -13,14 +13,12 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from django.conf import settings
-
-from memoryproject.foundation.process.storage import file_make, folder_sync
+from memoryproject.foundation.process.storage import file_make, file_replaced, folder_sync
 from sessions_app.transcript_files.parse_transcript import FaultError, messages_in
 from sessions_app.transcript_files.transcript_folder import (
     BatchFile,
@@ -166,16 +164,6 @@ class Backups:
         return place
 
 
-def build_transcript_backups() -> Backups:
-    """Build the backups of saved transcripts, in DATA_DIR."""
-    return Backups(Path(settings.DATA_DIR) / "transcripts")
-
-
-def transcript_retention() -> timedelta:
-    """Return how long a backup of a transcript is kept."""
-    return timedelta(days=settings.TRANSCRIPT_BACKUP_DAYS)
-
-
 def _entry(file: BatchFile) -> dict[str, Any]:
     return {"name": file.name, "size": file.size, "sha256": file.sha256}
 
@@ -226,7 +214,5 @@ def _leave_out(manifest: Path, names: set[str]) -> None:
     kept = [
         each for each in json.loads(manifest.read_bytes())["files"] if each["name"] not in names
     ]
-    fresh = manifest.with_name(f".{MANIFEST}")
-    fresh.unlink(missing_ok=True)
-    file_make(fresh, json.dumps({"files": kept}, indent=1).encode())
-    os.replace(fresh, manifest)
+    with file_replaced(manifest) as fresh:
+        fresh.write(json.dumps({"files": kept}, indent=1).encode())

@@ -20,16 +20,11 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, aud
 from sessions_app.conversations.epochs import backup_held
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_open
+from sessions_app.history.dependencies import build_transcript_backups, transcript_retention
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
-from sessions_app.transcript_files.backups import (
-    BackupError,
-    Backups,
-    backup_name,
-    build_transcript_backups,
-    transcript_retention,
-)
+from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
 from sessions_app.transcript_files.parse_transcript import (
     USER,
     FaultError,

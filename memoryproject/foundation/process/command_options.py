@@ -9,9 +9,6 @@ from typing import Any, Protocol
 
 from django.core.management import CommandError
 
-# A command does what it is told all the same, so that memory can be filled before it is used.
-MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
-
 
 def folder_given(text: str) -> Path:
     """Return the folder that an option names. Raises ArgumentTypeError."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from django.utils.translation import gettext_noop
 from psycopg.errors import DiskFull, OperationalError
@@ -86,3 +89,20 @@ def file_make(path: Path, contents: bytes) -> None:
         file.write(contents)
         file.flush()
         os.fsync(descriptor)
+
+
+@contextmanager
+def file_replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file with mode 600 that takes the place of ``path`` once the block has written it.
+
+    So ``path`` is never there by half. Raises OSError.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError, transaction
 from django.db.models import Q
 
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     GROUP_DOMAIN,
     WhatsAppChatError,
@@ -33,11 +32,7 @@ class Command(ReportingCommand):
     )
     refusals = {DatabaseError: "The database refused: {error} Run it again to go on."}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Tell what would happen; change nothing."
-        )
-        super().add_arguments(parser)
+    arguments = [flag("--dry-run", "Tell what would happen; change nothing.")]
 
     def run(self, options: dict[str, Any]) -> None:
         report = doubles_merge(dry_run=options["dry_run"])

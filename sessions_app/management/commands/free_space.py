@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -14,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.models import Task
 
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from sessions_app.models import AnswerTrial, InboundDelivery, TurnReplay
 
 MEGABYTE = 1024 * 1024
@@ -28,14 +27,10 @@ class Command(ReportingCommand):
         "summaries and memories stay."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--days", type=int, default=30, help="Keep what is younger. Default: %(default)s"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Only tell how many rows it would be."
-        )
-        super().add_arguments(parser)
+    arguments = [
+        option("--days", type=int, default=30, help="Keep what is younger. Default: %(default)s"),
+        flag("--dry-run", "Only tell how many rows it would be."),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["days"] < 0:
