@@ -245,15 +245,15 @@ def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     mentioned_there = Q(pk__in=plan.memories) | Q(tellings__source_message_id__in=plan.messages)
     mentioned_there |= Q(source_message_id__in=plan.messages)
     memories = set(Memory.objects.filter(mentioned_there).values_list("pk", flat=True))
-    chats = plan.chats | _chats_of(plan.messages)
+    spoken = Message.objects.filter(pk__in=plan.messages).order_by()
+    chats = plan.chats | set(spoken.values_list("chat_id", flat=True).distinct())
     if keep_turn is not None:
         chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
     names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
     documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):
         names.add(scope_of(visibility, chat_id))
-    batches = TranscriptBatch.objects.filter(chat__in=chats)
-    backups = batches.order_by().values_list("backup", flat=True).distinct()
+    backups = backup_names(TranscriptBatch.objects.filter(chat__in=chats))
     return Scopes(frozenset(names), bool(memories or plan.documents), frozenset(backups))
 
 
@@ -267,11 +267,6 @@ def memories_hold(plan: DeletionPlan, held: Held) -> None:
     scopes_lock(memories.values_list("scope", flat=True))
     list(memories.select_for_update().order_by("pk").values_list("pk", flat=True))
     held.require(Scopes(frozenset(_memory_scopes(plan.memories))))
-
-
-def _chats_of(messages: Collection[UUID]) -> set[UUID]:
-    found = Message.objects.filter(pk__in=messages)
-    return set(found.order_by().values_list("chat_id", flat=True).distinct())
 
 
 def _memory_scopes(memories: Collection[UUID]) -> set[str]:

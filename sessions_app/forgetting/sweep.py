@@ -164,14 +164,6 @@ class Sweep:
 # Find which answers were given which erased texts, by the turns' own records.
 
 
-@dataclass(frozen=True)
-class Answered:
-    """A deleted message that a turn answered: its id and its place in its session."""
-
-    message_id: str
-    order_num: int
-
-
 class Lineage:
     """Which answers were given which erased texts.
 
@@ -189,12 +181,13 @@ class Lineage:
             self._carried[key].add(key)
         # The same of each session, from a place in it on.
         self._in_session: defaultdict[UUID, list[tuple[int, set[str]]]] = defaultdict(list)
-        self._answered: dict[int, Answered] = {}
+        # Of the deleted messages that turns answered: the id, and the place in the session.
+        self._answered: dict[int, tuple[str, int]] = {}
         messages = Message.objects.filter(pk__in=sweep.plan.messages)
         rows = messages.values_list("pk", "session_id", "order_num", "turn__id", "role")
         for key, session_id, order_num, turn_id, role in rows.iterator():
             if turn_id is not None:
-                self._answered[turn_id] = Answered(str(key), order_num)
+                self._answered[turn_id] = str(key), order_num
             after = 0 if role == Role.USER else 1
             self._in_session[session_id].append((order_num + after, {str(key)}))
             self._carried[str(session_id)].add(str(key))
@@ -206,9 +199,8 @@ class Lineage:
         for a command, which reads nothing of its session.
         """
         named = set(seen or ())
-        answered = self._answered.get(turn.pk)
-        if answered is not None:
-            named.add(answered.message_id)
+        if turn.pk in self._answered:
+            named.add(self._answered[turn.pk][0])
         keys = self.listed(replay)
         keys |= {key for name in named & self._carried.keys() for key in self._carried[name]}
         if turn.session_id is not None and seen is not None:
@@ -237,9 +229,8 @@ class Lineage:
         """Return the place of the answered message in its session."""
         if turn.message is not None:
             return turn.message.order_num
-        answered = self._answered.get(turn.pk)
-        if answered is not None:
-            return answered.order_num
+        if turn.pk in self._answered:
+            return self._answered[turn.pk][1]
         # Its message was deleted before: the answer stands behind it.
         return turn.reply.order_num - 1 if turn.reply is not None else 0
 
