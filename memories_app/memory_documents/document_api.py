@@ -223,7 +223,7 @@ class DocumentView(DocumentsApi):
 
     def _check(self, there: Kept | None) -> None:
         """Check the preconditions, with the category locked. Raises PreconditionFailed."""
-        require_precondition(self.request, there and document_etag(there), "document")
+        require_precondition(self.request, document_etag(there) if there else None, "document")
 
 
 class DocumentArchiveView(DocumentsApi):

@@ -250,7 +250,7 @@ class KeyedView(ApiView):
 
     def _check(self, there: Memory | None) -> None:
         """Check the preconditions, with the memory locked. Raises PreconditionFailed."""
-        found = there and memory_etag(memories_named().get(pk=there.pk))
+        found = memory_etag(memories_named().get(pk=there.pk)) if there else None
         require_precondition(self.request, found, "memory")
 
     @forgets(
