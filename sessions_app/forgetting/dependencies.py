@@ -7,7 +7,7 @@ from uuid import UUID
 from memories_app.documents.dependencies import documents_folder
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.embedding.facade import embedder as embedder
-from sessions_app.forgetting.execute import ForgetDependencies
+from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.history.dependencies import build_chat_memory, build_transcript_backups
 
 

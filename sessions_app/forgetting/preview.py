@@ -22,9 +22,9 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.conversations.epochs import Held, ScopeBusyError, Scopes, forgetting_try
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober
+from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.backups import Backups
 

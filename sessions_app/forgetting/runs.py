@@ -21,9 +21,9 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober, build_prober
+from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatAddress, ForgetItem, ForgetReceipt, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
