@@ -24,7 +24,7 @@ from memories_app.memory_document_format.names import (
     identifier_of,
     numbered,
 )
-from memories_app.memory_documents.store import Kept, Key, Progress, no_progress
+from memories_app.memory_documents.store import Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memories_app.store.memory_fields import names_lock
 from memoryproject.foundation.audit.audit_events import (
@@ -131,28 +131,14 @@ def _columns(envelope: Envelope) -> dict[str, Any]:
 
 # Delete documents with all their versions.
 
-AT_ONCE = 500
 
-
-def documents_remove_older(
-    *, category: str, before: datetime, actor: Actor, progress: Progress = no_progress
-) -> list[str]:
-    """Delete unarchived documents that were last saved before this time; return their names.
-
-    They are deleted in small batches, each in its own transaction.
-    """
-    due = rows_in(category).filter(changed__lt=before)
-    total = due.count()
-    names: list[str] = []
-    while True:
-        with transaction.atomic():
-            categories_lock([category])
-            rows = list(due.order_by(BY_NAME)[:AT_ONCE])
-            _remove(rows, actor)
-        if not rows:
-            return names
-        names += [row.name for row in rows]
-        progress(len(names), max(total, len(names)))
+def documents_remove_older(*, category: str, before: datetime, actor: Actor) -> list[str]:
+    """Delete unarchived documents that were last saved before this time; return their names."""
+    with transaction.atomic():
+        categories_lock([category])
+        rows = list(rows_in(category).filter(changed__lt=before).order_by(BY_NAME))
+        _remove(rows, actor)
+    return [row.name for row in rows]
 
 
 def documents_remove(*, ids: Sequence[UUID], actor: Actor) -> int:
