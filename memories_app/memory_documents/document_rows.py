@@ -197,9 +197,7 @@ def _remove(rows: Sequence[MemoryDocument], actor: Actor, **details: Any) -> Non
 # Remove and archive memory documents on a schedule.
 
 
-def documents_tend(
-    *, now: datetime, context_older_than: timedelta | None, actor: Actor = SYSTEM
-) -> dict[str, int]:
+def documents_tend(*, now: datetime, context_older_than: timedelta | None) -> dict[str, int]:
     """Remove old context documents, and archive handoffs that were completed when they came in.
 
     Context documents are removed if they were last saved longer ago than the limit; None
@@ -208,13 +206,12 @@ def documents_tend(
     """
     removed: list[str] = []
     if context_older_than is not None:
-        removed = documents_remove_older(
-            category=CONTEXT, before=now - context_older_than, actor=actor
-        )
-    return {"removed": len(removed), "archived": _archive_completed(now=now, actor=actor)}
+        before = now - context_older_than
+        removed = documents_remove_older(category=CONTEXT, before=before, actor=SYSTEM)
+    return {"removed": len(removed), "archived": _archive_completed(now)}
 
 
-def _archive_completed(*, now: datetime, actor: Actor) -> int:
+def _archive_completed(now: datetime) -> int:
     with transaction.atomic():
         categories_lock([HANDOFFS])
         rows = [
@@ -224,5 +221,5 @@ def _archive_completed(*, now: datetime, actor: Actor) -> int:
         ]
         for row in rows:
             row_archive(row, now=now)
-        audit_record_many(events=[event_of("archive", row, actor) for row in rows])
+        audit_record_many(events=[event_of("archive", row, SYSTEM) for row in rows])
     return len(rows)

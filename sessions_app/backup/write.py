@@ -16,14 +16,7 @@ from psycopg import sql
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.process.storage import file_replaced
-from sessions_app.backup.archive import (
-    BLOCK,
-    ArchiveAccess,
-    Manifest,
-    Member,
-    key_member,
-    table_member,
-)
+from sessions_app.backup.archive import BLOCK, ArchiveAccess, Manifest, Member
 from sessions_app.backup.archive_writer import ArchiveWriter, kept_files, media_add
 from sessions_app.backup.restore_checks import Table, all_tables, rows_of, sequences, use_fixed_form
 
@@ -86,7 +79,7 @@ def backup_write(
             migrations=migrations,
             tables=tables,
             sequences=values,
-            keys={name: archive.add(key_member(name), [key]) for name, key in keys.items()},
+            keys={name: archive.add(f"keys/{name}", [key]) for name, key in keys.items()},
             media=media_add(archive, media, names) if media is not None else {},
         )
         archive.publish(manifest)
@@ -157,7 +150,7 @@ def _estimated_rows(cursor: Any) -> int:
 def _add(archive: ArchiveWriter, table: Table, cursor: Any, count: RowCount) -> Member:
     with rows_of(table, cursor) as rows:
         blocks = _in_blocks(rows, count)
-        return archive.add(table_member(table.name), blocks, columns=list(table.columns))
+        return archive.add(f"tables/{table.name}.copy", blocks, columns=list(table.columns))
 
 
 def _in_blocks(rows: Iterator[bytes], count: RowCount) -> Iterator[bytes]:

@@ -19,7 +19,6 @@ from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import (
     ArchiveError,
     ArchiveReader,
-    EncryptionError,
     identity_create,
     recipients_parsed,
 )
@@ -37,7 +36,6 @@ class Command(ReportingCommand):
     )
     refusals = {
         ArchiveError: "{error}",
-        EncryptionError: "{error}",
         DatabaseError: "No backup was written: {error}",
         OSError: "No backup was written: {error}",
     }
