@@ -206,7 +206,8 @@ class Command(ReportingCommand):
             folder=folder, target=target or Target(), overlap=_overlap(options), progress=StepBars()
         )
         if options["json"]:
-            self._print(found)
+            problems = [problem.as_dict() for problem in found["problems"]]
+            self._print({**found, "problems": problems})
             return
         self._show_notes(found["notes"], found["folder"]["left_alone"])
         self.stdout.write("\n".join(_status(found)))
@@ -299,13 +300,7 @@ def _status(found: dict[str, Any]) -> list[str]:
         lines.append("There is nothing to save.")
     else:
         lines.append("A save would refuse, for:")
-        problems = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
+        problems = [f"  {each}" for each in found["problems"][:SHOWN]]
         more = len(found["problems"]) + found["further"] - len(problems)
         lines += problems + ([f"  and {counted(more, 'problem')} more"] if more else [])
     return lines
-
-
-def _problem(problem: dict[str, Any]) -> str:
-    """Return the problem as validate shows it."""
-    keys = ("code", "file", "what", "mend", "line")
-    return str(Problem(**{key: problem[key] for key in keys}))
