@@ -111,7 +111,7 @@ def inside(action: str, place: Path) -> None:
     """One measurement; prints it as JSON."""
     import django  # noqa: PLC0415 the settings read the environment
 
-    from sessions_app.transcript_files.dependencies import build_transcript_backups  # noqa: PLC0415 imports models
+    from sessions_app.history.dependencies import build_transcript_backups  # noqa: PLC0415 imports models
 
     django.setup()
     from django.conf import settings  # noqa: PLC0415

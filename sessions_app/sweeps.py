@@ -15,7 +15,7 @@ from memories_app.store.keyed import keyed_expire
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
 from sessions_app.conversations.redact_derived import redactions_due
-from sessions_app.documents.dependencies import enqueue_document
+from sessions_app.documents.upload import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
 from sessions_app.embedding.facade import vectors_abandoned
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled

@@ -29,7 +29,11 @@ from sessions_app.extraction.facade import chat_learn
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.facade import run_work
 from sessions_app.history.clear_session import sessions_archive, sessions_expire
-from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.history.dependencies import (
+    build_chat_memory,
+    build_transcript_backups,
+    transcript_retention,
+)
 from sessions_app.inbound.facade import raw_deliveries_drop
 from sessions_app.jobs.run_jobs import job_run
 from sessions_app.limits.answer_limits import usage_drop
@@ -44,10 +48,6 @@ from sessions_app.partitions import partitions_tend
 from sessions_app.promises.dependencies import build_promise_reader
 from sessions_app.promises.store import promises_read
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
-from sessions_app.transcript_files.dependencies import (
-    build_transcript_backups,
-    transcript_retention,
-)
 from sessions_app.trials.dependencies import trial_model
 from sessions_app.trials.run_trial import trial_run
 from sessions_app.turns.dependencies import (

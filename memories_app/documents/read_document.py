@@ -72,42 +72,30 @@ def document_store(
         return document
     lease = document_claim(document)
     try:
-        return _store(document, lease, folder, extractor, embedder, actor, before_step)
+        before_step()
+        try:
+            if document.attempts >= MAX_ATTEMPTS:
+                raise DocumentError("damaged", ErrorText("document_tries_ended"))
+            found = _extracted(document_file(folder, document_id), extractor)
+        except DocumentError as error:
+            if not error.permanent:
+                raise
+            return _fail(document, lease, error, folder)
+        whole = "\n".join(section.text for section in found.sections)
+        cuts = _with_pages(found, cut_text(whole))
+        before_step()
+        vectors, warnings = _vectors(cuts, embedder, lease)
+        with transaction.atomic():
+            document = lease.lock()
+            _insert(document, cuts, vectors, embedder)
+            _describe(document, found, len(whole), warnings)
+            counts = {"memories": len(cuts), "pages": found.pages}
+            document_audit("document.store", document, actor, **counts)
+        file_remove(folder, document_id)
+        logger.info("Document %s was stored as %d memories.", document_id, len(cuts))
+        return document
     finally:
         lease.release()
-
-
-def _store(
-    document: SourceDocument,
-    lease: DocumentLease,
-    folder: Path,
-    extractor: TextExtractor,
-    embedder: Embedder,
-    actor: Actor,
-    before_step: Callable[[], None],
-) -> SourceDocument:
-    before_step()
-    try:
-        if document.attempts >= MAX_ATTEMPTS:
-            raise DocumentError("damaged", ErrorText("document_tries_ended"))
-        found = _extracted(document_file(folder, document.document_id), extractor)
-    except DocumentError as error:
-        if not error.permanent:
-            raise
-        return _fail(document, lease, error, folder)
-    whole = "\n".join(section.text for section in found.sections)
-    cuts = _with_pages(found, cut_text(whole))
-    before_step()
-    vectors, warnings = _vectors(cuts, embedder, lease)
-    with transaction.atomic():
-        document = lease.lock()
-        _insert(document, cuts, vectors, embedder)
-        _describe(document, found, len(whole), warnings)
-        counts = {"memories": len(cuts), "pages": found.pages}
-        document_audit("document.store", document, actor, **counts)
-    file_remove(folder, document.document_id)
-    logger.info("Document %s was stored as %d memories.", document.document_id, len(cuts))
-    return document
 
 
 def _extracted(path: Path, extractor: TextExtractor) -> ExtractedText:

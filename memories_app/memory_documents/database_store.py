@@ -92,9 +92,7 @@ class DatabaseStore(MemoryDocumentStore):
         if dry_run:
             due = rows_in(category).filter(changed__lt=before).order_by(BY_NAME)
             return Removed(tuple(due.values_list("name", flat=True)))
-        names = documents_remove_older(
-            category=category, before=before, actor=self._actor, progress=progress
-        )
+        names = documents_remove_older(category=category, before=before, actor=self._actor)
         return Removed(tuple(names))
 
     def count(self) -> int:

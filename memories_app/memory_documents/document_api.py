@@ -37,12 +37,7 @@ from memories_app.memory_documents.store import CREATED, Kept, Key
 from memories_app.models import MemoryDocument
 from memoryproject.foundation.process.narrowing import instance
 from memoryproject.foundation.rest_kit.bodies import RawJson
-from memoryproject.foundation.rest_kit.errors import (
-    MemoryDisabled,
-    PreconditionFailed,
-    not_found,
-    refuse,
-)
+from memoryproject.foundation.rest_kit.errors import MemoryDisabled, not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
@@ -52,6 +47,7 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     etag,
     header,
+    only_new,
     path_parameter,
     request_example,
     response_example,
@@ -62,7 +58,7 @@ from memoryproject.foundation.rest_kit.views import (
     ListView,
     etag_of,
     is_known,
-    require_match,
+    require_precondition,
 )
 
 DOCUMENT = "documents/<str:category>/<str:identifier>/"
@@ -77,12 +73,6 @@ PLACE = [
     path_parameter("category", ", ".join(CATEGORIES), {"type": "string", "enum": list(CATEGORIES)}),
     path_parameter("identifier", "Such as use-postgres.", {"type": "string", "minLength": 1}),
 ]
-ONLY_NEW = OpenApiParameter(
-    "If-None-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="*: only where there is no such document, else 412.",
-)
 
 
 def location(*statuses: int) -> OpenApiParameter:
@@ -194,7 +184,14 @@ class DocumentView(DocumentsApi):
             "identifier. A completed handoff goes to the archive. With `If-Match` only the version "
             "that you read, with `If-None-Match: *` only a new one: else 412."
         ),
-        parameters=[*PLACE, SESSION, IF_MATCH, ONLY_NEW, etag(200, 201), location(200, 201)],
+        parameters=[
+            *PLACE,
+            SESSION,
+            IF_MATCH,
+            only_new("document"),
+            etag(200, 201),
+            location(200, 201),
+        ],
         request=OpenApiTypes.OBJECT,
         responses={201: MemoryDocumentSerializer, 200: MemoryDocumentSerializer},
         examples=[
@@ -226,12 +223,7 @@ class DocumentView(DocumentsApi):
 
     def _check(self, there: Kept | None) -> None:
         """Check the preconditions, with the category locked. Raises PreconditionFailed."""
-        if there is not None and is_known(self.request, document_etag(there)):
-            raise PreconditionFailed("There is such a document already.")
-        if there is None and "If-Match" in self.request.headers:
-            raise PreconditionFailed("There is no such document: without If-Match it is made.")
-        if there is not None:
-            require_match(self.request, document_etag(there))
+        require_precondition(self.request, document_etag(there) if there else None, "document")
 
 
 class DocumentArchiveView(DocumentsApi):

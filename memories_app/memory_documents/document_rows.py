@@ -24,7 +24,7 @@ from memories_app.memory_document_format.names import (
     identifier_of,
     numbered,
 )
-from memories_app.memory_documents.store import Kept, Key, Progress, no_progress
+from memories_app.memory_documents.store import Kept, Key
 from memories_app.models import MemoryDocument, MemoryDocumentVersion
 from memories_app.store.memory_fields import names_lock
 from memoryproject.foundation.audit.audit_events import (
@@ -131,28 +131,14 @@ def _columns(envelope: Envelope) -> dict[str, Any]:
 
 # Delete documents with all their versions.
 
-AT_ONCE = 500
 
-
-def documents_remove_older(
-    *, category: str, before: datetime, actor: Actor, progress: Progress = no_progress
-) -> list[str]:
-    """Delete unarchived documents that were last saved before this time; return their names.
-
-    They are deleted in small batches, each in its own transaction.
-    """
-    due = rows_in(category).filter(changed__lt=before)
-    total = due.count()
-    names: list[str] = []
-    while True:
-        with transaction.atomic():
-            categories_lock([category])
-            rows = list(due.order_by(BY_NAME)[:AT_ONCE])
-            _remove(rows, actor)
-        if not rows:
-            return names
-        names += [row.name for row in rows]
-        progress(len(names), max(total, len(names)))
+def documents_remove_older(*, category: str, before: datetime, actor: Actor) -> list[str]:
+    """Delete unarchived documents that were last saved before this time; return their names."""
+    with transaction.atomic():
+        categories_lock([category])
+        rows = list(rows_in(category).filter(changed__lt=before).order_by(BY_NAME))
+        _remove(rows, actor)
+    return [row.name for row in rows]
 
 
 def documents_remove(*, ids: Sequence[UUID], actor: Actor) -> int:
@@ -211,9 +197,7 @@ def _remove(rows: Sequence[MemoryDocument], actor: Actor, **details: Any) -> Non
 # Remove and archive memory documents on a schedule.
 
 
-def documents_tend(
-    *, now: datetime, context_older_than: timedelta | None, actor: Actor = SYSTEM
-) -> dict[str, int]:
+def documents_tend(*, now: datetime, context_older_than: timedelta | None) -> dict[str, int]:
     """Remove old context documents, and archive handoffs that were completed when they came in.
 
     Context documents are removed if they were last saved longer ago than the limit; None
@@ -222,13 +206,12 @@ def documents_tend(
     """
     removed: list[str] = []
     if context_older_than is not None:
-        removed = documents_remove_older(
-            category=CONTEXT, before=now - context_older_than, actor=actor
-        )
-    return {"removed": len(removed), "archived": _archive_completed(now=now, actor=actor)}
+        before = now - context_older_than
+        removed = documents_remove_older(category=CONTEXT, before=before, actor=SYSTEM)
+    return {"removed": len(removed), "archived": _archive_completed(now)}
 
 
-def _archive_completed(*, now: datetime, actor: Actor) -> int:
+def _archive_completed(now: datetime) -> int:
     with transaction.atomic():
         categories_lock([HANDOFFS])
         rows = [
@@ -238,5 +221,5 @@ def _archive_completed(*, now: datetime, actor: Actor) -> int:
         ]
         for row in rows:
             row_archive(row, now=now)
-        audit_record_many(events=[event_of("archive", row, actor) for row in rows])
+        audit_record_many(events=[event_of("archive", row, SYSTEM) for row in rows])
     return len(rows)

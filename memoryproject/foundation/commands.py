@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, TypeAlias
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 UNUSABLE = "The database can't be used: {error}"
+MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
 GO_ON = "Stopped. What is in stays; run it again to go on."
 
 
@@ -21,23 +23,45 @@ class UsageError(CommandError):
         super().__init__(text, returncode=2)
 
 
+# What ``add_argument`` of a parser gets.
+Argument: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
+
+
+def option(*names: str, **how: Any) -> Argument:
+    """Return an argument or an option, in the words of argparse."""
+    return names, how
+
+
+def flag(name: str, text: str) -> Argument:
+    """Return an option without a value. ``text``: its help."""
+    return (name,), {"action": "store_true", "help": text}
+
+
 class ReportingCommand(BaseCommand):
     """A command with the option ``--json``. Subclasses do their work in ``run``.
 
-    ``json_help``: the help of the option; empty: the command has none. ``refusals``: by the kind of
-    an error, the text with which the command ends, where ``{error}`` is the error's own. It ends
-    with 1, and for errors that have ``usage`` with 2.
+    ``arguments``: its own ones. ``json_help``: the help of the option; empty: the command has none.
+    ``refusals``: by the kind of an error, the text with which the command ends, where ``{error}``
+    is the error's own. It ends with 1, and for errors that have ``usage`` with 2. ``fills_memory``:
+    where memory is off, it says so, and does what it is told all the same, so that memory can be
+    filled before it is used.
     """
 
+    arguments: ClassVar[Sequence[Argument]] = ()
     json_help: ClassVar[str] = "Print the report as JSON."
+    fills_memory: ClassVar[bool] = False
     refusals: ClassVar[Mapping[type[BaseException], str]] = {DatabaseError: UNUSABLE}
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        for names, how in self.arguments:
+            parser.add_argument(*names, **how)
         if self.json_help:
             parser.add_argument("--json", action="store_true", help=self.json_help)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            if self.fills_memory and not settings.ENABLE_MEMORY_SYSTEM:
+                self.stderr.write(MEMORY_OFF)
             self.run(options)
         except tuple(self.refusals) as error:
             text = next(text for kind, text in self.refusals.items() if isinstance(error, kind))

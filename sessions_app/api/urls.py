@@ -24,7 +24,7 @@ from sessions_app.conversation_views.session_api import (
     SummaryView,
 )
 from sessions_app.documents.document_api import FilesView, FileView
-from sessions_app.forgetting.api import ReceiptsView, ReceiptView
+from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
 from sessions_app.jobs.api import (
     EraseJobView,
@@ -39,7 +39,7 @@ from sessions_app.memories.api.delete_api import MemoriesDeleteView
 from sessions_app.memories.api.keyed_api import KeyedView, NamespaceMemoriesView, NamespacesView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
 from sessions_app.memories.api.recall_api import RecallView
-from sessions_app.memories.api.transfer_api import MemoryExportView, MemoryImportView
+from sessions_app.memories.presentation import MemoryExportView, MemoryImportView
 from sessions_app.person.api import PersonView
 from sessions_app.transcripts.api import (
     SessionTranscriptView,

@@ -101,14 +101,6 @@ class Manifest:
         return sum(table.rows for table in self.tables.values())
 
 
-def table_member(table: str) -> str:
-    return f"tables/{table}.copy"
-
-
-def key_member(key: str) -> str:
-    return f"keys/{key}"
-
-
 def media_member(name: str) -> str:
     return f"media/{name}"
 
@@ -282,7 +274,7 @@ _FIRST_LINE = b"age-encryption.org/v1\n"
 _MAX_IDENTITY_SIZE = 64 * 1024
 
 
-class EncryptionError(Exception):
+class EncryptionError(ArchiveError):
     """The archive can't be encrypted or decrypted; the text states the reason."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 
+from memoryproject.foundation.commands import flag, option
 from sessions_app.backup.archive import ArchiveAccess
 
 
@@ -18,21 +18,18 @@ def archive_access(*, trust: bool = False, identity: Path | None = None) -> Arch
     )
 
 
-def add_access_arguments(parser: ArgumentParser) -> None:
-    """Add the options of commands that read an archive."""
-    parser.add_argument(
+# The options of commands that read an archive.
+ACCESS = (
+    option(
         "--identity",
         type=Path,
         metavar="KEYFILE",
         help="The file with the private key of an encrypted archive.",
-    )
-    parser.add_argument(
-        "--trust",
-        action="store_true",
-        help="Accept an archive that isn't signed by this installation's BACKUP_KEY.",
-    )
+    ),
+    flag("--trust", "Accept an archive that isn't signed by this installation's BACKUP_KEY."),
+)
 
 
 def access_of(options: dict[str, Any]) -> ArchiveAccess:
-    """Return the access by the options of ``add_access_arguments``."""
+    """Return the access by the options of ACCESS."""
     return archive_access(trust=options["trust"], identity=options["identity"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,15 +15,8 @@ from psycopg import sql
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.process.storage import file_make
-from sessions_app.backup.archive import (
-    BLOCK,
-    ArchiveAccess,
-    Manifest,
-    Member,
-    key_member,
-    table_member,
-)
+from memoryproject.foundation.process.storage import file_replaced
+from sessions_app.backup.archive import BLOCK, ArchiveAccess, Manifest, Member
 from sessions_app.backup.archive_writer import ArchiveWriter, kept_files, media_add
 from sessions_app.backup.restore_checks import Table, all_tables, rows_of, sequences, use_fixed_form
 
@@ -87,7 +79,7 @@ def backup_write(
             migrations=migrations,
             tables=tables,
             sequences=values,
-            keys={name: archive.add(key_member(name), [key]) for name, key in keys.items()},
+            keys={name: archive.add(f"keys/{name}", [key]) for name, key in keys.items()},
             media=media_add(archive, media, names) if media is not None else {},
         )
         archive.publish(manifest)
@@ -158,7 +150,7 @@ def _estimated_rows(cursor: Any) -> int:
 def _add(archive: ArchiveWriter, table: Table, cursor: Any, count: RowCount) -> Member:
     with rows_of(table, cursor) as rows:
         blocks = _in_blocks(rows, count)
-        return archive.add(table_member(table.name), blocks, columns=list(table.columns))
+        return archive.add(f"tables/{table.name}.copy", blocks, columns=list(table.columns))
 
 
 def _in_blocks(rows: Iterator[bytes], count: RowCount) -> Iterator[bytes]:
@@ -197,7 +189,5 @@ def keys_write(data_dir: Path, keys: Mapping[str, bytes]) -> None:
     """Replace the keys of the empty database with those of the backup."""
     for name in KEY_FILES:
         if name in keys:
-            fresh = data_dir / f".{name}.{os.getpid()}"
-            fresh.unlink(missing_ok=True)
-            file_make(fresh, keys[name])
-            fresh.replace(data_dir / name)
+            with file_replaced(data_dir / name) as file:
+                file.write(keys[name])

@@ -219,6 +219,15 @@ def chat_option(text: str, *, option: str) -> str:
         raise CommandError(f"{option}: {error}", returncode=2) from error
 
 
+def chat_chosen(text: str, *, option: str = "--chat", returncode: int = 1) -> Chat:
+    """Return the chat that an option names. Raises CommandError, with this exit code for none."""
+    chat = chat_at(text)
+    if chat is None:
+        chat_option(text, option=option)
+        raise CommandError(f"There is no chat {text}.", returncode=returncode)
+    return chat
+
+
 # Find or create the chats that a token is bound to.
 
 

@@ -27,8 +27,7 @@ from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.conversations.epochs import ChatGoneError
-from sessions_app.documents.dependencies import enqueue_document
-from sessions_app.documents.upload import document_upload, with_passages
+from sessions_app.documents.upload import document_upload, enqueue_document, with_passages
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.models import Chat
 from sessions_app.presentation.links import chat_gone_text, contact_typed, list_address

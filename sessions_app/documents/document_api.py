@@ -40,8 +40,7 @@ from memoryproject.foundation.rest_kit.serializers import (
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.epochs import ChatGoneError
-from sessions_app.documents.dependencies import enqueue_document
-from sessions_app.documents.upload import document_upload, documents_named
+from sessions_app.documents.upload import document_upload, documents_named, enqueue_document
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.models import Chat
 from sessions_app.presentation.access import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
@@ -13,6 +14,7 @@ from django.db.models.functions import Coalesce
 from memories_app.documents.document_store import IncomingFile, Received, document_receive
 from memories_app.models import Memory, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.conversations.epochs import chats_keep
 from sessions_app.models import Chat
 
@@ -49,6 +51,12 @@ def document_upload(
                 uploaded_by=actor.name or actor.kind,
                 actor=actor,
             )
+
+
+def enqueue_document(document_id: UUID) -> None:
+    """Queue this document for a worker."""
+    name = f"read {document_id}"
+    enqueue("sessions_app.tasks.read_document", str(document_id), task_name=name)
 
 
 # Query documents with what lists and pages show of them.

@@ -7,9 +7,8 @@ from uuid import UUID
 from memories_app.documents.dependencies import documents_folder
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.embedding.facade import embedder as embedder
-from sessions_app.forgetting.execute import ForgetDependencies
-from sessions_app.history.dependencies import build_chat_memory
-from sessions_app.transcript_files.dependencies import build_transcript_backups
+from sessions_app.forgetting.sweep import ForgetDependencies
+from sessions_app.history.dependencies import build_chat_memory, build_transcript_backups
 
 
 def build_forget_dependencies() -> ForgetDependencies:

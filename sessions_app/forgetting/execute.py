@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from functools import partial
-from pathlib import Path
 from uuid import UUID
 
 from django.apps import apps
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet, Sum
-from django.utils import timezone
 
 from memories_app.documents.document_store import document_forget, file_remove
 from memories_app.memory_documents.document_rows import document_erase
@@ -28,13 +24,7 @@ from memories_app.models import (
 from memories_app.store.memory_fields import scopes_lock
 from memories_app.store.retract import memories_delete, tombstones_add
 from memories_app.visibility import scope_of
-from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.outgoing_webhooks.deliveries import (
-    HookEvent,
-    hooks_gathered,
-    hooks_raise,
-)
+from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered, hooks_raise
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.conversations.epochs import Held, Scopes, chat_scope, unscoped_begin
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
@@ -45,10 +35,8 @@ from sessions_app.forgetting.redact_records import chats_redact, own_command_red
 from sessions_app.forgetting.registry import statistics_renew
 from sessions_app.forgetting.sweep import Lineage, Sweep
 from sessions_app.forgetting.write_receipt import receipt_write
-from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import (
     ChatSession,
-    ForgetReceipt,
     InboundDelivery,
     Message,
     MessageEmbedding,
@@ -58,7 +46,6 @@ from sessions_app.models import (
 )
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
-from sessions_app.transcript_files.backups import Backups
 
 logger = logging.getLogger(__name__)
 
@@ -68,86 +55,36 @@ BACKUP_FILES = "transcript backups"
 BACKUP = "transcript backup"
 
 
-@dataclass(frozen=True)
-class ForgetDependencies:
-    """The dependencies of a forgetting.
-
-    ``chat_memory`` rewrites the history of conversations, and the probe searches with ``embedder``.
-    ``transcripts`` is the store of backups that may hold the text, too. ``documents`` is the store
-    where files wait until they are read. ``recorder`` records what goes, for the preview that staff
-    confirm.
-    """
-
-    embedder: Embedder
-    chat_memory: ChatMemoryService
-    transcripts: Backups | None = None
-    documents: Path | None = None
-    recorder: PreviewRecorder = field(default_factory=PreviewRecorder)
-
-
-@dataclass(frozen=True)
-class Erasure:
-    """One erasure, with all scopes locked that it concerns.
-
-    ``receipt`` isn't stored yet. ``events``: what integrators are sent besides the events of
-    memories. ``keep_turn``: the turn that asks for it. ``check`` is called with the memories
-    locked. ``swept`` counts the rows removed in addition to the sweep, ``left`` names what could
-    not be.
-    """
-
-    receipt: ForgetReceipt
-    events: Sequence[HookEvent]
-    plan: DeletionPlan
-    dependencies: ForgetDependencies
-    prober: Prober
-    held: Held
-    actor: Actor
-    keep_turn: int | None
-    check: Callable[[], None] | None
-    swept: Counter[str] = field(default_factory=Counter)
-    left: list[dict[str, str]] = field(default_factory=list)
-
-
-def execute_plan(erasure: Erasure) -> None:
+def execute_plan(sweep: Sweep, prober: Prober) -> None:
     """Forget everything in the plan, and store the receipt.
 
     Call it in a transaction that began with ``forgetting_begin``. What the probe still finds is
     named in the receipt. Raises ScopesGrewError; then nothing is changed.
     """
-    plan, dependencies = erasure.plan, erasure.dependencies
-    sweep = Sweep(
-        chat_memory=dependencies.chat_memory,
-        plan=plan,
-        object_id=erasure.receipt.object_id,
-        recorder=dependencies.recorder,
-        held=erasure.held,
-        keep_turn=erasure.keep_turn,
-        now=timezone.now(),
-    )
     # Before the messages go, by which it knows what an answer was given.
     lineage = Lineage(sweep)
-    _delete(sweep, erasure)
-    _redact_and_probe(sweep, lineage, erasure.prober)
+    _delete(sweep)
+    _redact_and_probe(sweep, lineage, prober)
     # This is the last step that can fail: a rollback doesn't bring files back.
-    _sweep_backups(sweep, dependencies, erasure.prober.record)
-    erasure.held.count()
+    _sweep_backups(sweep, prober.record)
+    sweep.held.count()
     receipt_write(
-        erasure.receipt,
-        texts=list(plan.texts),
-        swept=dict(sorted(sweep.swept.items())),
-        record=erasure.prober.record,
-        actor=erasure.actor,
+        sweep.receipt,
+        texts=list(sweep.plan.texts),
+        swept=sweep.counts(),
+        record=prober.record,
+        actor=sweep.actor,
         now=sweep.now,
     )
 
 
-def _delete(sweep: Sweep, erasure: Erasure) -> None:
+def _delete(sweep: Sweep) -> None:
     """Delete the objects of the plan, and add tombstones for their facts."""
-    plan, folder = sweep.plan, erasure.dependencies.documents
+    plan, folder = sweep.plan, sweep.dependencies.documents
     _record_objects(plan, sweep.recorder)
-    with hooks_gathered(receipt_id=erasure.receipt.receipt_id):
-        hooks_raise(erasure.events)
-        _delete_rows(sweep, erasure)
+    with hooks_gathered(receipt_id=sweep.receipt.receipt_id):
+        hooks_raise(sweep.events)
+        _delete_rows(sweep)
     if folder is not None:
         # The documents that wait to be read go once the forgetting is certain.
         for key in plan.documents:
@@ -182,14 +119,15 @@ def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
         recorder.record(ChangeKind.DOCUMENT, key, name)
 
 
-def _sweep_backups(sweep: Sweep, dependencies: ForgetDependencies, record: ProbeRecord) -> None:
-    if dependencies.transcripts is None or not sweep.texts:
+def _sweep_backups(sweep: Sweep, record: ProbeRecord) -> None:
+    transcripts = sweep.dependencies.transcripts
+    if transcripts is None or not sweep.texts:
         return
     for chat_id in sweep.plan.chats:
         texts = Fragments(sweep.plan.texts_by_chat[chat_id])
         names = backup_names(TranscriptBatch.objects.filter(chat=chat_id))
         try:
-            files = dependencies.transcripts.sweep(names, holds=texts.are_in)
+            files = transcripts.sweep(names, holds=texts.are_in)
         except OSError as error:
             logger.error("Transcript backups were not swept: %s", error)
             for name in sorted(names):
@@ -204,10 +142,9 @@ def backup_names(batches: QuerySet[TranscriptBatch]) -> set[str]:
     return set(batches.order_by().values_list("backup", flat=True).distinct())
 
 
-def _delete_rows(sweep: Sweep, erasure: Erasure) -> None:
+def _delete_rows(sweep: Sweep) -> None:
     """Delete the rows themselves and everything that depends on them."""
-    actor, receipt_id = erasure.actor, erasure.receipt.receipt_id
-    plan = sweep.plan
+    plan, actor, receipt_id = sweep.plan, sweep.actor, sweep.receipt.receipt_id
     messages = Message.objects.filter(pk__in=plan.messages)
     if sweep.keep_turn is not None:
         messages = messages.exclude(turn__pk=sweep.keep_turn)
@@ -215,8 +152,8 @@ def _delete_rows(sweep: Sweep, erasure: Erasure) -> None:
     sweep.count(MessageEmbedding, of_messages.count())
     messages_delete(sweep, messages)
     memories_hold(plan, sweep.held)
-    if erasure.check is not None:
-        erasure.check()
+    if sweep.check is not None:
+        sweep.check()
     details = {"receipt_id": str(receipt_id)}
     of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
     for model in of_memories:
@@ -245,15 +182,15 @@ def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     mentioned_there = Q(pk__in=plan.memories) | Q(tellings__source_message_id__in=plan.messages)
     mentioned_there |= Q(source_message_id__in=plan.messages)
     memories = set(Memory.objects.filter(mentioned_there).values_list("pk", flat=True))
-    chats = plan.chats | _chats_of(plan.messages)
+    spoken = Message.objects.filter(pk__in=plan.messages).order_by()
+    chats = plan.chats | set(spoken.values_list("chat_id", flat=True).distinct())
     if keep_turn is not None:
         chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
     names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
     documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):
         names.add(scope_of(visibility, chat_id))
-    batches = TranscriptBatch.objects.filter(chat__in=chats)
-    backups = batches.order_by().values_list("backup", flat=True).distinct()
+    backups = backup_names(TranscriptBatch.objects.filter(chat__in=chats))
     return Scopes(frozenset(names), bool(memories or plan.documents), frozenset(backups))
 
 
@@ -267,11 +204,6 @@ def memories_hold(plan: DeletionPlan, held: Held) -> None:
     scopes_lock(memories.values_list("scope", flat=True))
     list(memories.select_for_update().order_by("pk").values_list("pk", flat=True))
     held.require(Scopes(frozenset(_memory_scopes(plan.memories))))
-
-
-def _chats_of(messages: Collection[UUID]) -> set[UUID]:
-    found = Message.objects.filter(pk__in=messages)
-    return set(found.order_by().values_list("chat_id", flat=True).distinct())
 
 
 def _memory_scopes(memories: Collection[UUID]) -> set[str]:

@@ -7,7 +7,7 @@ receipt.
 from __future__ import annotations
 
 import logging
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -40,14 +40,13 @@ from sessions_app.forgetting.deletion_plan import (
 from sessions_app.forgetting.execute import (
     BACKUP,
     BACKUP_FILES,
-    Erasure,
-    ForgetDependencies,
     backup_names,
     execute_plan,
     messages_lock,
     scopes_of,
 )
 from sessions_app.forgetting.probe import FOUND, Prober, build_prober
+from sessions_app.forgetting.sweep import ForgetDependencies, Sweep
 from sessions_app.forgetting.write_receipt import erasure_events, receipt_begin
 from sessions_app.history.clear_session import session_empty
 from sessions_app.media.dependencies import media_forget
@@ -70,16 +69,16 @@ from sessions_app.models.receipts import MEDIA_FILES
 logger = logging.getLogger(__name__)
 
 
-def _remove_backups(erasure: Erasure, names: Collection[str]) -> None:
+def _remove_backups(sweep: Sweep, names: Collection[str]) -> None:
     """Remove whole backups of transcripts with all their files, at the very end."""
-    backups = erasure.dependencies.transcripts
+    backups = sweep.dependencies.transcripts
     if backups is None or not names:
         return
     try:
-        erasure.swept[BACKUP_FILES] += backups.remove(names)
+        sweep.swept[BACKUP_FILES] += backups.remove(names)
     except OSError as error:
         logger.error("Transcript backups were not removed: %s", error)
-        erasure.left.extend({"what": BACKUP, "id": name} for name in sorted(names))
+        sweep.left.extend({"what": BACKUP, "id": name} for name in sorted(names))
 
 
 def _do_nothing(*_: object) -> None:
@@ -98,8 +97,8 @@ class KindSteps:
 
     plan: Callable[[UUID], DeletionPlan]
     lock: Callable[[UUID], object] = _do_nothing
-    before: Callable[[Erasure], None] = _do_nothing
-    after: Callable[[Erasure], None] = _do_nothing
+    before: Callable[[Sweep], None] = _do_nothing
+    after: Callable[[Sweep], None] = _do_nothing
     is_locked_late: bool = False
 
     def plan_all(self, object_id: UUID, together: Collection[UUID]) -> DeletionPlan:
@@ -151,43 +150,39 @@ def object_forget(
                 receipt = receipt_begin(kind=kind, object_id=object_id, call_key=call_key)
                 events = erasure_events(receipt, plan, keep_turn)
                 late = check_object if steps.is_locked_late else None
-                erasure = Erasure(
-                    receipt, events, plan, dependencies, prober, held, actor, keep_turn, late
-                )
-                return _erase(erasure, steps)
+                sweep = Sweep(receipt, events, plan, dependencies, held, actor, keep_turn, late)
+                return _erase(sweep, steps, prober)
         except ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
 
 
-def _erase(erasure: Erasure, steps: KindSteps) -> ForgetReceipt:
+def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> ForgetReceipt:
     """Execute the plan with the steps of its kind, and complete the receipt by what they did."""
-    receipt = erasure.receipt
-    _files_forget(erasure)
-    steps.before(erasure)
-    execute_plan(erasure)
-    steps.after(erasure)
-    swept = Counter(receipt.swept)
-    swept.update(erasure.swept)
-    receipt.swept = {table: rows for table, rows in sorted(swept.items()) if rows}
-    if erasure.left:
-        receipt.left, receipt.probe = [*receipt.left, *erasure.left], FOUND
-    if erasure.swept or erasure.left:
+    receipt = sweep.receipt
+    _files_forget(sweep)
+    steps.before(sweep)
+    execute_plan(sweep, prober)
+    steps.after(sweep)
+    stored, receipt.swept = receipt.swept, sweep.counts()
+    if sweep.left:
+        receipt.left, receipt.probe = [*receipt.left, *sweep.left], FOUND
+    if sweep.left or receipt.swept != stored:
         receipt.save(update_fields=["swept", "left", "probe"])
     return receipt
 
 
-def _files_forget(erasure: Erasure) -> None:
+def _files_forget(sweep: Sweep) -> None:
     """Have the files of what goes removed with the commit, and count them."""
-    receipt = erasure.receipt
-    messages = Message.objects.filter(pk__in=erasure.plan.messages).exclude(media={})
-    if erasure.keep_turn is not None:
-        messages = messages.exclude(turn__pk=erasure.keep_turn)
+    receipt = sweep.receipt
+    messages = Message.objects.filter(pk__in=sweep.plan.messages).exclude(media={})
+    if sweep.keep_turn is not None:
+        messages = messages.exclude(turn__pk=sweep.keep_turn)
     keys = list(messages.values_list("pk", flat=True))
     chat_id = receipt.object_id if receipt.kind == str(ForgottenKind.CHAT) else None
     if keys or chat_id:
         files = media_forget(keys, receipt_id=receipt.receipt_id, chat_id=chat_id)
-        erasure.swept[MEDIA_FILES] += files
+        sweep.swept[MEDIA_FILES] += files
 
 
 def memories_forget(
@@ -256,49 +251,49 @@ def _chat_lock(chat_id: UUID) -> None:
     list(Chat.objects.select_for_update().filter(pk=chat_id))
 
 
-def _session_before(erasure: Erasure) -> None:
-    erasure.swept.update(_turns_delete(Turn.objects.filter(session=erasure.receipt.object_id)))
-    summaries = SummarizationMetadata.objects.filter(session=erasure.receipt.object_id)
-    erasure.swept[SummarizationMetadata._meta.db_table] += summaries.count()
+def _session_before(sweep: Sweep) -> None:
+    sweep.swept.update(_turns_delete(Turn.objects.filter(session=sweep.receipt.object_id)))
+    summaries = SummarizationMetadata.objects.filter(session=sweep.receipt.object_id)
+    sweep.swept[SummarizationMetadata._meta.db_table] += summaries.count()
 
 
-def _chat_before(erasure: Erasure) -> None:
-    chat = Chat.objects.get(pk=erasure.receipt.object_id)
+def _chat_before(sweep: Sweep) -> None:
+    chat = Chat.objects.get(pk=sweep.receipt.object_id)
     batches = TranscriptBatch.objects.filter(chat=chat)
-    erasure.plan.backups |= backup_names(batches)
-    erasure.swept.update(_chat_delete(chat, erasure.dependencies.recorder))
-    erasure.plan.chats.discard(erasure.receipt.object_id)
-    erasure.plan.messages.clear()
+    sweep.plan.backups |= backup_names(batches)
+    sweep.swept.update(_chat_delete(chat, sweep.dependencies.recorder))
+    sweep.plan.chats.discard(sweep.receipt.object_id)
+    sweep.plan.messages.clear()
 
 
-def _session_after(erasure: Erasure) -> None:
-    session = ChatSession.objects.get(pk=erasure.receipt.object_id)
+def _session_after(sweep: Sweep) -> None:
+    session = ChatSession.objects.get(pk=sweep.receipt.object_id)
     batches = TranscriptBatch.objects.filter(session=session)
-    erasure.swept[TranscriptBatch._meta.db_table] += batches.count()
+    sweep.swept[TranscriptBatch._meta.db_table] += batches.count()
     backups = backup_names(batches)
     # A card requested again while its messages were deleted has no session any more.
-    erasure.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
+    sweep.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     ChatSession.objects.filter(pk=session.pk).delete()
-    erasure.swept[ChatSession._meta.db_table] += 1
-    _remove_backups(erasure, backups)
+    sweep.swept[ChatSession._meta.db_table] += 1
+    _remove_backups(sweep, backups)
 
 
-def _messages_after(erasure: Erasure) -> None:
-    session = ChatSession.objects.select_for_update(no_key=True).get(pk=erasure.receipt.object_id)
+def _messages_after(sweep: Sweep) -> None:
+    session = ChatSession.objects.select_for_update(no_key=True).get(pk=sweep.receipt.object_id)
     backups = backup_names(TranscriptBatch.objects.filter(session=session))
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
-    session_empty(session=session, now=erasure.receipt.forgotten_at)
-    _remove_backups(erasure, backups)
+    session_empty(session=session, now=sweep.receipt.forgotten_at)
+    _remove_backups(sweep, backups)
 
 
-def _chat_after(erasure: Erasure) -> None:
+def _chat_after(sweep: Sweep) -> None:
     """Remove the chat's traces; the audit log keeps the events without the person they concern."""
-    chat_id = erasure.receipt.object_id
+    chat_id = sweep.receipt.object_id
     tombstones_remove(scope=scope_of(str(Visibility.CHAT), chat_id))
     person_detach(chat_id=chat_id)
-    erasure.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
-    _remove_backups(erasure, erasure.plan.backups)
+    sweep.swept[WebhookDelivery._meta.db_table] += chat_deliveries_erase(chat_id=chat_id)
+    _remove_backups(sweep, sweep.plan.backups)
 
 
 _MEMORY, _MESSAGE, _DOCUMENT = map(

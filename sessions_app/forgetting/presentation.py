@@ -1,15 +1,174 @@
-"""Functions of forgetting for pages and REST resources of other packages."""
+"""Forgetting for pages and REST resources of other packages; the receipts over the API.
 
-from collections.abc import Callable, Mapping
+DELETE of an object can be repeated.
+"""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import django_filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import APIException
+from rest_framework.request import Request
+from rest_framework.response import Response
 
+from memories_app.models import Memory
 from memoryproject.foundation.rest_kit.errors import not_found
-from sessions_app.forgetting.api import forget_once, forgets, memories_forget_once
-from sessions_app.forgetting.choose_pages import ForgetAction
+from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
+from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter, Strict
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
+from sessions_app.forgetting.choose_pages import ForgetAction as ForgetAction
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
+from sessions_app.forgetting.dependencies import build_forget_dependencies
+from sessions_app.forgetting.forget_objects import memories_forget_together, object_forget
+from sessions_app.forgetting.write_receipt import receipts_of
+from sessions_app.models import ForgetReceipt, ForgottenKind
+from sessions_app.presentation.access import WhatsAppChatFilter, check_whatsapp_chat
+from sessions_app.presentation.examples import MEMORY_ID, receipt
+from sessions_app.presentation.serializers import ReceiptSerializer
 
 # The errors of forgetting as responses of the API.
 FORGETTING: Mapping[type[Exception], Callable[[Exception], APIException]] = {
     NothingToForgetError: not_found
 }
+
+
+def forgets(
+    receipt: dict[str, Any],
+    *parameters: OpenApiParameter | type[Strict],
+    example: str = "The receipt",
+    **described_as: str,
+) -> Callable[[Handler], Handler]:
+    """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key.
+
+    ``receipt``: the example of its response.
+    """
+
+    def decorate(handler: Handler) -> Handler:
+        return described(
+            parameters=[*parameters, IF_MATCH],
+            responses={200: ReceiptSerializer},
+            examples=[response_example(example, receipt)],
+            **described_as,
+        )(idempotent(atomic=False, holds_texts=False)(handler))
+
+    return decorate
+
+
+def forget_once(
+    view: ApiView, *, kind: str, find: Callable[[], UUID], etag: Callable[[], str]
+) -> Response:
+    """Forget the object and return its receipt.
+
+    ``find`` returns the object's id, or raises NotFound. ``etag`` is called with the object locked,
+    if the call has If-Match. Decorate the view's method with ``forgets``: a call that crashed
+    before its response was stored finds its receipt.
+    """
+
+    def check() -> None:
+        if "If-Match" in view.request.headers:
+            require_match(view.request, etag())
+
+    call_key = _call_key(view)
+    forgotten = _earlier(call_key) or object_forget(
+        kind=kind,
+        object_id=find(),
+        dependencies=build_forget_dependencies(),
+        actor=view.caller.actor,
+        check_object=check,
+        call_key=call_key,
+    )
+    return Response(forgotten.as_dict())
+
+
+def memories_forget_once(view: ApiView, memories: Sequence[Memory]) -> dict[UUID, ForgetReceipt]:
+    """Forget the memories and return their receipts: see ``memories_forget_together``."""
+    return memories_forget_together(
+        memories=memories,
+        dependencies=build_forget_dependencies(),
+        actor=view.caller.actor,
+        call_key=_call_key(view),
+    )
+
+
+def _call_key(view: ApiView) -> str:
+    """Return the keyed hash of the call, which has an Idempotency-Key; "" without one."""
+    if view.idempotency_ref is None:
+        return ""
+    text = f"{view.idempotency_ref}\0{view.request.get_full_path()}"
+    return salted_hmac("api.forget_call", text, algorithm="sha256").hexdigest()
+
+
+def _earlier(call_key: str) -> ForgetReceipt | None:
+    """Return the receipt of the same call, which crashed before its response was stored."""
+    if not call_key:
+        return None
+    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - KEPT)
+    return recent.filter(call_key=call_key).first()
+
+
+RIGHTS = ["sessions_app.view_forgetreceipt"]
+
+
+class ReceiptFilters(django_filters.FilterSet):  # type: ignore[misc]
+    object_id = django_filters.UUIDFilter(help_text="Of what was forgotten: its whole id.")
+    whatsapp_chat = WhatsAppChatFilter(
+        method="of_chat", help_text="Of this chat and what came from it, also if it is erased."
+    )
+    kind = ChoiceFilter(choices=ForgottenKind.choices, help_text="What was forgotten.")
+    since = MomentFilter(field_name="forgotten_at", lookup_expr="gte", help_text="Then or later.")
+
+    def of_chat(self, rows: QuerySet[ForgetReceipt], _: str, value: str) -> QuerySet[ForgetReceipt]:
+        found = receipts_of(rows, value)
+        if not found.exists():
+            # Old data may have other names; receipts of such a chat are found all the same.
+            check_whatsapp_chat(value)
+        return found
+
+
+class ReceiptsView(ListView):
+    """Bound tokens see the receipts of their chats."""
+
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": RIGHTS}
+    queryset = ForgetReceipt.objects.all()
+    serializer_class = ReceiptSerializer
+    filterset_class = ReceiptFilters
+    ordering = ("-id",)
+
+    @described(
+        operation_id="receipts_list",
+        summary="List receipts, the newest first",
+        examples=[
+            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        """Find the receipt of an erasure again, by what was erased or by the person."""
+        return self.page_of(self.within_reach())
+
+
+class ReceiptView(ApiView):
+    serializer_class = ReceiptSerializer
+    scopes = {"GET": "read"}
+    staff_rights = {"GET": RIGHTS}
+
+    @described(
+        operation_id="receipts_get",
+        summary="The receipt of a forgetting",
+        responses=ReceiptSerializer,
+        examples=[
+            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
+        ],
+    )
+    def get(self, request: Request, receipt_id: UUID) -> Response:
+        """Receipts are kept after the forgotten texts are gone."""
+        rows = ForgetReceipt.objects.filter(self.caller.reach(), receipt_id=receipt_id)
+        return Response(self.one_of(rows, f"receipt {receipt_id}").as_dict())

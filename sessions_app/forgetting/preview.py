@@ -15,16 +15,16 @@ from typing import Any
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from sessions_app.conversations.epochs import Held, ScopeBusyError, Scopes, forgetting_try
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober
+from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatSession, ForgottenKind, Message, Turn
 from sessions_app.transcript_files.backups import Backups
 
@@ -62,7 +62,8 @@ class _TooLongError(Exception):
 
 def preview_make(*, chosen: Sequence[Chosen], dependencies: ForgetDependencies) -> Preview:
     """Preview the forgetting; count only if a trial would block others for too long."""
-    if len(chosen) > MAX_OBJECTS or _count_messages(chosen) > MAX_MESSAGES:
+    messages = _messages_within(chosen).order_by()[: MAX_MESSAGES + 1]
+    if len(chosen) > MAX_OBJECTS or messages.count() > MAX_MESSAGES:
         return _count_only(chosen)
     try:
         return _try_out(chosen, dependencies)
@@ -131,27 +132,6 @@ def _lock_in_time(scopes: Scopes) -> Held:
             time.sleep(BETWEEN_TRIES)
 
 
-def _count_messages(chosen: Sequence[Chosen]) -> int:
-    """Count the messages that go, up to a little more than the limit of a trial."""
-    count = 0
-    for messages in _messages_within(chosen):
-        count += messages.order_by()[: MAX_MESSAGES + 1].count()
-        if count > MAX_MESSAGES:
-            break
-    return count
-
-
-def _messages_within(chosen: Sequence[Chosen]) -> list[QuerySet[Message]]:
-    """Return the messages that are in the chosen objects."""
-    keys = _by_kind(chosen)
-    sessions = [*keys[str(ForgottenKind.SESSION)], *keys[str(ForgottenKind.MESSAGES)]]
-    return [
-        Message.objects.filter(chat__in=keys[str(ForgottenKind.CHAT)]),
-        Message.objects.filter(session__in=sessions),
-        Message.objects.filter(pk__in=keys[str(ForgottenKind.MESSAGE)]),
-    ]
-
-
 def _by_kind(chosen: Sequence[Chosen]) -> dict[str, list[UUID]]:
     keys: dict[str, list[UUID]] = {kind: [] for kind in ForgottenKind.values}
     for kind, key in chosen:
@@ -159,30 +139,38 @@ def _by_kind(chosen: Sequence[Chosen]) -> dict[str, list[UUID]]:
     return keys
 
 
+def _messages_within(chosen: Sequence[Chosen]) -> QuerySet[Message]:
+    """Return the messages that are in the chosen objects."""
+    keys = _by_kind(chosen)
+    sessions = [*keys[str(ForgottenKind.SESSION)], *keys[str(ForgottenKind.MESSAGES)]]
+    return Message.objects.filter(
+        Q(chat__in=keys[str(ForgottenKind.CHAT)])
+        | Q(session__in=sessions)
+        | Q(pk__in=keys[str(ForgottenKind.MESSAGE)])
+    )
+
+
 def _count_only(chosen: Sequence[Chosen]) -> Preview:
     """Count the chosen objects and their contents, without searching elsewhere."""
     keys, preview = _by_kind(chosen), Preview(tried=False)
     rows = {kind: MODELS[kind]._default_manager.filter(pk__in=keys[kind]) for kind in MODELS}
-    preview.there = sum(
-        each.count() for kind, each in rows.items() if kind != str(ForgottenKind.MESSAGES)
-    )
-    chats, sessions = rows[str(ForgottenKind.CHAT)], rows[str(ForgottenKind.SESSION)]
-    memories, documents = rows[str(ForgottenKind.MEMORY)], rows[str(ForgottenKind.DOCUMENT)]
+    preview.there = sum(each.count() for each in rows.values())
+    chats, sessions = keys[str(ForgottenKind.CHAT)], keys[str(ForgottenKind.SESSION)]
+    documents = rows[str(ForgottenKind.DOCUMENT)]
     inside: tuple[QuerySet[Any], ...] = (
-        chats,
+        rows[str(ForgottenKind.CHAT)],
         documents,
-        sessions,
-        ChatSession.objects.filter(chat__in=chats),
-        Turn.objects.filter(chat__in=chats),
-        Turn.objects.filter(session__in=sessions),
+        ChatSession.objects.filter(Q(pk__in=sessions) | Q(chat__in=chats)),
+        Turn.objects.filter(Q(session__in=sessions) | Q(chat__in=chats)),
     )
     for counted in inside:
         preview.tables[counted.model._meta.db_table] += counted.count()
-    of_chats = Memory.objects.filter(chat_id__in=keys[str(ForgottenKind.CHAT)])
-    for found in (memories, of_chats):
-        _count(preview, found.only("pk", "content"), ChangeKind.MEMORY)
-    for found in _messages_within(chosen):
-        _count(preview, found.only("pk", "content").order_by("received_at"), ChangeKind.MESSAGE)
+    memories = Memory.objects.filter(
+        Q(pk__in=keys[str(ForgottenKind.MEMORY)]) | Q(chat_id__in=chats)
+    )
+    _count(preview, memories.only("pk", "content"), ChangeKind.MEMORY)
+    messages = _messages_within(chosen).only("pk", "content").order_by("received_at")
+    _count(preview, messages, ChangeKind.MESSAGE)
     for document in documents:
         preview.recorder.record(ChangeKind.DOCUMENT, document.pk, document.name)
     preview.tables += Counter()

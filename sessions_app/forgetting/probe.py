@@ -6,9 +6,8 @@ What is left is named in the receipt, for staff to finish.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -82,34 +81,24 @@ TOP_K = 10
 T = TypeVar("T")
 
 
-@dataclass
-class ProbeStep:
-    """One step of a probe.
+class ProbeRecord:
+    """The steps of a probe, by what they searched, and what it found: kinds and ids.
 
-    ``queries`` is the number of queries made and ``rows`` the number of rows examined. ``names``
-    are the columns, indexes and statistics that were checked.
+    Of each step the record has the number of ``queries`` made, the number of ``rows`` examined,
+    and the columns, indexes and statistics that were ``looked_at``.
     """
 
-    queries: int = 0
-    rows: int = 0
-    names: set[str] = field(default_factory=set)
-
-
-class ProbeRecord:
-    """The steps of a probe, by what they searched, and what it found: kinds and ids."""
-
     def __init__(self) -> None:
-        self._steps: defaultdict[str, ProbeStep] = defaultdict(ProbeStep)
+        self._counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._names: defaultdict[str, set[str]] = defaultdict(set)
         self.left: list[dict[str, str]] = []
 
     def count(
         self, name: str, *, queries: int = 0, rows: int = 0, names: Iterable[str] = ()
     ) -> None:
         """Add to one step."""
-        step = self._steps[name]
-        step.queries += queries
-        step.rows += rows
-        step.names.update(names)
+        self._counts[name].update(queries=queries, rows=rows)
+        self._names[name].update(names)
 
     def found(self, what: str, key: object) -> None:
         """Record that a trace is left in this row."""
@@ -120,8 +109,8 @@ class ProbeRecord:
     def as_dict(self) -> dict[str, object]:
         """Return the steps in the form that the receipt stores."""
         return {
-            name: {"queries": step.queries, "rows": step.rows, "looked_at": sorted(step.names)}
-            for name, step in sorted(self._steps.items())
+            name: {**counts, "looked_at": sorted(self._names[name])}
+            for name, counts in sorted(self._counts.items())
         }
 
 

@@ -6,7 +6,7 @@ Pages show it, to read and to print, and it is rendered as plain text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
@@ -172,26 +172,12 @@ def _notes() -> list[str]:
 
 def as_text(document: Document) -> str:
     """Return the lines with the line ends that every system reads."""
-    return "\r\n".join(_lines(document)) + "\r\n"
-
-
-def _lines(document: Document) -> Iterator[str]:
-    yield document.title
-    yield "=" * len(document.title)
+    lines = [document.title, "=" * len(document.title)]
     for part in document.parts:
-        yield ""
-        yield from _part(part)
-    yield ""
-    yield from document.notes
-
-
-def _part(part: Part) -> Iterator[str]:
-    yield part.title
-    yield "-" * len(part.title)
-    for name, value in part.facts:
-        yield f"{name}: {value}"
-    for row in part.rows:
-        yield ": ".join(row)
+        lines += ["", part.title, "-" * len(part.title)]
+        lines += [f"{name}: {value}" for name, value in part.facts]
+        lines += map(": ".join, part.rows)
+    return "\r\n".join([*lines, "", *document.notes, ""])
 
 
 # Label the tables, the results of the check and the actors.

@@ -21,9 +21,9 @@ from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
-from sessions_app.forgetting.execute import ForgetDependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.probe import Prober, build_prober
+from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatAddress, ForgetItem, ForgetReceipt, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
@@ -116,18 +116,6 @@ def run_confirm(
     return True
 
 
-def run_claim(run_id: UUID, *, now: datetime | None = None) -> Lease[ForgetRun] | None:
-    """Claim a run; return None if it has no work left or another worker holds it."""
-    now = now or timezone.now()
-    run = ForgetRun.objects.filter(pk=run_id, state__in=OPEN_RUNS).first()
-    if run is None:
-        return None
-    token = ForgetRun.objects.filter(state__in=OPEN_RUNS).claim(
-        run, now=now, state=RunState.RUNNING
-    )
-    return Lease(run, token) if token else None
-
-
 def run_work(
     *,
     run_id: UUID,
@@ -139,9 +127,12 @@ def run_work(
 
     The rest is enqueued again. It can be called at any time, and by several workers at once.
     """
-    lease = run_claim(run_id)
-    if lease is None:
+    runs = ForgetRun.objects.filter(state__in=OPEN_RUNS)
+    run = runs.filter(pk=run_id).first()
+    token = run and runs.claim(run, state=RunState.RUNNING)
+    if run is None or token is None:
         return 0
+    lease = Lease(run, token)
     finished = 0
     until = time.monotonic() + seconds
     try:

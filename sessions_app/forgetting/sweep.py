@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Model, Q, QuerySet
+from django.utils import timezone
 
 from cards_app.models import MemoryCard
+from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.cards.card_recall import cards_retract
 from sessions_app.conversations.epochs import Held
@@ -23,6 +29,7 @@ from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import (
     ChatSession,
+    ForgetReceipt,
     InboundDelivery,
     Message,
     SummarizationMetadata,
@@ -32,6 +39,7 @@ from sessions_app.models import (
 from sessions_app.models.messages import Role
 from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
 from sessions_app.summaries.summary_store import summaries_retract
+from sessions_app.transcript_files.backups import Backups
 
 ROWS_AT_ONCE = 200
 
@@ -45,45 +53,73 @@ class Trace:
     remove: Callable[[], object]
 
 
+@dataclass(frozen=True)
+class ForgetDependencies:
+    """The dependencies of a forgetting.
+
+    ``chat_memory`` rewrites the history of conversations, and the probe searches with ``embedder``.
+    ``transcripts`` is the store of backups that may hold the text, too. ``documents`` is the store
+    where files wait until they are read. ``recorder`` records what goes, for the preview that staff
+    confirm.
+    """
+
+    embedder: Embedder
+    chat_memory: ChatMemoryService
+    transcripts: Backups | None = None
+    documents: Path | None = None
+    recorder: PreviewRecorder = field(default_factory=PreviewRecorder)
+
+
+@dataclass
 class Sweep:
-    """The state of one forgetting, within its transaction.
+    """The state of one forgetting, within its transaction, with all scopes locked.
 
-    ``texts`` are searched in what belongs to no chat. ``ids`` are the objects that go.
-    ``keep_turn`` is the turn that asks for the forgetting and isn't cancelled.
+    ``receipt`` isn't stored yet. ``events``: what integrators are sent besides the events of
+    memories. ``keep_turn`` is the turn that asks for the forgetting and isn't cancelled. ``check``
+    is called with the memories locked.
 
-    ``swept`` counts rows by table; ``recorder`` records the changes for the preview.
+    ``swept`` counts rows by table, ``left`` names what could not be removed.
     ``emptied_chats`` are the chats in which messages were deleted, ``deleted_messages`` the
     providers' ids of these messages. ``rewritten`` are the ids of answers and turns that stay with
     less text. ``card_sessions`` are the sessions whose cards were deleted,
     ``summaries`` the texts of the retracted summaries of each session.
     """
 
-    def __init__(
-        self,
-        *,
-        chat_memory: ChatMemoryService,
-        plan: DeletionPlan,
-        object_id: UUID,
-        recorder: PreviewRecorder,
-        held: Held,
-        keep_turn: int | None = None,
-        now: datetime,
-    ) -> None:
-        self.plan = plan
-        self.texts = Fragments(plan.texts)
-        self.ids = {*plan.ids(), str(object_id)}
-        self.chat_memory = chat_memory
-        self.recorder = recorder
-        self.held = held
-        self.keep_turn = keep_turn
-        self.now = now
-        self.swept: Counter[str] = Counter()
-        self.emptied_chats: set[UUID] = set()
-        self.deleted_messages: set[tuple[str, str]] = set()
-        self.rewritten: set[str] = set()
-        self.card_sessions: set[str] = set()
-        self.summaries: defaultdict[UUID, set[str]] = defaultdict(set)
+    receipt: ForgetReceipt
+    events: Sequence[HookEvent]
+    plan: DeletionPlan
+    dependencies: ForgetDependencies
+    held: Held
+    actor: Actor
+    keep_turn: int | None
+    check: Callable[[], None] | None
+    now: datetime = field(default_factory=timezone.now)
+    swept: Counter[str] = field(default_factory=Counter)
+    left: list[dict[str, str]] = field(default_factory=list)
+    emptied_chats: set[UUID] = field(default_factory=set)
+    deleted_messages: set[tuple[str, str]] = field(default_factory=set)
+    rewritten: set[str] = field(default_factory=set)
+    card_sessions: set[str] = field(default_factory=set)
+    summaries: defaultdict[UUID, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def __post_init__(self) -> None:
+        self.chat_memory = self.dependencies.chat_memory
+        self.recorder = self.dependencies.recorder
         self._counted: set[tuple[str, Any]] = set()
+
+    @cached_property
+    def texts(self) -> Fragments:
+        """Return what is searched in records that belong to no chat."""
+        return Fragments(self.plan.texts)
+
+    @cached_property
+    def ids(self) -> set[str]:
+        """Return the ids of the objects that go."""
+        return {*self.plan.ids(), str(self.receipt.object_id)}
+
+    def counts(self) -> dict[str, int]:
+        """Return the swept rows as a receipt has them."""
+        return {table: rows for table, rows in sorted(self.swept.items()) if rows}
 
     def count(self, model: type[Model], rows: int) -> None:
         """Add to the count of deleted or redacted rows of a table."""
@@ -164,14 +200,6 @@ class Sweep:
 # Find which answers were given which erased texts, by the turns' own records.
 
 
-@dataclass(frozen=True)
-class Answered:
-    """A deleted message that a turn answered: its id and its place in its session."""
-
-    message_id: str
-    order_num: int
-
-
 class Lineage:
     """Which answers were given which erased texts.
 
@@ -189,12 +217,13 @@ class Lineage:
             self._carried[key].add(key)
         # The same of each session, from a place in it on.
         self._in_session: defaultdict[UUID, list[tuple[int, set[str]]]] = defaultdict(list)
-        self._answered: dict[int, Answered] = {}
+        # Of the deleted messages that turns answered: the id, and the place in the session.
+        self._answered: dict[int, tuple[str, int]] = {}
         messages = Message.objects.filter(pk__in=sweep.plan.messages)
         rows = messages.values_list("pk", "session_id", "order_num", "turn__id", "role")
         for key, session_id, order_num, turn_id, role in rows.iterator():
             if turn_id is not None:
-                self._answered[turn_id] = Answered(str(key), order_num)
+                self._answered[turn_id] = str(key), order_num
             after = 0 if role == Role.USER else 1
             self._in_session[session_id].append((order_num + after, {str(key)}))
             self._carried[str(session_id)].add(str(key))
@@ -206,9 +235,8 @@ class Lineage:
         for a command, which reads nothing of its session.
         """
         named = set(seen or ())
-        answered = self._answered.get(turn.pk)
-        if answered is not None:
-            named.add(answered.message_id)
+        if turn.pk in self._answered:
+            named.add(self._answered[turn.pk][0])
         keys = self.listed(replay)
         keys |= {key for name in named & self._carried.keys() for key in self._carried[name]}
         if turn.session_id is not None and seen is not None:
@@ -237,9 +265,8 @@ class Lineage:
         """Return the place of the answered message in its session."""
         if turn.message is not None:
             return turn.message.order_num
-        answered = self._answered.get(turn.pk)
-        if answered is not None:
-            return answered.order_num
+        if turn.pk in self._answered:
+            return self._answered[turn.pk][1]
         # Its message was deleted before: the answer stands behind it.
         return turn.reply.order_num - 1 if turn.reply is not None else 0
 

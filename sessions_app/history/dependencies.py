@@ -1,6 +1,9 @@
-"""Build the history of conversations from the settings."""
+"""Build the history of conversations, and the backups of their transcripts, from the settings."""
 
 from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
 
 from django.conf import settings
 
@@ -19,6 +22,7 @@ from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models.chats import Limits
 from sessions_app.summaries.dependencies import enqueue_summary
 from sessions_app.summaries.summarizer import Summarizer, skill_named
+from sessions_app.transcript_files.backups import Backups
 
 
 def build_chat_memory() -> ChatMemoryService:
@@ -50,3 +54,13 @@ def build_strategy() -> MemoryManagementStrategy:
         enqueue=enqueue_summary,
         limits=build_usage_limits(),
     )
+
+
+def build_transcript_backups() -> Backups:
+    """Build the backups of saved transcripts, in DATA_DIR."""
+    return Backups(Path(settings.DATA_DIR) / "transcripts")
+
+
+def transcript_retention() -> timedelta:
+    """Return how long a backup of a transcript is kept."""
+    return timedelta(days=settings.TRANSCRIPT_BACKUP_DAYS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 from uuid import UUID
 
 from sessions_app.limits.answer_limits import MeteredChatModel
@@ -21,38 +20,27 @@ from sessions_app.summaries.summary_store import (
 )
 
 
-class MemoryManagementStrategy(Protocol):
-    """Manages the length of a conversation's history."""
+class MemoryManagementStrategy:
+    """Manages the length of a conversation's history; this one does nothing.
 
-    @property
-    def fills_gaps(self) -> bool:
-        """Return whether a prompt has excerpts of what neither summary nor history holds."""
-        ...
+    ``fills_gaps``: a prompt has excerpts of what neither summary nor history holds.
+    """
+
+    fills_gaps = False
 
     def post_add_messages_hook(self, *, session: ChatSession) -> None:
         """React to messages of the session that were added, changed or removed and committed.
 
         It must be quick, because a person waits for the answer.
         """
-        ...
 
     def work(self, *, session_id: UUID, token_limit: int, user_role: str) -> int:
         """Do the work that the hook found, in a worker; return how many summaries were stored."""
-        ...
-
-
-@dataclass(frozen=True)
-class NoStrategy:
-    """Keep only the window as history; older messages are found only by recall."""
-
-    fills_gaps: bool = False
-
-    def post_add_messages_hook(self, *, session: ChatSession) -> None:
-        """Do nothing."""
-
-    def work(self, *, session_id: UUID, token_limit: int, user_role: str) -> int:
-        """Do nothing."""
         return 0
+
+
+class NoStrategy(MemoryManagementStrategy):
+    """Keep only the window as history; older messages are found only by recall."""
 
 
 def _nothing(_: UUID) -> None:
@@ -60,7 +48,7 @@ def _nothing(_: UUID) -> None:
 
 
 @dataclass(frozen=True)
-class SummarizationStrategy:
+class SummarizationStrategy(MemoryManagementStrategy):
     """Summarise each run of ``summarize_every_n_messages`` messages in a worker.
 
     The summarizer's skill makes the text. ``enqueue`` hands a session to a worker.
@@ -70,7 +58,7 @@ class SummarizationStrategy:
     summarize_every_n_messages: int = 20
     delete_summarized_messages: bool = False
     enqueue: Callable[[UUID], None] = _nothing
-    fills_gaps: bool = True
+    fills_gaps = True
     limits: UsageLimits = field(default_factory=UsageLimits)
 
     def __post_init__(self) -> None:

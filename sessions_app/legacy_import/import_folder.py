@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
@@ -12,24 +13,38 @@ from uuid import UUID
 from django.db import DataError, IntegrityError
 
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
+    WhatsAppChatError,
+    address_forms,
+    whatsapp_chat_normalise,
+)
 from sessions_app.embedding.facade import session_embed
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.import_plan import (
-    Entry,
-    Gatherer,
-    Unlisted,
-    plan_folder,
-    whatsapp_chat_of,
-)
-from sessions_app.legacy_import.import_report import ImportReport, note_stored
 from sessions_app.legacy_import.import_session import (
-    Incoming,
     MemoryOffError,
     Stored,
+    note_stored,
     session_import,
 )
-from sessions_app.legacy_import.parse_sessions import LegacySession, parse_session
-from sessions_app.legacy_import.session_folder import LegacyError, LegacyFolder, is_uuid, shown
+from sessions_app.legacy_import.parse_sessions import (
+    LegacyError,
+    LegacyMessage,
+    LegacyMissing,
+    LegacySession,
+    is_uuid,
+    is_whatsapp_chat,
+    parse_message,
+    session_uuid,
+)
+from sessions_app.legacy_import.session_folder import (
+    FoundMessage,
+    ImportReport,
+    Incoming,
+    LegacyFolder,
+    Unlisted,
+    plan_folder,
+    shown,
+)
 from sessions_app.models import ChatSession
 
 logger = logging.getLogger(__name__)
@@ -67,10 +82,10 @@ class FolderImport:
         """
         if not self.rules.chat_memory.godfather:
             logger.warning("GODFATHER_PHONE is not set: every chat has a client's token limit.")
-        entries, unlisted = plan_folder(self.folder, self.report, latest=self.latest, only=only)
-        lost = unlisted.keys() - {entry.session_id for entry in entries}
+        sessions, unlisted = plan_folder(self.folder, self.report, latest=self.latest, only=only)
+        lost = unlisted.keys() - {one.legacy.session_id for one in sessions}
         steps = [
-            *(partial(self._session_file, one, unlisted.get(one.session_id)) for one in entries),
+            *(partial(self._session, one, unlisted) for one in sessions),
             *(partial(self._orphans, key, one) for key, one in unlisted.items() if key in lost),
         ]
         for done, step in enumerate(steps):
@@ -79,25 +94,19 @@ class FolderImport:
         self.progress(len(steps), len(steps))
         return self.report
 
-    def _session_file(self, entry: Entry, unlisted: Unlisted | None) -> None:
-        label = self.folder.label(entry.path)
-        try:
-            document = self.folder.read(entry.path)
-            session = parse_session(document, name=entry.path.stem, latest=self.latest)
-        except LegacyError as error:
-            self.report.skip(self.report.sessions, label, error)
-            return
+    def _session(self, incoming: Incoming, unlisted: Mapping[UUID, Unlisted]) -> None:
+        session = incoming.legacy
         gatherer = self._gatherer(session.session_id)
         # The unlisted messages were pruned from it: older messages, still its own.
-        gatherer.add_files(unlisted.names if unlisted else [])
-        gatherer.add_session(session, label)
+        if session.session_id in unlisted:
+            gatherer.add_files(unlisted[session.session_id].names)
+        gatherer.add_session(session, incoming.label)
         if gatherer.missing:
             self.report.messages["missing"] += len(gatherer.missing)
             text = "Session %s has gaps, there are no files of its messages: %s."
             names = ", ".join(map(shown, gatherer.missing))
             self.report.warn("missing_messages", text, session.session_id, names)
-        messages = list(gatherer.found.values())
-        self._store(Incoming(session, messages, entry.status, entry.leads), label)
+        self._store(incoming, gatherer)
 
     def _orphans(self, session_id: UUID, orphans: Unlisted) -> None:
         """Import the messages of a session that has no readable file."""
@@ -124,12 +133,14 @@ class FolderImport:
             created_at=min(one.legacy.received_at for one in messages),
             last_active=last.legacy.received_at,
         )
-        self._store(Incoming(session, messages), label)
+        self._store(Incoming(session, label), gatherer)
 
     def _gatherer(self, session_id: UUID) -> Gatherer:
         return Gatherer(self.folder, self.report, session_id, self.latest)
 
-    def _store(self, incoming: Incoming, label: str) -> None:
+    def _store(self, incoming: Incoming, gatherer: Gatherer) -> None:
+        label = incoming.label
+        incoming.messages = list(gatherer.found.values())
         try:
             stored = session_import(
                 incoming=incoming, rules=self.rules, now=self.now, dry_run=self.dry_run
@@ -167,3 +178,101 @@ class FolderImport:
             self.embedder = None
             text = "Messages have no vectors yet, import again to make them: %s"
             self.report.warn("no_vectors", text, error)
+
+
+# Collect the messages of one session: those that its file contains, those that it lists, and those
+# that name it as their session.
+
+
+@dataclass
+class Gatherer:
+    """Read the messages of one session. Unusable ones are added to ``report``.
+
+    ``found`` are the messages by id; ``missing`` the listed ids without a file.
+    """
+
+    folder: LegacyFolder
+    report: ImportReport
+    session_id: UUID
+    latest: datetime
+    found: dict[UUID, FoundMessage] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+    def add_session(self, session: LegacySession, label: str) -> None:
+        """Add the messages that a session's file contains and lists."""
+        for position, document in enumerate(session.messages, start=1):
+            source = f"{label}, message {position}"
+            try:
+                message = parse_message(document, latest=self.latest, position=position)
+                self._check(message, session.whatsapp_chat)
+            except LegacyError as error:
+                self.report.skip(self.report.messages, source, error)
+                continue
+            self._keep(message, source)
+        self.add_files(session.message_ids, session.whatsapp_chat)
+
+    def add_files(self, names: Iterable[str], whatsapp_chat: str = "") -> None:
+        """Add message files: those that the session of this chat lists, or that none lists."""
+        for name in names:
+            source = self.folder.message_label(name)
+            try:
+                document = self.folder.read(self.folder.message_path(name))
+                message = parse_message(document, latest=self.latest)
+                if message.original_id != name:
+                    raise LegacyError("message_id: another one than in the file's name")
+                self._check(message, whatsapp_chat)
+            except LegacyMissing:
+                # The session's file may both contain and list the message.
+                if all(found.legacy.original_id != name for found in self.found.values()):
+                    self.missing.append(name)
+            except LegacyError as error:
+                self.report.skip(self.report.messages, source, error)
+            else:
+                self._keep(message, source)
+
+    def _check(self, message: LegacyMessage, whatsapp_chat: str) -> None:
+        """Raise LegacyError if the message names another session.
+
+        Older messages may name the session's WhatsApp chat instead.
+        """
+        ref = message.session_ref
+        if ref and ref != whatsapp_chat and session_uuid(ref) != self.session_id:
+            raise LegacyError("session_id: names another session than the one that lists it")
+
+    def _keep(self, message: LegacyMessage, source: str) -> None:
+        message_id = message.message_id(self.session_id)
+        self.found[message_id] = FoundMessage(message_id, message, source)
+
+
+# Find the chat of a session whose file is lost (RECOVERY-001).
+
+
+def whatsapp_chat_of(found: Sequence[FoundMessage]) -> str:
+    """Return the chat that these messages of one session agree on.
+
+    It is a group if one is named, else the person who wrote to the assistant or received its
+    messages.
+
+    Raises LegacyError if they name none or several: a guess could show one person's
+    conversation to another.
+    """
+    messages = [one.legacy for one in found]
+    named = _chats(one.session_ref for one in messages)
+    asking = _chats(one.sender for one in messages if one.role == "user")
+    answered = _chats(one.recipient for one in messages if one.role == "assistant")
+    everybody = _chats(address for one in messages for address in (one.sender, one.recipient))
+    groups = {address for address in everybody if address.endswith("@g.us")}
+    chats = named or groups or asking | answered
+    if len({min(address_forms(chat)) for chat in chats}) != 1:
+        how_many = "several WhatsApp chats" if chats else "no WhatsApp chat"
+        raise LegacyError(f"sender, recipient: its messages name {how_many}")
+    return min(chats)
+
+
+def _chats(texts: Iterable[str]) -> set[str]:
+    """Return the stored forms of the texts that are ids of chats."""
+    found = set()
+    for text in filter(is_whatsapp_chat, texts):
+        with suppress(WhatsAppChatError):
+            found.add(whatsapp_chat_normalise(text))
+    return found

@@ -1,16 +1,16 @@
-"""Store one session from old files, with its messages, in one transaction."""
+"""Store one session from old files with its messages, in one transaction, and report it."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
-from django.db import IntegrityError, OperationalError, transaction
-from psycopg.errors import DeadlockDetected
+from django.db import transaction
 
+from memories_app.store.memory_fields import names_lock
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_of_session
@@ -22,40 +22,28 @@ from sessions_app.conversations.session_lifecycle import (
     sessions_record,
 )
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import.parse_sessions import LegacyMessage, LegacySession
-from sessions_app.legacy_import.session_folder import is_uuid
+from sessions_app.legacy_import.parse_sessions import (
+    LegacyMessage,
+    LegacySession,
+    is_uuid,
+    is_whatsapp_chat,
+)
+from sessions_app.legacy_import.session_folder import (
+    FoundMessage,
+    ImportReport,
+    Incoming,
+    LegacyFolder,
+)
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.sessions import SessionStatus
 
-TRIES = 3
+logger = logging.getLogger(__name__)
+
 BATCH = 500
-
-
-@dataclass(frozen=True)
-class FoundMessage:
-    """A message, and ``source``: the place where it was found, for logs and reports."""
-
-    message_id: UUID
-    legacy: LegacyMessage
-    source: str
 
 
 class MemoryOffError(Exception):
     """The chat's memory is off: nothing is stored for it."""
-
-
-@dataclass(frozen=True)
-class Incoming:
-    """A session to import.
-
-    ``legacy``: what its file says, or would say; ``status``: the folder of its file; ``leads``: it
-    may stay active as far as the other files show.
-    """
-
-    legacy: LegacySession
-    messages: Sequence[FoundMessage]
-    status: str = str(SessionStatus.ACTIVE)
-    leads: bool = True
 
 
 @dataclass
@@ -81,23 +69,11 @@ def session_import(
 ) -> Stored:
     """Store a session, or the messages that an existing session lacks.
 
-    ``dry_run``: roll everything back. Raises MemoryOffError, and IntegrityError if concurrent
-    writers conflict repeatedly.
+    ``dry_run``: roll everything back. Raises MemoryOffError, and IntegrityError for what can't be
+    stored. Two imports at once take their turns.
     """
-    for _ in range(TRIES - 1):
-        try:
-            return _import_once(incoming, rules, now, dry_run)
-        except IntegrityError:
-            # A concurrent import stored the same rows: they are visible now.
-            continue
-        except OperationalError as error:
-            if not isinstance(error.__cause__, DeadlockDetected):
-                raise
-    return _import_once(incoming, rules, now, dry_run)
-
-
-def _import_once(incoming: Incoming, rules: IntakeRules, now: datetime, dry_run: bool) -> Stored:
     with transaction.atomic():
+        names_lock(["import of old sessions"])
         chat = _chat_locked(incoming)
         if chat.memory_enabled is False:
             raise MemoryOffError
@@ -277,3 +253,73 @@ def _changed(number: int, found: FoundMessage, original_id: str) -> dict[str, An
     if number != legacy.order_num:
         kept["order_num"] = legacy.order_num
     return kept
+
+
+# Report an imported session: counts and warnings.
+
+
+def note_stored(
+    report: ImportReport, stored: Stored, folder: LegacyFolder, legacy: LegacySession
+) -> None:
+    """Report the newly stored messages and their unusual values.
+
+    Messages from before are not reported. ``legacy``: the session as its file has it.
+    """
+    session = stored.session
+    report.messages["already_there"] += stored.there
+    report.messages["imported"] += len(stored.added)
+    for found, reason in stored.refused:
+        report.skip(report.messages, found.source, reason)
+    for found, row in stored.added:
+        _note_message(report, stored, found.legacy, row, folder)
+    # Told once for a session, however many messages have it.
+    if any(found.legacy.naive for found, _ in stored.added) or (stored.fresh and legacy.naive):
+        text = "Session %s has times without a time zone: taken for UTC."
+        report.warn("naive_times", text, session.pk)
+    moved = sum(row.order_num != found.legacy.order_num for found, row in stored.added)
+    if moved:
+        text = "Session %s has the same order_num more than once: %d messages got another."
+        report.warn("repeated_order_num", text, session.pk, moved)
+    if not stored.fresh:
+        report.sessions["already_there"] += 1
+        return
+    report.sessions["imported"] += 1
+    report.sessions["expired"] += session.status != SessionStatus.ACTIVE
+    if stored.outranked:
+        text = "Session %s came in as expired: another session of its chat is active."
+        report.warn("another_session_active", text, session.pk)
+    _note_file(report, session, legacy)
+    if not report.dry_run:
+        text = "Session %s of chat %s was imported as %s."
+        logger.info(text, session.pk, session.chat_id, session.status)
+
+
+def _note_message(
+    report: ImportReport, stored: Stored, legacy: LegacyMessage, row: Message, folder: LegacyFolder
+) -> None:
+    session_id, message_id = stored.session.pk, row.message_id
+    if not legacy.content.strip():
+        text = "Message %s of session %s is without text."
+        report.warn("empty_content", text, message_id, session_id)
+    if legacy.image_path and not folder.has_file(legacy.image_path):
+        text = "The image of message %s of session %s is not there; its path is kept."
+        report.warn("missing_image", text, message_id, session_id)
+    if row.tokens > stored.token_limit:
+        text = "Message %s of session %s exceeds the limit of %d tokens: it is kept whole."
+        report.warn("long_message", text, message_id, session_id, stored.token_limit)
+
+
+def _note_file(report: ImportReport, session: ChatSession, legacy: LegacySession) -> None:
+    if not is_whatsapp_chat(legacy.whatsapp_chat):
+        text = "Session %s has an unusual WhatsApp chat id, accepted as it is: %s."
+        report.warn("unusual_chat_id", text, session.pk, legacy.whatsapp_chat)
+    if legacy.unknown:
+        text = "Session %s has fields that are not kept: %s."
+        names = ", ".join(map(ascii, sorted(legacy.unknown)))
+        report.warn("unknown_session_fields", text, session.pk, names)
+    if legacy.original_id != str(session.pk):
+        text = "Session %s was called %s in its file."
+        logger.info(text, session.pk, ascii(legacy.original_id))
+    if legacy.total_tokens is not None and legacy.total_tokens != session.total_tokens:
+        text = "Session %s has %d tokens in its window; its file said %d."
+        logger.debug(text, session.pk, session.total_tokens, legacy.total_tokens)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import uuid
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Annotated, Any, ClassVar
@@ -30,12 +31,52 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
 )
-from sessions_app.legacy_import.session_folder import (
-    LegacyError,
-    is_uuid,
-    message_uuid,
-    session_uuid,
+
+
+class LegacyError(Exception):
+    """A file or a record can't be used.
+
+    The text names the field and the reason, never the value.
+    """
+
+
+class LegacyMissing(LegacyError):
+    """The file doesn't exist."""
+
+
+# Ids of old files as UUIDs: a UUID stays unchanged, any other id maps to a fixed one.
+
+NAMESPACE = UUID("6f1d3a52-5b3e-5a0c-9d63-2a8f0e6b7c14")
+UUID_FORM = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}", re.IGNORECASE
 )
+# xxx@c.us for a person, xxx@g.us for a group (ERR-SESSION-007), and people without a number.
+CHAT_FORM = re.compile(r"[^\s@]+@(c\.us|g\.us|bsuid)", re.IGNORECASE)
+
+
+def is_uuid(text: str) -> bool:
+    return UUID_FORM.fullmatch(text) is not None
+
+
+def is_whatsapp_chat(text: str) -> bool:
+    return CHAT_FORM.fullmatch(text) is not None
+
+
+def session_uuid(original: str) -> UUID:
+    if is_uuid(original):
+        return UUID(original)
+    return uuid.uuid5(NAMESPACE, f"session:{original}")
+
+
+def message_uuid(original: str, session_id: UUID) -> UUID:
+    """Return the message's UUID.
+
+    Ids such as "1" are unique in their session only, so the session's id is part of the input.
+    """
+    if is_uuid(original):
+        return UUID(original)
+    return uuid.uuid5(NAMESPACE, f"message:{session_id}:{original}")
+
 
 # Parse the values of old JSON documents, and describe the unusable ones.
 
@@ -62,8 +103,8 @@ REASONS = {
 }
 
 
-def storable(value: object, depth: int = 0) -> None:
-    """Reject values that PostgreSQL can't hold, at any depth. Raises ValueError.
+def storable(value: Any, depth: int = 0) -> Any:
+    """Return the value. Reject values that PostgreSQL can't hold, at any depth. Raises ValueError.
 
     These are NUL, lone surrogates, NaN and infinite numbers, and unlimited nesting.
     """
@@ -80,6 +121,7 @@ def storable(value: object, depth: int = 0) -> None:
         for key, part in value.items():
             _storable_text(key)
             storable(part, depth + 1)
+    return value
 
 
 def _storable_text(text: str) -> str:
@@ -116,14 +158,30 @@ Text = Annotated[str, STORABLE]
 Name = Annotated[str, Field(max_length=255), STORABLE]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Moment = Annotated[datetime, PlainValidator(_moment)]
+Unknown = Annotated[dict[str, Any], PlainValidator(storable)]
+
+
+TIMES = {"created_at", "last_active", "timestamp", "received_at"}
 
 
 class Document(BaseModel):
-    """The known fields of a document; null counts as missing."""
+    """A document; null counts as missing.
+
+    ``unknown`` holds the fields of other names; ``naive``: a time had no zone.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True)
     # By the new name: an older name counts only if the new one is missing.
     older: ClassVar[dict[str, str]] = {}
+
+    unknown: Unknown = {}
+    naive: bool = False
+
+    @classmethod
+    def names(cls) -> set[str]:
+        """Return the names of the fields in a file."""
+        fields = {field.alias or name for name, field in cls.model_fields.items()}
+        return fields - {"unknown", "naive"}
 
     @classmethod
     def read(cls, given: Mapping[str, Any], *, latest: datetime | None = None) -> Self:
@@ -131,16 +189,21 @@ class Document(BaseModel):
 
         ``latest``: the last permitted time.
         """
-        there = {name: value for name, value in given.items() if value is not None}
+        names = cls.names()
+        known = {name: given[name] for name in names & given.keys() if given[name] is not None}
+        unknown = {name: value for name, value in given.items() if name not in names}
+        times = [known[name] for name in TIMES & known.keys()]
+        naive = any(isinstance(time, str) and not ZONE.search(time) for time in times)
         for name, older in cls.older.items():
-            if there.get(name):
-                there.pop(older, None)
+            if known.get(name):
+                known.pop(older, None)
         try:
-            return cls.model_validate(there, context=latest)
+            return cls.model_validate({**known, "unknown": unknown, "naive": naive}, context=latest)
         except ValidationError as error:
             first = error.errors(include_input=False)[0]
         reason = REASONS[first["type"]].format(**first.get("ctx", {}))
-        raise LegacyError(f"{first['loc'][0]}: {reason}")
+        name = str(first["loc"][0])
+        raise LegacyError(f"{'a field of unknown name' if name == 'unknown' else name}: {reason}")
 
 
 ROLES = ("user", "assistant", "system", "tool", "summary")
@@ -151,7 +214,7 @@ class LegacySession(Document):
     """A session's file.
 
     ``original_id`` is its id as written there, ``messages`` those that it contains, not parsed
-    yet; ``unknown`` holds the unknown fields; ``naive``: a time had no zone.
+    yet.
     """
 
     older = {"whatsapp_chat": "phone_number"}
@@ -168,8 +231,6 @@ class LegacySession(Document):
     messages: list[Any] = []
     message_counter: Count = 0
     total_tokens: Count | None = None
-    unknown: dict[str, Any] = {}
-    naive: bool = False
 
     @property
     def session_id(self) -> UUID:
@@ -195,10 +256,7 @@ class _Reference(Document):
 
 
 class LegacyMessage(_Reference):
-    """One message.
-
-    ``unknown`` holds the unknown fields; ``naive``: a time had no zone.
-    """
+    """One message."""
 
     original_id: Name = Field(alias="message_id", min_length=1)
     order_num: int = Field(ge=1, le=MAX_ORDER)
@@ -211,17 +269,9 @@ class LegacyMessage(_Reference):
     was_received: bool = True
     tokens: Count | None = None
     image_path: Annotated[str, Field(max_length=1024), STORABLE] | None = None
-    unknown: dict[str, Any] = {}
-    naive: bool = False
 
     def message_id(self, session_id: UUID) -> UUID:
         return message_uuid(self.original_id, session_id)
-
-
-TIMES = {"created_at", "last_active", "timestamp", "received_at"}
-_OURS = ("original_id", "unknown", "naive")
-SESSION_FIELDS = {"session_id", *LegacySession.model_fields}.difference(_OURS)
-MESSAGE_FIELDS = {"message_id", *LegacyMessage.model_fields}.difference(_OURS)
 
 
 def parse_session(document: object, *, name: str, latest: datetime) -> LegacySession:
@@ -229,7 +279,7 @@ def parse_session(document: object, *, name: str, latest: datetime) -> LegacySes
 
     ``name``: the name of its file, without extension; ``latest``: the last permitted time.
     """
-    found = LegacySession.read(_divided(document, SESSION_FIELDS), latest=latest)
+    found = LegacySession.read(_object(document), latest=latest)
     original_id, whatsapp_chat = _who(found, name)
     return found.model_copy(
         update={
@@ -251,13 +301,13 @@ def parse_message(
     ``position``, from 1: its place if its session's file contains it; it may then lack an id
     and an order_num.
     """
-    known = _divided(document, MESSAGE_FIELDS)
-    known.setdefault("timestamp", known.get("received_at"))
-    known.setdefault("received_at", known["timestamp"])
-    known.setdefault("order_num", position)
-    if position is not None and known.get("message_id", "") == "":
-        known["message_id"] = f"#{position}"
-    return LegacyMessage.read(known, latest=latest)
+    given = dict(_object(document))
+    received, written = given.get("received_at"), given.get("timestamp")
+    usual = {"timestamp": received, "received_at": written, "order_num": position}
+    given |= {name: value for name, value in usual.items() if given.get(name) is None}
+    if position is not None and given.get("message_id") in (None, ""):
+        given["message_id"] = f"#{position}"
+    return LegacyMessage.read(given, latest=latest)
 
 
 def message_session(document: object) -> str:
@@ -265,30 +315,14 @@ def message_session(document: object) -> str:
 
     Works even if the rest of the message is unusable.
     """
-    return _Reference.read(_object(document)).session_ref
+    given = _object(document)
+    return _Reference.read({name: given.get(name) for name in _Reference.names()}).session_ref
 
 
 def _object(document: object) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise LegacyError("not a JSON object")
     return document
-
-
-def _divided(document: object, fields: set[str]) -> dict[str, Any]:
-    """Return the values of these fields, all ``unknown`` ones, and whether a time is ``naive``.
-
-    Raises LegacyError.
-    """
-    given = _object(document)
-    unknown = {name: value for name, value in given.items() if name not in fields}
-    try:
-        storable(unknown)
-    except ValueError as error:
-        raise LegacyError(f"a field of unknown name: {error}") from error
-    times = map(given.get, TIMES & fields)
-    naive = any(isinstance(time, str) and not ZONE.search(time) for time in times)
-    known = {name: given[name] for name in fields & given.keys() if given[name] is not None}
-    return {**known, "unknown": unknown, "naive": naive}
 
 
 def _who(found: LegacySession, name: str) -> tuple[str, str]:

@@ -1,22 +1,39 @@
-"""Read the folder of sessions of seed 002: list its files and load their content.
+"""Read the folder of sessions of seed 002, plan its import, and report on it.
 
     DIR/{session_id}.json           active sessions
     DIR/expired/{session_id}.json   and DIR/archived/
     DIR/messages/{message_id}.json
 
-Nothing outside DIR is read, wherever a symbolic link leads.
+Nothing outside DIR is read, wherever a symbolic link leads. The plan: its sessions, their order,
+and its unlisted message files.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-import re
-import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+from sessions_app.legacy_import.parse_sessions import (
+    LegacyError,
+    LegacyMessage,
+    LegacyMissing,
+    LegacySession,
+    message_session,
+    parse_message,
+    parse_session,
+    session_uuid,
+)
+
+logger = logging.getLogger(__name__)
 
 MAX_BYTES = 10 * 1024 * 1024
 MESSAGES = "messages"
@@ -136,20 +153,6 @@ def _no_number(name: str) -> None:
     raise LegacyError(f"not JSON: {name} is no number")
 
 
-# Errors of a folder of sessions and of a file in it.
-
-
-class LegacyError(Exception):
-    """A file or a record can't be used.
-
-    The text names the field and the reason, never the value.
-    """
-
-
-class LegacyMissing(LegacyError):
-    """The file doesn't exist."""
-
-
 class FolderError(Exception):
     """The folder can't be used. ``usage``: another one was meant."""
 
@@ -158,35 +161,213 @@ class FolderError(Exception):
         self.usage = usage
 
 
-# Ids of old files as UUIDs: a UUID stays unchanged, any other id maps to a fixed one.
+# The report of an import: counted for the result, and logged as it happens.
 
-NAMESPACE = UUID("6f1d3a52-5b3e-5a0c-9d63-2a8f0e6b7c14")
-UUID_FORM = re.compile(
-    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}", re.IGNORECASE
-)
-# xxx@c.us for a person, xxx@g.us for a group (ERR-SESSION-007), and people without a number.
-CHAT_FORM = re.compile(r"[^\s@]+@(c\.us|g\.us|bsuid)", re.IGNORECASE)
+SHOWN = 50
 
 
-def is_uuid(text: str) -> bool:
-    return UUID_FORM.fullmatch(text) is not None
+@dataclass
+class ImportReport:
+    """The counts of an import. ``skipped`` are [{file, reason}].
 
-
-def is_whatsapp_chat(text: str) -> bool:
-    return CHAT_FORM.fullmatch(text) is not None
-
-
-def session_uuid(original: str) -> UUID:
-    if is_uuid(original):
-        return UUID(original)
-    return uuid.uuid5(NAMESPACE, f"session:{original}")
-
-
-def message_uuid(original: str, session_id: UUID) -> UUID:
-    """Return the message's UUID.
-
-    Ids such as "1" are unique in their session only, so the session's id is part of the input.
+    ``sessions["expired"]``: the imported sessions with the status expired or archived;
+    ``renamed`` maps ids that are no UUIDs to their UUIDs.
     """
-    if is_uuid(original):
-        return UUID(original)
-    return uuid.uuid5(NAMESPACE, f"message:{session_id}:{original}")
+
+    dry_run: bool = False
+    sessions: Counter[str] = field(
+        default_factory=lambda: Counter(imported=0, expired=0, already_there=0, skipped=0)
+    )
+    messages: Counter[str] = field(
+        default_factory=lambda: Counter(imported=0, already_there=0, missing=0, skipped=0)
+    )
+    vectors: int = 0
+    warnings: Counter[str] = field(default_factory=Counter)
+    skipped: list[dict[str, str]] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
+
+    def skip(self, what: Counter[str], file: str, reason: object) -> None:
+        """Skip a file, or a message in a file, and continue with the rest.
+
+        ``what``: the report's sessions (ERR-SESSION-001) or messages (ERR-SESSION-003).
+        """
+        what["skipped"] += 1
+        self.skipped.append({"file": file, "reason": str(reason)})
+        logger.error("%s was skipped: %s.", file, reason)
+
+    def orphans_skip(self, session: str, count: int) -> None:
+        """Skip messages whose session has no readable file, unless a rebuild is requested."""
+        self.messages["skipped"] += count
+        reason = (
+            "the file of their session is missing or can't be used; "
+            "--orphans rebuild makes the session from them"
+        )
+        file = f"messages/: {count} files of session {session}"
+        self.skipped.append({"file": file, "reason": reason})
+        text = "%d message files of session %s were left: %s."
+        self.warn("orphans", text, count, session, reason)
+
+    def warn(self, kind: str, text: str, *values: object) -> None:
+        """Log a WARNING and count it under its kind."""
+        self.warnings[kind] += 1
+        logger.warning(text, *values)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report for --json."""
+        return {**vars(self), "warnings": dict(sorted(self.warnings.items()))}
+
+
+def as_text(report: ImportReport) -> str:
+    """Return the report as text."""
+    sessions, messages = report.sessions, report.messages
+    lines = ["Nothing was stored (--dry-run). It would be:"] if report.dry_run else []
+    lines += [
+        f"sessions: {sessions['imported']} imported "
+        f"({sessions['expired']} of them as expired or archived), "
+        f"{sessions['already_there']} already there, {sessions['skipped']} skipped",
+        f"messages: {messages['imported']} imported, {messages['already_there']} already there, "
+        f"{messages['missing']} missing, {messages['skipped']} skipped",
+        f"vectors: {report.vectors} made",
+    ]
+    warnings = sorted(report.warnings.items())
+    lists = {
+        "warnings (the log has each)": [f"{kind.replace('_', ' ')}: {n}" for kind, n in warnings],
+        "skipped": [f"{one['file']}: {one['reason']}" for one in report.skipped],
+        "ids that were no UUIDs": [f"{shown(old)} is {new}" for old, new in report.renamed.items()],
+    }
+    for title, members in lists.items():
+        if members:
+            lines += [f"{title}:", *(f"  {one}" for one in members[:SHOWN])]
+        if len(members) > SHOWN:
+            where = "the log and --json have them" if title == "skipped" else "--json has them"
+            lines.append(f"  and {len(members) - SHOWN} more: {where}")
+    return "\n".join(lines)
+
+
+# The plan.
+
+LONG_AGO = datetime.min.replace(tzinfo=timezone.utc)
+
+
+@dataclass
+class Unlisted:
+    """Message files that their session doesn't list.
+
+    They were pruned from it, or its own file is lost. ``original_id`` is the session that they
+    name.
+    """
+
+    original_id: str
+    names: list[str] = field(default_factory=list)
+    last: datetime = LONG_AGO
+
+
+@dataclass(frozen=True)
+class FoundMessage:
+    """A message, and ``source``: the place where it was found, for logs and reports."""
+
+    message_id: UUID
+    legacy: LegacyMessage
+    source: str
+
+
+@dataclass
+class Incoming:
+    """A session to import.
+
+    ``legacy``: what its file says, or would say; ``label``: what reports call the file; ``status``:
+    that of its folder; ``leads``: no other active session of its chat in the folder was active
+    later.
+    """
+
+    legacy: LegacySession
+    label: str
+    status: str = "active"
+    leads: bool = True
+    messages: Sequence[FoundMessage] = ()
+
+
+def plan_folder(
+    folder: LegacyFolder, report: ImportReport, *, latest: datetime, only: UUID | None = None
+) -> tuple[list[Incoming], dict[UUID, Unlisted]]:
+    """Plan the import, the last active sessions first. Unusable files are added to ``report``.
+
+    Return the sessions, and the unlisted messages by the id of their session.
+    ``only``: the one session that is planned. What is unusable may then be other sessions', and is
+    only warned of.
+    """
+    sessions: list[Incoming] = []
+    listed: set[str] = set()
+    for path, status in folder.session_files():
+        if only is not None and session_uuid(path.stem) != only:
+            continue
+        label = folder.label(path)
+        try:
+            session = parse_session(folder.read(path), name=path.stem, latest=latest)
+        except LegacyError as error:
+            if only is None:
+                report.skip(report.sessions, label, error)
+            else:
+                # This is the case that the rebuild is for.
+                text = "%s can't be used, the session is made from its messages: %s."
+                report.warn("unreadable_session", text, label, error)
+            continue
+        if only in (None, session.session_id):
+            listed.update(session.message_ids)
+            sessions.append(Incoming(session, label, status))
+    unlisted = _unlisted(folder, listed, report, latest, only)
+    by_last = sorted(unlisted, key=lambda one: (unlisted[one].last, one), reverse=True)
+    return _in_order(sessions), {one: unlisted[one] for one in by_last}
+
+
+def _in_order(sessions: list[Incoming]) -> list[Incoming]:
+    """Sort by last activity, newest first.
+
+    The newest then stays active, also if the import is stopped half-way and run again.
+    """
+    ordered = sorted(sessions, key=lambda one: (one.legacy.last_active, one.status), reverse=True)
+    taken: set[str] = set()
+    seen: set[UUID] = set()
+    # The same session twice: it was moved to the folder in which it expired.
+    for one in ordered:
+        active = one.status == "active" and one.legacy.session_id not in seen
+        one.leads = active and one.legacy.whatsapp_chat not in taken
+        if one.leads:
+            taken.add(one.legacy.whatsapp_chat)
+        seen.add(one.legacy.session_id)
+    return ordered
+
+
+def _unlisted(
+    folder: LegacyFolder,
+    listed: set[str],
+    report: ImportReport,
+    latest: datetime,
+    only: UUID | None,
+) -> dict[UUID, Unlisted]:
+    found: dict[UUID, Unlisted] = {}
+    unreadable = 0
+    for name in folder.message_names():
+        if name in listed:
+            continue
+        try:
+            path = folder.message_path(name)
+            document = folder.read(path)
+            original = message_session(document)
+            if not original and only is None:
+                raise LegacyError("session_id: missing, and no session lists it")
+        except LegacyError as error:
+            unreadable += 1
+            if only is None:
+                report.skip(report.messages, folder.message_label(name), error)
+            continue
+        if only in (None, session_uuid(original)):
+            unlisted = found.setdefault(session_uuid(original), Unlisted(original))
+            unlisted.names.append(name)
+            with suppress(LegacyError):
+                at = parse_message(document, latest=latest).received_at
+                unlisted.last = max(unlisted.last, at)
+    if only is not None and unreadable:
+        text = "%d message files can't be read; some may belong to session %s."
+        report.warn("unreadable_messages", text, unreadable, only)
+    return found

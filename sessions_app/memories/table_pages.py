@@ -25,7 +25,14 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.tables.columns import KINDS, example_table
+from sessions_app.memories.tables.columns import (
+    KINDS,
+    MAX_BYTES,
+    MAX_ROWS,
+    TableError,
+    example_table,
+    text_of,
+)
 from sessions_app.memories.tables.plan import (
     ASKS,
     CURRENCIES,
@@ -40,7 +47,6 @@ from sessions_app.memories.tables.plan import (
     table_import,
     table_plan,
 )
-from sessions_app.memories.tables.read_table import MAX_BYTES, MAX_ROWS, TableError, text_of
 
 logger = logging.getLogger(__name__)
 

@@ -55,14 +55,8 @@ class ImportReport:
             self.errors_left_out += 1
 
     def as_dict(self) -> dict[str, Any]:
-        values: dict[str, Any] = {
-            "created": self.created,
-            "duplicates": self.duplicates,
-            "errors": self.errors,
-        }
-        if self.errors_left_out:
-            values["errors_left_out"] = self.errors_left_out
-        return values
+        told = {"errors_left_out"} if not self.errors_left_out else set()
+        return {name: value for name, value in vars(self).items() if name not in told}
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:

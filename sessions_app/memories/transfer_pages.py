@@ -22,7 +22,7 @@ from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.api.transfer_api import EXPORT_NAMES, Lines, lines_answer
+from sessions_app.memories.presentation import EXPORT_NAMES, Lines, lines_answer
 from sessions_app.memories.transfer import ImportReport, memories_export, memories_import
 
 logger = logging.getLogger(__name__)

@@ -15,9 +15,8 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.media.dependencies import build_media_dependencies
 from sessions_app.moving.json_readers import OBJECT_READERS, read_objects, shapes_in
-from sessions_app.moving.old_message import ARCHIVE, WHATSAPP
 from sessions_app.moving.open_archive import is_archive, read_archive
-from sessions_app.moving.records import Found, MoveError, Options
+from sessions_app.moving.records import ARCHIVE, WHATSAPP, Found, MoveError, Options
 from sessions_app.moving.sources import Source
 from sessions_app.moving.store_records import MoveIn, Report
 from sessions_app.moving.whatsapp_export import chats_in, read_whatsapp

@@ -31,7 +31,11 @@ from sessions_app.moving.store_records import Report
 logger = logging.getLogger(__name__)
 
 RIGHTS = ("sessions_app.change_chat", "memories_app.add_memory")
-EXPORT_RIGHTS = ("sessions_app.view_message", "memories_app.export_memory")
+# Who exports reads all of it, as elsewhere.
+EXPORT_RIGHTS = (
+    *("sessions_app.view_chat", "sessions_app.view_message"),
+    *("memories_app.view_memory", "memories_app.export_memory"),
+)
 # A browser waits for the response; manage.py import_from takes more.
 MAX_BYTES = 64 * MEGABYTE
 SHOWN = 200

@@ -6,17 +6,22 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
+from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.integrations.lenient import phone_digits
+from memoryproject.foundation.integrations.lenient import phone_digits, storable
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, Media, Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     PERSON_DOMAIN,
     outside_chat,
 )
+from sessions_app.conversations.chat_addresses import party_of
+from sessions_app.models.chats import Provider
+from sessions_app.models.messages import BY_PHONE, IMPORTED
 
 # The clock of the other product may be ahead of ours.
 CLOCK_SLACK = timedelta(days=1)
@@ -142,6 +147,45 @@ def said(at: datetime | None, place: str, **fields: Any) -> Found:
     if not is_possible(at):
         return Skipped(place, _("its time is before 1970 or in the future"), is_bad=True)
     return Said(at=at, place=place, **fields)
+
+
+# A message as the history takes it.
+
+CONSOLE = str(Provider.CONSOLE)
+# The kind whose records keep their own ids, and the one whose messages a phone sent.
+ARCHIVE, WHATSAPP = "archive", "whatsapp"
+
+
+def old_message(key: str, chat: str, one: Said, kind: str, person: str) -> InboundMessage:
+    """Return a message as one that a phone shared. ``person``: the name of whose chat it is."""
+    is_group = chat.endswith("@g.us")
+    phone = chat_named(one.sender) if one.sender.startswith("+") else ""
+    author = party_of(phone) if phone.endswith("@c.us") else Party()
+    party = author if is_group else party_of(chat)
+    about: dict[str, Any] = storable(dict(one.metadata))
+    # An archive has our own metadata.
+    ours = about if kind == ARCHIVE else {}
+    if about.pop("by_hand", False):
+        ours["by_hand"] = True
+    if kind == WHATSAPP and one.is_ours:
+        ours[BY_PHONE] = True
+    name = one.sender[:255]
+    if name:
+        ours["sender_name"] = storable(name)
+    return InboundMessage(
+        provider=CONSOLE,
+        number_id="",
+        delivery_key=key,
+        provider_message_id=key,
+        party=Party(party.phone, party.bsuid, party.other, name if is_group else person[:255]),
+        group_id=chat if is_group else None,
+        timestamp=one.at,
+        kind=one.kind[:32],
+        text=storable(one.text),
+        media=Media(filename=PurePosixPath(one.media).name) if one.media else None,
+        from_business=one.is_ours,
+        metadata={**ours, IMPORTED: {"from": kind, **({} if kind == ARCHIVE else about)}},
+    )
 
 
 # The walk through documents of JSON, in which every product has its own lists around its objects.

@@ -48,8 +48,9 @@ from sessions_app.models import (
 )
 from sessions_app.models.messages import Role
 from sessions_app.models.stored_media import MediaState
-from sessions_app.moving.old_message import ARCHIVE, CONSOLE, FromSource, old_message
 from sessions_app.moving.records import (
+    ARCHIVE,
+    CONSOLE,
     EARLIEST,
     INVISIBLE,
     Found,
@@ -59,8 +60,9 @@ from sessions_app.moving.records import (
     Said,
     Skipped,
     moment,
+    old_message,
 )
-from sessions_app.moving.sources import Source
+from sessions_app.moving.sources import FromSource, Source
 
 AT_ONCE = 500
 SHOWN, MAX_NOTES = 10, 1_000

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from memoryproject.foundation.process.storage import file_make, folder_sync
+from memoryproject.foundation.process.storage import file_make, file_replaced, folder_sync
 from sessions_app.transcript_files.parse_transcript import FaultError, messages_in
 from sessions_app.transcript_files.transcript_folder import (
     BatchFile,
@@ -214,7 +214,5 @@ def _leave_out(manifest: Path, names: set[str]) -> None:
     kept = [
         each for each in json.loads(manifest.read_bytes())["files"] if each["name"] not in names
     ]
-    fresh = manifest.with_name(f".{MANIFEST}")
-    fresh.unlink(missing_ok=True)
-    file_make(fresh, json.dumps({"files": kept}, indent=1).encode())
-    os.replace(fresh, manifest)
+    with file_replaced(manifest) as fresh:
+        fresh.write(json.dumps({"files": kept}, indent=1).encode())

@@ -10,10 +10,12 @@ holds exactly once.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from unicodedata import normalize
 
 # Two exchanges: the smallest piece of a conversation that tells it from another one.
 PAIR = 4
@@ -67,9 +69,11 @@ class Signs:
     def __len__(self) -> int:
         return len(self.exact)
 
-    def add(self, exact: bytes, loose: bytes) -> None:
-        self.exact.append(exact)
-        self.loose.append(loose)
+    def add_message(self, role: str, content: str) -> None:
+        """Add the hashes of a text, and of its NFC form without white space."""
+        bare = "".join(normalize("NFC", content).split())
+        for signs, text in ((self.exact, content), (self.loose, bare)):
+            signs.append(role[:1].encode() + hashlib.sha256(text.encode("utf-8")).digest())
 
     def part(self, start: int, end: int | None = None) -> Signs:
         return Signs(self.exact[start:end], self.loose[start:end])

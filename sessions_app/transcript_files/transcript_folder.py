@@ -7,7 +7,6 @@ import hashlib
 import os
 import re
 import stat
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -232,9 +231,6 @@ Progress = Callable[[str, int, int], None]
 CHECKING = "Checking"
 MAX_PROBLEMS = 1_000
 MAX_NOTES = 100
-# The characters that str.strip() removes.
-WHITE_SPACE = "".join(character for character in map(chr, range(0x1_0000)) if character.isspace())
-_WITHOUT_SPACE = dict.fromkeys(map(ord, WHITE_SPACE))
 
 
 def no_progress(_step: str, _done: int, _total: int) -> None:
@@ -257,7 +253,7 @@ class BatchFile:
 class Check:
     """The result of a check.
 
-    ``signs`` has those of each message of all files; see ``sign_of``. ``further``: the number of
+    ``signs`` has those of each message of all files; ``further``: the number of
     problems that are not listed.
     """
 
@@ -272,17 +268,6 @@ class Check:
         room = MAX_PROBLEMS - len(self.problems)
         self.problems += problems[:room]
         self.further += further + len(problems[room:])
-
-
-def sign_of(*, role: str, content: str) -> bytes:
-    """Return the same sign for messages of the same role and content, and for no others."""
-    return role[:1].encode() + hashlib.sha256(content.encode("utf-8")).digest()
-
-
-def loose_sign_of(*, role: str, content: str) -> bytes:
-    """Return the same sign also where only white space, line ends or the Unicode form differ."""
-    text = unicodedata.normalize("NFC", content).translate(_WITHOUT_SPACE)
-    return sign_of(role=role, content=text)
 
 
 def folder_check(*, folder: BatchFolder, progress: Progress = no_progress) -> Check:
@@ -307,10 +292,7 @@ def _check_file(folder: BatchFolder, number: int, name: str, check: Check) -> No
         return
     reader = Reader(folder.label(name))
     for message in reader.messages(data):
-        check.signs.add(
-            sign_of(role=message.role, content=message.content),
-            loose_sign_of(role=message.role, content=message.content),
-        )
+        check.signs.add_message(message.role, message.content)
     check.add_problems(reader.problems, reader.further)
     check.notes += reader.notes[: MAX_NOTES - len(check.notes)]
     digest = hashlib.sha256(data).hexdigest()

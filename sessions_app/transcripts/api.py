@@ -53,9 +53,8 @@ from sessions_app.transcript_files.parse_transcript import (
 )
 from sessions_app.transcript_files.transcript_folder import OneText, no_progress
 from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Conversation, Target
-from sessions_app.transcripts.dependencies import build_save_dependencies
 from sessions_app.transcripts.export_transcripts import conversation_text
-from sessions_app.transcripts.save import batches_save
+from sessions_app.transcripts.save import batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_validate
 
 # Transcripts, their problems and what was saved of them as JSON.
@@ -177,20 +176,21 @@ class SessionTranscriptView(ApiView):
         `Accept: application/json` or `?format=json` the answer names them.
         """
         session = session_within(self.caller, session_id)
-        as_response = conversation_text(
+        text, exported = conversation_text(
             conversation=Conversation(session.chat, session),
             actor=self.caller.actor,
             redacted=self.query["redact"],
         )
         headers = {
-            "Transcript-Left-Out": str(len(as_response.left_out)),
-            "Transcript-Redacted": str(as_response.redacted).lower(),
+            "Transcript-Left-Out": str(len(exported.left_out)),
+            "Transcript-Redacted": str(exported.redacted).lower(),
         }
         if isinstance(request.accepted_renderer, TranscriptText):
             # Set it for an empty text too: Response would leave out the content type.
             kind = "text/plain; charset=utf-8"
-            return HttpResponse(as_response.text.encode(), content_type=kind, headers=headers)
-        return Response(vars(as_response), headers=headers)
+            return HttpResponse(text.encode(), content_type=kind, headers=headers)
+        shown = TranscriptSerializer({**vars(exported), "text": text}).data
+        return Response(shown, headers=headers)
 
 
 class TextView(ApiView):

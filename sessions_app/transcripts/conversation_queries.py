@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeAlias
 from uuid import UUID
 
-from django.db.models import BinaryField, F, Func, IntegerField, QuerySet, TextField, Value
-from django.db.models.expressions import Combinable
+from django.db.models import F, QuerySet
 
 from memoryproject.foundation.leases import advisory_lock
 from sessions_app.conversations.chat_addresses import chat_at_or_new, chat_of_session
@@ -21,10 +20,9 @@ from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Tur
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.transcript_files.continuity import Signs
 from sessions_app.transcript_files.parse_transcript import ASSISTANT, USER, BusyError
-from sessions_app.transcript_files.transcript_folder import NO_NUMBER, WHITE_SPACE
+from sessions_app.transcript_files.transcript_folder import NO_NUMBER
 
 ROWS_AT_ONCE = 500
-SIGN_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def alone_in(target: Target) -> AbstractContextManager[None]:
 
 # A message and its answer are an exchange.
 
-T = TypeVar("T")
+Exchange: TypeAlias = tuple[Message, Message]
 
 UNANSWERED = "unanswered"
 NO_QUESTION = "no_question"
@@ -117,59 +115,32 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class Row(Generic[T]):
-    """A stored message.
-
-    ``size``: of its text without surrounding white space, in characters. ``value`` is chosen by the
-    caller: its content or a sign.
-    """
-
-    message_id: UUID
-    session_id: UUID
-    order_num: int
-    role: str
-    size: int
-    value: T
-
-    @property
-    def blank(self) -> bool:
-        return self.size == 0
-
-
-@dataclass(frozen=True)
-class Exchange(Generic[T]):
-    """A question of the user and the answer of the assistant."""
-
-    question: Row[T]
-    answer: Row[T]
-
-
-@dataclass(frozen=True)
-class LeftOut(Generic[T]):
+class LeftOut:
     """A message that is in no exchange; ``reason`` is one of ``REASONS``."""
 
-    row: Row[T]
+    message: Message
     reason: str
 
 
-def exchanges(rows: Iterable[Row[T]]) -> Iterator[Exchange[T] | LeftOut[T]]:
-    """Yield each row of a conversation, in order: in an exchange, or left out."""
-    question: Row[T] | None = None
-    for row in rows:
-        if row.role not in (USER, ASSISTANT):
-            yield LeftOut(row, OTHER_ROLE)
-        elif row.role == USER:
+def exchanges(messages: Iterable[Message]) -> Iterator[Exchange | LeftOut]:
+    """Yield each message of a conversation, in order: in an exchange, or left out."""
+    question: Message | None = None
+    for message in messages:
+        is_blank = not message.content.strip()
+        if message.role not in (USER, ASSISTANT):
+            yield LeftOut(message, OTHER_ROLE)
+        elif message.role == USER:
             if question is not None:
                 yield LeftOut(question, UNANSWERED)
-            question = None if row.blank else row
-            if row.blank:
-                yield LeftOut(row, BLANK)
-        elif row.blank:
-            yield LeftOut(row, BLANK)
+            question = None if is_blank else message
+            if is_blank:
+                yield LeftOut(message, BLANK)
+        elif is_blank:
+            yield LeftOut(message, BLANK)
         elif question is None:
-            yield LeftOut(row, NO_QUESTION)
+            yield LeftOut(message, NO_QUESTION)
         else:
-            yield Exchange(question, row)
+            yield question, message
             question = None
     if question is not None:
         yield LeftOut(question, UNANSWERED)
@@ -186,34 +157,27 @@ class StoredSigns:
     signs: Signs = field(default_factory=Signs)
     places: list[tuple[UUID, int]] = field(default_factory=list)
 
-    def add(self, row: Row[bytes]) -> None:
-        role, found = row.role[:1].encode(), bytes(row.value)
-        self.signs.add(role + found[:SIGN_BYTES], role + found[SIGN_BYTES:])
-        self.places.append((row.session_id, row.order_num))
+    def add(self, *messages: Message) -> None:
+        for message in messages:
+            self.signs.add_message(message.role, message.content)
+            self.places.append((message.session_id, message.order_num))
 
 
 def conversation_signs(*, conversation: Conversation) -> StoredSigns:
-    """Return the signs of a conversation; no text leaves the database.
-
-    See ``sign_of`` and ``loose_sign_of`` for the definition of a sign.
-    """
+    """Return the signs of a conversation. See ``Signs.add_message`` for what a sign is."""
     found = StoredSigns()
-    last: Exchange[bytes] | LeftOut[bytes] | None = None
-    for last in exchanges(_rows(conversation.messages, _digests)):
-        if isinstance(last, Exchange):
-            found.add(last.question)
-            found.add(last.answer)
+    last: Exchange | LeftOut | None = None
+    for last in conversation_exchanges(conversation=conversation):
+        if isinstance(last, tuple):
+            found.add(*last)
     if isinstance(last, LeftOut) and last.reason == UNANSWERED:
-        found.add(last.row)
+        found.add(last.message)
     return found
 
 
-def conversation_exchanges(*, conversation: Conversation) -> Iterator[Exchange[str] | LeftOut[str]]:
-    """Return the exchanges with their texts, and the messages in none.
-
-    Call it in a transaction.
-    """
-    return exchanges(_rows(conversation.messages, F))
+def conversation_exchanges(*, conversation: Conversation) -> Iterator[Exchange | LeftOut]:
+    """Return the exchanges, and the messages in none. Call it in a transaction."""
+    return exchanges(_by_turns(conversation.messages))
 
 
 def is_answering(*, chat: Chat) -> bool:
@@ -227,51 +191,18 @@ def last_batch(*, conversation: Conversation) -> TranscriptBatch | None:
     return conversation.batches.exclude(number=NO_NUMBER).order_by("-id").first()
 
 
-def _digests(name: str) -> Combinable:
-    """Return the hash of a text, and then the hash of its loose form."""
-    form = Func(F(name), function="normalize", output_field=TextField())
-    loose = Func(
-        form, Value(WHITE_SPACE), Value(""), function="translate", output_field=TextField()
-    )
-    # ``||`` of bytea; Concat would join texts.
-    return Func(
-        _digest(F(name)),
-        _digest(loose),
-        template="(%(expressions)s)",
-        arg_joiner=" || ",
-        output_field=BinaryField(),
-    )
-
-
-def _digest(text: Combinable) -> Combinable:
-    data = Func(text, Value("UTF8"), function="convert_to", output_field=BinaryField())
-    return Func(data, function="sha256", output_field=BinaryField())
-
-
-def _size(name: str) -> Combinable:
-    """Return the length of a text without surrounding white space, in characters."""
-    trimmed = Func(F(name), Value(WHITE_SPACE), function="btrim", output_field=TextField())
-    return Func(trimmed, function="length", output_field=IntegerField())
-
-
-def _rows(messages: QuerySet[Message], value: Callable[[str], Combinable]) -> Iterator[Row[Any]]:
+def _by_turns(messages: QuerySet[Message]) -> Iterator[Message]:
     """Return the messages by turns.
 
     Session after session, by order_num; each answer stands right after its message if both are
     in the same session.
     """
-    questions = messages.exclude(answers__session=F("session")).annotate(
-        size=_size("content"),
-        value=value("content"),
-        answer_size=_size("answer__content"),
-        answer_value=value("answer__content"),
-    )
-    questions = questions.order_by("session__created_at", "session_id", "order_num")
-    columns = ("pk", "session_id", "order_num", "role", "size", "value")
-    answers = tuple(f"answer__{name}" for name in columns[:4])
-    rows = questions.values_list(*columns, *answers, "answer_size", "answer_value")
-    for row in rows.iterator(ROWS_AT_ONCE):
-        yield Row(*row[:6])
-        answer = row[6:]
-        if answer[0] is not None and answer[1] == row[1]:
-            yield Row(*answer)
+    columns = ("session_id", "order_num", "role", "content")
+    questions = messages.exclude(answers__session=F("session")).select_related("answer")
+    questions = questions.only(*columns, *(f"answer__{name}" for name in columns))
+    in_order = questions.order_by("session__created_at", "session_id", "order_num")
+    for message in in_order.iterator(ROWS_AT_ONCE):
+        yield message
+        answer: Message | None = getattr(message, "answer", None)
+        if answer is not None and answer.session_id == message.session_id:
+            yield answer

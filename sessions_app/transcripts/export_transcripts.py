@@ -15,6 +15,7 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, aud
 from memoryproject.foundation.process.storage import file_make, folder_make
 from memoryproject.foundation.redaction.redact import redact
 from sessions_app.backup.archive_writer import name_file
+from sessions_app.models import Message
 from sessions_app.transcript_files.parse_transcript import (
     ASSISTANT,
     MAX_FILE_SIZE,
@@ -35,7 +36,6 @@ from sessions_app.transcripts.conversation_queries import (
     Conversation,
     Exchange,
     LeftOut,
-    Row,
     conversation_exchanges,
 )
 
@@ -56,6 +56,18 @@ class Exported:
     files: int = 0
     messages: int = 0
     left_out: list[dict[str, Any]] = field(default_factory=list)
+
+    def leave_out(self, message: Message, reason: str) -> None:
+        self.left_out.append(
+            {
+                "session_id": str(message.session_id),
+                "order_num": message.order_num,
+                "message_id": str(message.pk),
+                "role": message.role,
+                "reason": reason,
+                "what": REASONS[reason],
+            }
+        )
 
 
 def transcripts_export(
@@ -133,12 +145,12 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
     held = 0
     for found in conversation_exchanges(conversation=conversation):
         if isinstance(found, LeftOut):
-            exported.left_out.append(left_out_at(found.row, found.reason))
+            exported.leave_out(found.message, found.reason)
             continue
         text = exchange_text(found, redacted=exported.redacted)
         if len(text) > MAX_FILE_SIZE:
-            for row in (found.question, found.answer):
-                exported.left_out.append(left_out_at(row, TOO_LARGE))
+            for message in found:
+                exported.leave_out(message, TOO_LARGE)
             continue
         if texts and (2 * len(texts) >= size or held + len(text) > MAX_FILE_SIZE):
             yield b"".join(texts)
@@ -150,22 +162,11 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
         yield b"".join(texts)
 
 
-def exchange_text(exchange: Exchange[str], *, redacted: bool = False) -> bytes:
-    contents = [exchange.question.value, exchange.answer.value]
+def exchange_text(exchange: Exchange, *, redacted: bool) -> bytes:
+    contents = [message.content for message in exchange]
     question, answer = map(redact, contents) if redacted else contents
     text = message_text(role=USER, content=question) + message_text(role=ASSISTANT, content=answer)
     return text.encode("utf-8")
-
-
-def left_out_at(row: Row[str], reason: str) -> dict[str, Any]:
-    return {
-        "session_id": str(row.session_id),
-        "order_num": row.order_num,
-        "message_id": str(row.message_id),
-        "role": row.role,
-        "reason": reason,
-        "what": REASONS[reason],
-    }
 
 
 def _remove(paths: list[Path]) -> None:
@@ -174,7 +175,7 @@ def _remove(paths: list[Path]) -> None:
 
 
 def export_record(
-    conversation: Conversation, actor: Actor, exported: Exported | TextResult, **details: int
+    conversation: Conversation, actor: Actor, exported: Exported, **details: int
 ) -> None:
     """Record in the audit log that the conversation was read."""
     if exported.redacted:
@@ -193,34 +194,20 @@ def export_record(
 # Write a conversation as one text instead of a folder of batches.
 
 
-@dataclass
-class TextResult:
-    """A conversation's text.
-
-    ``left_out``: each message that is in no exchange, by its place, and the reason.
-    """
-
-    text: str = ""
-    redacted: bool = False
-    messages: int = 0
-    left_out: list[dict[str, Any]] = field(default_factory=list)
-
-
 def conversation_text(
     *, conversation: Conversation, actor: Actor, redacted: bool = False
-) -> TextResult:
+) -> tuple[str, Exported]:
     """Return the conversation's exchanges as one text, and record the access in the audit log.
 
     Messages that can't alternate are left out and reported.
     """
-    result, texts = TextResult(redacted=redacted), []
+    exported, texts = Exported(conversation.chat.whatsapp_chat, redacted), []
     with transaction.atomic():
         for found in conversation_exchanges(conversation=conversation):
             if isinstance(found, LeftOut):
-                result.left_out.append(left_out_at(found.row, found.reason))
+                exported.leave_out(found.message, found.reason)
             else:
                 texts.append(exchange_text(found, redacted=redacted))
-        result.text = b"".join(texts).decode("utf-8")
-        result.messages = 2 * len(texts)
-        export_record(conversation, actor, result)
-    return result
+        exported.messages = 2 * len(texts)
+        export_record(conversation, actor, exported)
+    return b"".join(texts).decode("utf-8"), exported

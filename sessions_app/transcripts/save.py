@@ -20,6 +20,8 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE, Actor, aud
 from sessions_app.conversations.epochs import backup_held
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_open
+from sessions_app.history.dependencies import build_transcript_backups, transcript_retention
+from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
 from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
@@ -62,6 +64,16 @@ class SaveDependencies:
     progress: Progress = no_progress
 
 
+def build_save_dependencies(*, progress: Progress) -> SaveDependencies:
+    """Return the dependencies of a save by the settings."""
+    return SaveDependencies(
+        rules=build_intake_rules(),
+        backups=build_transcript_backups(),
+        keep=transcript_retention(),
+        progress=progress,
+    )
+
+
 @dataclass
 class Saved:
     """The result of a save.
@@ -100,30 +112,15 @@ def batches_save(
     and the files are in their place), ConversationNotFoundError, and the database's errors.
     """
     now = now or timezone.now()
+    saving = Saving(folder, target, dependencies, overlap, actor, now, backup_name(now))
     with folder.locked(), alone_in(target):
         check = folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:
             raise RefusedError(check.problems, check.further)
         if not check.files:
             return Saved(left_alone=check.strangers)
-        storing = Storing(
-            check=check,
-            target=target,
-            folder=folder,
-            dependencies=dependencies,
-            overlap=overlap,
-            backup=backup_name(now),
-            now=now,
-            actor=actor,
-        )
-        # A forgetting waits for the backup, so that it can sweep the backup, too.
-        known = target.find()
-        with backup_held(storing.backup, known.chat.pk if known else None):
-            stored = storing.run()
-            _back_up(stored, storing.backup, folder, dependencies)
-        saved = _saved(check, stored, dependencies)
-        _clean_up(check.files, stored.rows, saved, folder, dependencies)
-    _prune(dependencies, now)
+        saved = saving.run(check)
+    saving.prune()
     logger.info(
         "%d batches were saved into session %s: %d messages added, %d there before.",
         saved.files,
@@ -132,82 +129,6 @@ def batches_save(
         saved.messages - saved.added,
     )
     return saved
-
-
-def _back_up(
-    stored: Stored, name: str, folder: BatchFolder, dependencies: SaveDependencies
-) -> None:
-    if not stored.to_back_up:
-        return
-    try:
-        dependencies.backups.write(
-            name=name, files=stored.to_back_up, folder=folder, progress=dependencies.progress
-        )
-    except BackupError as error:
-        logger.error("Saved transcripts were not backed up: %s", error)
-        raise FaultError(
-            f"The messages are stored, but there is no backup. {error} The files are where they "
-            "were. Mend that and run it again: nothing is stored twice."
-        ) from error
-
-
-def _saved(check: Check, stored: Stored, dependencies: SaveDependencies) -> Saved:
-    plan, session = stored.plan, stored.session
-    names = sorted({row.backup for row in stored.rows})
-    return Saved(
-        whatsapp_chat=session.chat.whatsapp_chat,
-        session_id=str(session.pk),
-        files=len(check.files),
-        messages=len(check.signs),
-        added=plan.add,
-        overlap=plan.overlap,
-        saved_before=len(plan.saved),
-        backups=[str(dependencies.backups.root / name) for name in names],
-        left_alone=check.strangers,
-        notes=[*check.notes, *plan.notes],
-    )
-
-
-def _clean_up(
-    files: Sequence[BatchFile],
-    rows: Sequence[TranscriptBatch],
-    saved: Saved,
-    folder: BatchFolder,
-    dependencies: SaveDependencies,
-) -> None:
-    """Remove the files that are unchanged since their backup. Raises FaultError."""
-    left = []
-    for done, file in enumerate(files):
-        dependencies.progress(CLEANING_UP, done, len(files))
-        try:
-            if not folder.remove(file.name, file.stamp):
-                left.append(f"{file.name} was changed meanwhile")
-        except OSError as error:
-            left.append(f"{file.name} can't be removed: {error.strerror}")
-    dependencies.progress(CLEANING_UP, len(files), len(files))
-    saved.cleaned = len(files) - len(left)
-    try:
-        folder.sync()
-    except OSError as error:
-        left.append(f"the folder can't be synced: {error.strerror}")
-    if left:
-        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-        raise FaultError(
-            f"The messages are stored and backed up, but not all files are cleaned up: {left[0]}"
-            f"{more}. Look at what is left, mend that and run it again: nothing is stored twice."
-        )
-    # Include the files that an earlier run removed before it was killed.
-    runs = {row.saved_at for row in rows}
-    TranscriptBatch.objects.filter(
-        chat_id=rows[0].chat_id, saved_at__in=runs, cleaned_at__isnull=True
-    ).update(cleaned_at=timezone.now())
-
-
-def _prune(dependencies: SaveDependencies, now: datetime) -> None:
-    try:
-        dependencies.backups.prune(before=now - dependencies.keep)
-    except OSError as error:
-        logger.warning("Old backups of transcripts can't be removed: %s", error.strerror)
 
 
 # Store the messages of checked files in one transaction.
@@ -233,33 +154,37 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Storing:
-    """The inputs of the transaction. ``backup``: the name of the backup that is made after it."""
+class Saving:
+    """One save of checked files. ``backup``: the name of the backup that it makes."""
 
-    check: Check
-    target: Target
     folder: BatchFolder
+    target: Target
     dependencies: SaveDependencies
     overlap: int | None
-    backup: str
-    now: datetime
     actor: Actor
+    now: datetime
+    backup: str
 
-    def run(self) -> Stored:
-        """Store the messages.
+    def run(self, check: Check) -> Saved:
+        """Store the messages, back the files up, and clean them up. Raises as batches_save."""
+        known = self.target.find()
+        # A forgetting waits for the backup, so that it can sweep the backup, too.
+        with backup_held(self.backup, known.chat.pk if known else None):
+            try:
+                with transaction.atomic():
+                    stored = self._store(check)
+            except ChangedError as error:
+                raise RefusedError([error.problem]) from error
+            self._back_up(stored)
+        saved = self._saved(check, stored)
+        self._clean_up(check.files, stored.rows, saved)
+        return saved
 
-        Raises RefusedError and the database's errors; then nothing was stored.
-        """
-        try:
-            with transaction.atomic():
-                return self._run()
-        except ChangedError as error:
-            raise RefusedError([error.problem]) from error
-
-    def _run(self) -> Stored:
+    def _store(self, check: Check) -> Stored:
+        """Store the messages. Raises RefusedError and the database's errors."""
         conversation = self.target.lock(self.now)
         plan = plan_make(
-            check=self.check, conversation=conversation, folder=self.folder, overlap=self.overlap
+            check=check, conversation=conversation, folder=self.folder, overlap=self.overlap
         )
         if plan.problems:
             raise RefusedError(plan.problems)
@@ -330,6 +255,76 @@ class Storing:
             )
             for file in files
         ]
+
+    def _back_up(self, stored: Stored) -> None:
+        if not stored.to_back_up:
+            return
+        try:
+            self.dependencies.backups.write(
+                name=self.backup,
+                files=stored.to_back_up,
+                folder=self.folder,
+                progress=self.dependencies.progress,
+            )
+        except BackupError as error:
+            logger.error("Saved transcripts were not backed up: %s", error)
+            raise FaultError(
+                f"The messages are stored, but there is no backup. {error} The files are where "
+                "they were. Mend that and run it again: nothing is stored twice."
+            ) from error
+
+    def _saved(self, check: Check, stored: Stored) -> Saved:
+        plan, session = stored.plan, stored.session
+        names = sorted({row.backup for row in stored.rows})
+        return Saved(
+            whatsapp_chat=session.chat.whatsapp_chat,
+            session_id=str(session.pk),
+            files=len(check.files),
+            messages=len(check.signs),
+            added=plan.add,
+            overlap=plan.overlap,
+            saved_before=len(plan.saved),
+            backups=[str(self.dependencies.backups.root / name) for name in names],
+            left_alone=check.strangers,
+            notes=[*check.notes, *plan.notes],
+        )
+
+    def _clean_up(
+        self, files: Sequence[BatchFile], rows: Sequence[TranscriptBatch], saved: Saved
+    ) -> None:
+        """Remove the files that are unchanged since their backup. Raises FaultError."""
+        left = []
+        for done, file in enumerate(files):
+            self.dependencies.progress(CLEANING_UP, done, len(files))
+            try:
+                if not self.folder.remove(file.name, file.stamp):
+                    left.append(f"{file.name} was changed meanwhile")
+            except OSError as error:
+                left.append(f"{file.name} can't be removed: {error.strerror}")
+        self.dependencies.progress(CLEANING_UP, len(files), len(files))
+        saved.cleaned = len(files) - len(left)
+        try:
+            self.folder.sync()
+        except OSError as error:
+            left.append(f"the folder can't be synced: {error.strerror}")
+        if left:
+            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+            raise FaultError(
+                "The messages are stored and backed up, but not all files are cleaned up: "
+                f"{left[0]}{more}. Look at what is left, mend that and run it again: nothing is "
+                "stored twice."
+            )
+        # Include the files that an earlier run removed before it was killed.
+        runs = {row.saved_at for row in rows}
+        TranscriptBatch.objects.filter(
+            chat_id=rows[0].chat_id, saved_at__in=runs, cleaned_at__isnull=True
+        ).update(cleaned_at=timezone.now())
+
+    def prune(self) -> None:
+        try:
+            self.dependencies.backups.prune(before=self.now - self.dependencies.keep)
+        except OSError as error:
+            logger.warning("Old backups of transcripts can't be removed: %s", error.strerror)
 
 
 def _new_message(

@@ -86,6 +86,8 @@ def folder_status(
 ) -> dict[str, Any]:
     """Return the folder's files, the stored conversation, and the effect of a save.
 
+    ``problems`` are Problems.
+
     Raises FolderError and ConversationNotFoundError.
     """
     check, plan = _look(folder, target, progress, overlap=overlap)
@@ -105,7 +107,7 @@ def folder_status(
             "overlap": plan.overlap,
             "saved_before": len(plan.saved),
         },
-        "problems": [problem.as_dict() for problem in problems],
+        "problems": problems,
         "further": check.further,
         "notes": [*check.notes, *plan.notes],
     }

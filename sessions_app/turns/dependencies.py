@@ -24,9 +24,8 @@ from memoryproject.foundation.process.storage import SharedTimes
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
-from sessions_app.history.dependencies import build_chat_memory
+from sessions_app.history.dependencies import build_chat_memory, build_transcript_backups
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.transcript_files.dependencies import build_transcript_backups
 from sessions_app.turns.queue import Answerer, answer_soon
 from sessions_app.turns.statuses import StorageNotices
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies, FileDependencies

@@ -11,7 +11,7 @@ import pytest
 from memories_app.models import Memory, MemoryEmbedding
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge
-from sessions_app.memories.api.transfer_api import LinesParser
+from sessions_app.memories.presentation import LinesParser
 from sessions_app.models import Chat
 from tests.api.calling import Api, api_with, error_of
 

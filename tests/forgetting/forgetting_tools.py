@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sessions_app.forgetting.execute import ForgetDependencies
+from sessions_app.forgetting.sweep import ForgetDependencies
 from tests.world import World
 
 

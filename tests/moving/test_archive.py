@@ -20,6 +20,8 @@ from django.test.utils import CaptureQueriesContext
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, MediaFile, Message
+from sessions_app.moving.presentation import EXPORT_RIGHTS, RIGHTS
+from tests.dashboard.staff import staff_with
 from tests.moving.test_import_from import ANDROID, PNG, moved, refused, said, zipped
 from tests.world import CLIENT, OTHER_CLIENT, World, remember
 
@@ -176,3 +178,11 @@ def test_staff_download_an_archive(page: Client, world: World, tmp_path: Path) -
     found = lines(BytesIO(b"".join(answer)), "memories.ndjson")
     assert [line["content"] for line in found] == ["Likes rye"]
     assert page.post(PAGE, {"do": "export", "whatsapp_chat": "15550100777"}).status_code == 400
+
+
+@pytest.mark.parametrize("lacking", EXPORT_RIGHTS)
+def test_who_may_not_read_all_of_it_exports_nothing(world: World, lacking: str) -> None:
+    rights = {*RIGHTS, *EXPORT_RIGHTS} - {lacking}
+    staff = staff_with(*rights)
+    assert b'value="export"' not in staff.get(PAGE).content
+    assert staff.post(PAGE, {"do": "export", "whatsapp_chat": ""}).status_code == 403

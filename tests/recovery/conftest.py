@@ -11,8 +11,7 @@ import pytest
 
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_report import ImportReport
-from sessions_app.legacy_import.session_folder import LegacyFolder
+from sessions_app.legacy_import.session_folder import ImportReport, LegacyFolder
 from sessions_app.models import ChatSession
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.recovery.archives import archive, as_after_migrate, backup, full

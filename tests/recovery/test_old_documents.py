@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessions_app.legacy_import.import_session import FoundMessage, numbered
+from sessions_app.legacy_import.import_session import numbered
 from sessions_app.legacy_import.parse_sessions import (
     MAX_DEPTH,
     MAX_ORDER,
-    MESSAGE_FIELDS,
     ROLES,
-    SESSION_FIELDS,
+    LegacyError,
     LegacyMessage,
+    LegacySession,
     parse_message,
     parse_session,
 )
-from sessions_app.legacy_import.session_folder import LegacyError
+from sessions_app.legacy_import.session_folder import FoundMessage
 from tests.recovery.old_files import CLIENT, NOW, message
 
 LATEST = NOW + timedelta(days=1)
@@ -76,7 +76,7 @@ def check_storable(value: object) -> None:
             check_storable(part)
 
 
-@given(documents(SESSION, SESSION_FIELDS) | ANY_JSON, SURROGATES)
+@given(documents(SESSION, LegacySession.names()) | ANY_JSON, SURROGATES)
 def test_any_session_document_is_read_or_refused(document: Any, name: str) -> None:
     try:
         session = parse_session(document, name=name, latest=LATEST)
@@ -87,7 +87,7 @@ def test_any_session_document_is_read_or_refused(document: Any, name: str) -> No
     assert 0 < len(session.whatsapp_chat) <= 255
 
 
-@given(documents(message(1), MESSAGE_FIELDS) | ANY_JSON, st.none() | st.integers(1, 1000))
+@given(documents(message(1), LegacyMessage.names()) | ANY_JSON, st.none() | st.integers(1, 1000))
 def test_any_message_document_is_read_or_refused(document: Any, position: int | None) -> None:
     try:
         found = parse_message(document, latest=LATEST, position=position)

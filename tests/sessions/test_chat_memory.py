@@ -18,6 +18,7 @@ from sessions_app.conversations.message_store import (
     NewMessage,
 )
 from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history.strategies import MemoryManagementStrategy
 from sessions_app.models import Chat, ChatSession, Message, SummarizationMetadata, Turn
 from sessions_app.models.chats import Limits
 from tests.database import refuse_rows
@@ -217,15 +218,9 @@ def test_clear_cancels_what_waits_for_its_answer(world: World) -> None:
 def test_after_the_commit(session: ChatSession, django_capture_on_commit_callbacks: Any) -> None:
     calls: list[str] = []
 
-    class Recorder:
-        name = "recorder"
-        fills_gaps = False
-
+    class Recorder(MemoryManagementStrategy):
         def post_add_messages_hook(self, *, session: ChatSession) -> None:
             calls.append(f"hook at {session.message_counter}")
-
-        def work(self, **_: Any) -> int:
-            return 0
 
     service = ChatMemoryService(
         strategy=Recorder(), embed=lambda session_id: calls.append("vectors")
@@ -239,15 +234,9 @@ def test_after_the_commit(session: ChatSession, django_capture_on_commit_callbac
 def test_a_failing_hook_harms_nothing(
     session: ChatSession, django_capture_on_commit_callbacks: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Broken:
-        name = "broken"
-        fills_gaps = False
-
+    class Broken(MemoryManagementStrategy):
         def post_add_messages_hook(self, *, session: ChatSession) -> None:
             raise RuntimeError("no room")
-
-        def work(self, **_: Any) -> int:
-            return 0
 
     service = ChatMemoryService(strategy=Broken())
     with django_capture_on_commit_callbacks(execute=True):

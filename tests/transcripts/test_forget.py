@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from memories_app.models import Memory
-from sessions_app.forgetting.execute import BACKUP_FILES, ForgetDependencies
+from sessions_app.forgetting.execute import BACKUP_FILES
 from sessions_app.forgetting.forget_objects import object_forget
+from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatSession, Message, TranscriptBatch
 from sessions_app.transcript_files.transcript_folder import batch_name
 from sessions_app.transcripts.conversation_queries import Target

@@ -3,12 +3,10 @@
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TextIO
 
 from django.core.management import CommandError
-
-# A command does what it is told all the same, so that memory can be filled before it is used.
-MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
+from django.core.management.base import OutputWrapper
 
 
 def folder_given(text: str) -> Path:
@@ -32,20 +30,10 @@ def refuse_missing_values(options: Mapping[str, Any]) -> None:
 WIDTH = 30
 
 
-class Terminal(Protocol):
-    """The output of a command: Django's OutputWrapper, or a text stream."""
-
-    def isatty(self) -> bool: ...
-
-    def write(self, text: str, /) -> object: ...
-
-    def flush(self) -> None: ...
-
-
 class ProgressBar:
     """A progress bar. Call it with the done and the total number; it draws visible changes only."""
 
-    def __init__(self, stream: Terminal) -> None:
+    def __init__(self, stream: OutputWrapper | TextIO) -> None:
         self._stream = stream if stream.isatty() else None
         self._drawn = ""
 

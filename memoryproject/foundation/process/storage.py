@@ -7,9 +7,10 @@ import os
 import shutil
 import struct
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
@@ -160,3 +161,20 @@ class SharedTimes:
             file.seek(place)
             file.write(TIME.pack(now))
             return True
+
+
+@contextmanager
+def file_replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file with mode 600 that takes the place of ``path`` once the block has written it.
+
+    So ``path`` is never there by half. Raises OSError.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(name, path)
+    finally:
+        Path(name).unlink(missing_ok=True)

@@ -78,6 +78,17 @@ def path_parameter(name: str, description: str, schema: dict[str, Any]) -> OpenA
 IF_NONE_MATCH = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="ETags that are known: else 304."
 )
+
+
+def only_new(what: str) -> OpenApiParameter:
+    return OpenApiParameter(
+        "If-None-Match",
+        str,
+        OpenApiParameter.HEADER,
+        description=f"*: only where there is no such {what}, else 412.",
+    )
+
+
 IF_MATCH = OpenApiParameter(
     "If-Match",
     str,

@@ -310,6 +310,20 @@ def require_match(request: Request, etag: str) -> None:
         raise PreconditionFailed
 
 
+def require_precondition(request: Request, etag: str | None, what: str) -> None:
+    """Check the preconditions of a PUT. Raises PreconditionFailed.
+
+    ``etag``: of what is there, a document or such; None: nothing. Call it as ``require_match``.
+    """
+    if etag is None:
+        if "If-Match" in request.headers:
+            raise PreconditionFailed(f"There is no such {what}: without If-Match it is made.")
+    elif is_known(request, etag):
+        raise PreconditionFailed(f"There is such a {what} already.")
+    else:
+        require_match(request, etag)
+
+
 def _names(header: str, etag: str) -> bool:
     """Return whether the ETags of a header name this version; weak ones do, too."""
     named = parse_etags(header)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject import __version__
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
@@ -20,11 +19,10 @@ from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import (
     ArchiveError,
     ArchiveReader,
-    EncryptionError,
     identity_create,
     recipients_parsed,
 )
-from sessions_app.backup.dependencies import access_of, add_access_arguments, archive_access
+from sessions_app.backup.dependencies import ACCESS, access_of, archive_access
 from sessions_app.backup.write import Report, backup_write, keys_read, report_of
 
 
@@ -38,42 +36,28 @@ class Command(ReportingCommand):
     )
     refusals = {
         ArchiveError: "{error}",
-        EncryptionError: "{error}",
         DatabaseError: "No backup was written: {error}",
         OSError: "No backup was written: {error}",
     }
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
-        parser.add_argument(
-            "--verify",
-            action="store_true",
-            help="Only check FILE and its signature, without a database.",
-        )
-        parser.add_argument(
-            "--without-keys",
-            action="store_true",
-            help="Leave out secret.key and audit.key of DATA_DIR.",
-        )
-        parser.add_argument(
-            "--media",
-            action="store_true",
-            help="Also the files of messages: pictures, recordings, videos and documents.",
-        )
-        parser.add_argument(
+    arguments = [
+        option("file", type=Path, metavar="FILE", help="The archive."),
+        flag("--verify", "Only check FILE and its signature, without a database."),
+        flag("--without-keys", "Leave out secret.key and audit.key of DATA_DIR."),
+        flag("--media", "Also the files of messages: pictures, recordings, videos and documents."),
+        option(
             "--recipient",
             action="append",
             default=[],
             metavar="PUBLIC_KEY",
             help="Encrypt the archive with age for the owner of this key (age1…). May be repeated.",
-        )
-        parser.add_argument(
+        ),
+        flag(
             "--new-identity",
-            action="store_true",
-            help="Write no archive: create a private key in FILE, and print its public key.",
-        )
-        add_access_arguments(parser)
-        super().add_arguments(parser)
+            "Write no archive: create a private key in FILE, and print its public key.",
+        ),
+        *ACCESS,
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         path: Path = options["file"]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.checks import SETTINGS
-from memoryproject.foundation.commands import UsageError
-from memoryproject.foundation.process.command_options import MEMORY_OFF
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.process.storage import is_caused_by_full_disk
 from sessions_app.conversations.chat_queries import chat_option
 from sessions_app.conversations.phrases import text_for
@@ -25,7 +23,7 @@ from sessions_app.turns.dependencies import build_turn_dependencies
 NOBODY = "console@c.us"
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Talk to the assistant: each line is one message; an empty line or Ctrl-D ends it."""
 
     # Not those of the addresses and the admin: importing these takes longer than an answer.
@@ -36,26 +34,27 @@ class Command(BaseCommand):
         "Commands such as /remember, /reset and /help work as they do there."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
+    # Only one line is answered as JSON.
+    json_help = ""
+    fills_memory = True
+
+    arguments = [
+        option(
             "--as",
             dest="whatsapp_chat",
             metavar="WHATSAPP_CHAT",
             help="Who is talking, such as 972501234567@c.us. "
             "Default: the first of GODFATHER_PHONE, or a client of the terminal.",
-        )
-        parser.add_argument("--message", metavar="TEXT", help="Say this and print the answer.")
-        parser.add_argument(
-            "--json", action="store_true", help="With --message: print the turn as JSON."
-        )
+        ),
+        option("--message", metavar="TEXT", help="Say this and print the answer."),
+        flag("--json", "With --message: print the turn as JSON."),
+    ]
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         given = options["whatsapp_chat"]
         chat = next(iter(sorted(settings.GODFATHER_PHONE)), NOBODY)
         if given is not None:
             chat = chat_option(given, option="--as")
-        if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write(MEMORY_OFF)
         if options["message"] is not None:
             talk = self._say(chat, options["message"])
             self.stdout.write(_as_json(talk) if options["json"] else talk.reply)
@@ -89,7 +88,7 @@ class Command(BaseCommand):
         except DatabaseError as error:
             if is_caused_by_full_disk(error, settings.DATA_DIR):
                 raise CommandError(text_for("storage_full", "en")) from error
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
+            raise
 
 
 def _as_json(talk: Talk) -> str:

@@ -29,9 +29,8 @@ from sessions_app.transcript_files.parse_transcript import (
 )
 from sessions_app.transcript_files.transcript_folder import BatchFolder
 from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Target
-from sessions_app.transcripts.dependencies import build_save_dependencies
 from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
-from sessions_app.transcripts.save import Saved, batches_save
+from sessions_app.transcripts.save import Saved, batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_status, folder_validate
 
 ACTIONS = ("validate", "save", "export", "status")
@@ -207,7 +206,8 @@ class Command(ReportingCommand):
             folder=folder, target=target or Target(), overlap=_overlap(options), progress=StepBars()
         )
         if options["json"]:
-            self._print(found)
+            problems = [problem.as_dict() for problem in found["problems"]]
+            self._print({**found, "problems": problems})
             return
         self._show_notes(found["notes"], found["folder"]["left_alone"])
         self.stdout.write("\n".join(_status(found)))
@@ -300,13 +300,7 @@ def _status(found: dict[str, Any]) -> list[str]:
         lines.append("There is nothing to save.")
     else:
         lines.append("A save would refuse, for:")
-        problems = [f"  {_problem(each)}" for each in found["problems"][:SHOWN]]
+        problems = [f"  {each}" for each in found["problems"][:SHOWN]]
         more = len(found["problems"]) + found["further"] - len(problems)
         lines += problems + ([f"  and {counted(more, 'problem')} more"] if more else [])
     return lines
-
-
-def _problem(problem: dict[str, Any]) -> str:
-    """Return the problem as validate shows it."""
-    keys = ("code", "file", "what", "mend", "line")
-    return str(Problem(**{key: problem[key] for key in keys}))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.db import DatabaseError, transaction
 from django.db.models import Q
 
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     GROUP_DOMAIN,
     WhatsAppChatError,
@@ -33,15 +32,11 @@ class Command(ReportingCommand):
     )
     refusals = {DatabaseError: "The database refused: {error} Run it again to go on."}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Tell what would happen; change nothing."
-        )
-        super().add_arguments(parser)
+    arguments = [flag("--dry-run", "Tell what would happen; change nothing.")]
 
     def run(self, options: dict[str, Any]) -> None:
         report = doubles_merge(dry_run=options["dry_run"])
-        self.report(options, asdict(report), as_text(report), indent=2, ensure_ascii=False)
+        self.report(options, vars(report), as_text(report), indent=2, ensure_ascii=False)
         if report.left_alone:
             raise CommandError(f"{len(report.left_alone)} left alone: see the report.")
 
@@ -50,9 +45,9 @@ def as_text(report: DoublesReport) -> str:
     """Return the report as text."""
     lines = ["Nothing was changed (--dry-run). It would be:"] if report.dry_run else []
     lines.append(f"{len(report.merged)} merged, {len(report.renamed)} renamed")
-    lines += [f"  merged: {one.whatsapp_chat} into {one.stored}" for one in report.merged]
-    lines += [f"  renamed: {one.whatsapp_chat} to {one.stored}" for one in report.renamed]
-    lines += [f"  left alone: {one.whatsapp_chat}: {one.reason}" for one in report.left_alone]
+    lines += ["  merged: {whatsapp_chat} into {stored}".format(**one) for one in report.merged]
+    lines += ["  renamed: {whatsapp_chat} to {stored}".format(**one) for one in report.renamed]
+    lines += ["  left alone: {whatsapp_chat}: {reason}".format(**one) for one in report.left_alone]
     return "\n".join(lines)
 
 
@@ -65,28 +60,20 @@ LEFT_BY_SOMEBODY = "its number has changed hands: staff must decide whose this c
 NO_ID = "it is no id of a chat: it stays as it is"
 
 
-@dataclass(frozen=True)
-class Tidied:
-    """A name or address, and what became of it."""
-
-    whatsapp_chat: str
-    stored: str
-
-
-@dataclass(frozen=True)
-class LeftAlone:
-    whatsapp_chat: str
-    reason: str
-
-
 @dataclass
 class DoublesReport:
-    """``merged``: joined to a chat that existed; ``renamed``: the only chat of this id."""
+    """``merged``: joined to a chat that existed; ``renamed``: the only chat of this id.
+
+    Both are [{whatsapp_chat, stored}]; ``left_alone``: [{whatsapp_chat, reason}].
+    """
 
     dry_run: bool
-    merged: list[Tidied] = field(default_factory=list)
-    renamed: list[Tidied] = field(default_factory=list)
-    left_alone: list[LeftAlone] = field(default_factory=list)
+    merged: list[dict[str, str]] = field(default_factory=list)
+    renamed: list[dict[str, str]] = field(default_factory=list)
+    left_alone: list[dict[str, str]] = field(default_factory=list)
+
+    def leave(self, whatsapp_chat: str, reason: str) -> None:
+        self.left_alone.append({"whatsapp_chat": whatsapp_chat, "reason": reason})
 
 
 def doubles_merge(*, dry_run: bool) -> DoublesReport:
@@ -96,12 +83,10 @@ def doubles_merge(*, dry_run: bool) -> DoublesReport:
     roll everything back.
     """
     report = DoublesReport(dry_run)
-    if not dry_run:
+    with transaction.atomic() if dry_run else nullcontext():
         _each(report)
-        return report
-    with transaction.atomic():
-        _each(report)
-        transaction.set_rollback(True)
+        if dry_run:
+            transaction.set_rollback(True)
     return report
 
 
@@ -110,7 +95,7 @@ def _each(report: DoublesReport) -> None:
         try:
             stored = whatsapp_chat_normalise(name)
         except WhatsAppChatError:
-            report.left_alone.append(LeftAlone(name, NO_ID))
+            report.leave(name, NO_ID)
             continue
         with transaction.atomic():
             _tidy(name, stored, report)
@@ -142,13 +127,14 @@ def _tidy(name: str, stored: str, report: DoublesReport) -> None:
         return
     left = ChatAddress.objects.filter(address=stored, left_at__isnull=False)
     if left.exists():
-        report.left_alone.append(LeftAlone(name, LEFT_BY_SOMEBODY))
+        report.leave(name, LEFT_BY_SOMEBODY)
         return
     is_double = there is not None and there.pk != chat.pk
     if there is not None and is_double:
         chat = chat_merge(chat, there)
     _rename(chat, name, stored)
-    (report.merged if is_double else report.renamed).append(Tidied(name, stored))
+    done = report.merged if is_double else report.renamed
+    done.append({"whatsapp_chat": name, "stored": stored})
 
 
 def _rename(chat: Chat, name: str, stored: str) -> None:

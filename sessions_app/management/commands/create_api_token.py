@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -11,11 +10,12 @@ from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES
 from memoryproject.foundation.rest_kit.tokens import TokenError, token_create
 from sessions_app.conversations.chat_queries import token_chats
 
+MEANINGS = "; ".join(f"{name}: {text}" for name, text in SCOPE_HELP.items())
 DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 
 
@@ -27,29 +27,29 @@ class Command(ReportingCommand):
 
     json_help = ""
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        scopes = "; ".join(f"{name}: {text}" for name, text in SCOPE_HELP.items())
-        parser.add_argument("name", help="What it is for, such as the integration's name.")
-        parser.add_argument("--read-only", action="store_true", help="The same as --scope read.")
-        parser.add_argument(
+    arguments = [
+        option("name", help="What it is for, such as the integration's name."),
+        flag("--read-only", "The same as --scope read."),
+        option(
             "--scope",
             action="append",
             choices=SCOPES,
-            help=f"May do this; give it several times. Default: all. {scopes}.",
-        )
-        parser.add_argument(
+            help=f"May do this; give it several times. Default: all. {MEANINGS}.",
+        ),
+        option(
             "--chat",
             action="append",
             metavar="WHATSAPP_CHAT",
             help="Bind it to this chat, such as 15550100123@c.us; give it several times. It sees "
             "nothing of any other. A chat that is new is made.",
-        )
-        parser.add_argument(
+        ),
+        option(
             "--expires",
             metavar="WHEN",
             help="After so many days (90d), or at a time (2027-01-31, 2027-01-31T12:00Z; UTC). "
             "Default: never.",
-        )
+        ),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["read_only"] and options["scope"]:

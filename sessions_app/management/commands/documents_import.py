@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from memories_app.documents.document_store import DocumentBusyError
 from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError
+from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError, option
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
-from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
-from sessions_app.conversations.chat_queries import chat_at, chat_option
+from memoryproject.foundation.process.command_options import ProgressBar
+from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.conversations.phrases import counted
 from sessions_app.documents.upload import document_upload
@@ -38,25 +36,24 @@ class Command(ReportingCommand):
     )
 
     json_help = "Print the result as JSON."
+    fills_memory = True
     refusals = {**ReportingCommand.refusals, KeyboardInterrupt: GO_ON}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("files", metavar="FILE", type=Path, nargs="+", help="A file to read.")
-        parser.add_argument(
+    arguments = [
+        option("files", metavar="FILE", type=Path, nargs="+", help="A file to read."),
+        option(
             "--chat", metavar="WHATSAPP_CHAT", help="Whose documents they are. Default: nobody's."
-        )
-        parser.add_argument(
+        ),
+        option(
             "--visibility",
             choices=Visibility.values,
             default="",
             help="Whom they are recalled for. Default: chat with --chat, else owner.",
-        )
-        super().add_arguments(parser)
+        ),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         chat = self._checked(options)
-        if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write(MEMORY_OFF)
         progress = ProgressBar(sys.stderr)
         results: list[dict[str, Any]] = []
         for number, path in enumerate(options["files"], start=1):
@@ -73,10 +70,7 @@ class Command(ReportingCommand):
         missing = [str(path) for path in options["files"] if not path.is_file()]
         if missing:
             raise UsageError(f"No such file: {', '.join(missing)}")
-        chat = chat_at(options["chat"]) if options["chat"] else None
-        if options["chat"] and chat is None:
-            chat_option(options["chat"], option="--chat")
-            raise UsageError(f"There is no chat {options['chat']}.")
+        chat = chat_chosen(options["chat"], returncode=2) if options["chat"] else None
         if chat is not None and chat.memory_enabled is False:
             raise CommandError(
                 "Memory is switched off for this chat: nothing is stored for it. Switch it on in "

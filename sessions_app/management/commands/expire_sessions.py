@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag
 from sessions_app.history.clear_session import sessions_due, sessions_overdue
 from sessions_app.tasks import archive_sessions, expire_sessions
 
@@ -22,11 +21,7 @@ class Command(ReportingCommand):
 
     json_help = "Print the counts as JSON."
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Only tell how many it would be."
-        )
+    arguments = [flag("--dry-run", "Only tell how many it would be.")]
 
     def run(self, options: dict[str, Any]) -> None:
         counts = _due() if options["dry_run"] else _done()

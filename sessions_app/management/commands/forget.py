@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID
@@ -15,9 +14,9 @@ from psycopg import sql
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.retrieval.query import with_words
-from sessions_app.conversations.chat_queries import chat_at, chat_option
+from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.forgetting.deletion_plan import NothingToForgetError
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import memories_forget, object_forget
@@ -42,16 +41,16 @@ class Command(ReportingCommand):
     json_help = "The receipts as JSON."
     refusals = {NothingToForgetError: "{error}", DatabaseError: "Nothing was forgotten: {error}"}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", choices=KINDS, help="What is to be forgotten.")
-        parser.add_argument("what", nargs="*", help="An id; for a chat 15550100123@c.us; words.")
-        parser.add_argument("--yes", action="store_true", help="Don't ask.")
-        super().add_arguments(parser)
-        parser.add_argument(
+    arguments = [
+        option("kind", choices=KINDS, help="What is to be forgotten."),
+        option("what", nargs="*", help="An id; for a chat 15550100123@c.us; words."),
+        flag("--yes", "Don't ask."),
+        option(
             "--export",
             metavar="FILE",
             help="With chat: write all that is kept of it there first, as NDJSON.",
-        )
+        ),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         kind, what = options["kind"], " ".join(options["what"])
@@ -73,10 +72,7 @@ class Command(ReportingCommand):
             ids = list(found.values_list("pk", flat=True))
             return memories_forget(memory_ids=ids, dependencies=dependencies, actor=COMMAND_LINE)
         if kind == "chat":
-            chat = chat_at(what)
-            if chat is None:
-                chat_option(what, option="chat")
-                raise NothingToForgetError(f"There is no chat {what}.")
+            chat = chat_chosen(what, option="chat")
             if options["export"]:
                 self._export(chat, options["export"])
             key, named = chat.pk, f"the chat {what} with everything in it"

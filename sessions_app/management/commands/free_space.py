@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from argparse import ArgumentParser
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 from django_q.models import Task
 
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from sessions_app.models import AnswerTrial, InboundDelivery, TurnReplay
 
 MEGABYTE = 1024 * 1024
@@ -28,14 +26,10 @@ class Command(ReportingCommand):
         "summaries and memories stay."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--days", type=int, default=30, help="Keep what is younger. Default: %(default)s"
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Only tell how many rows it would be."
-        )
-        super().add_arguments(parser)
+    arguments = [
+        option("--days", type=int, default=30, help="Keep what is younger. Default: %(default)s"),
+        flag("--dry-run", "Only tell how many rows it would be."),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["days"] < 0:
@@ -45,15 +39,16 @@ class Command(ReportingCommand):
             older_than=timedelta(days=options["days"]),
             dry_run=options["dry_run"],
         )
-        self.report(options, asdict(freed), _render_result(freed, dry_run=options["dry_run"]))
+        self.report(options, freed, _render_result(freed, dry_run=options["dry_run"]))
 
 
-def _render_result(freed: Freed, *, dry_run: bool) -> str:
+def _render_result(freed: dict[str, int], *, dry_run: bool) -> str:
     verb = "would be" if dry_run else "were"
     return (
-        f"{freed.deliveries} raw bodies and {freed.replays} replays {verb} emptied, "
-        f"{freed.trials} trials and {freed.task_results} job results dropped. The database has "
-        f"{freed.bytes_after // MEGABYTE} MB now, {freed.bytes_before // MEGABYTE} MB before."
+        f"{freed['deliveries']} raw bodies and {freed['replays']} replays {verb} emptied, "
+        f"{freed['trials']} trials and {freed['task_results']} job results dropped. The database "
+        f"has {freed['bytes_after'] // MEGABYTE} MB now, {freed['bytes_before'] // MEGABYTE} MB "
+        "before."
     )
 
 
@@ -63,53 +58,40 @@ logger = logging.getLogger(__name__)
 
 BATCH = 500
 
-
-@dataclass(frozen=True)
-class Freed:
-    """The numbers of emptied and deleted rows, and the size of the database before and after.
-
-    ``trials``: of answers, deleted.
-    """
-
-    deliveries: int
-    replays: int
-    trials: int
-    task_results: int
-    bytes_before: int
-    bytes_after: int
+Change: TypeAlias = Callable[[QuerySet[Any]], object]
 
 
-def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -> Freed:
+def space_free(*, now: datetime, older_than: timedelta, dry_run: bool = False) -> dict[str, int]:
     """Empty old provider bodies and replay records; delete old trials and results of jobs.
 
     Bodies and replay records are emptied if they are older than ``older_than``. Messages,
     summaries and memories stay, and the model, tokens and timings of a replay record.
 
-    It works on a full disk: space of dead rows is released first, and after each batch.
+    Return how many rows it was of each kind, and the size of the database before and after. It
+    works on a full disk: space of dead rows is released first, and after each batch.
     """
     limit = now - older_than
     deliveries = InboundDelivery.objects.filter(received_at__lt=limit, raw__isnull=False)
     finished = TurnReplay.objects.filter(turn__finished_at__lt=limit)
     replays = finished.exclude(prompt=[], recalled=[])
-    trials = AnswerTrial.objects.filter(created_at__lt=limit)
-    results = Task.objects.filter(stopped__lt=limit)
+    old: dict[str, tuple[QuerySet[Any], Change]] = {
+        "deliveries": (deliveries, lambda rows: rows.update(raw=None)),
+        "replays": (replays, lambda rows: rows.update(prompt=[], recalled=[], left_out={})),
+        "trials": (AnswerTrial.objects.filter(created_at__lt=limit), QuerySet.delete),
+        "task_results": (Task.objects.filter(stopped__lt=limit), QuerySet.delete),
+    }
     before = _database_size()
     if dry_run:
-        return Freed(
-            deliveries.count(), replays.count(), trials.count(), results.count(), before, before
-        )
+        counts = {name: rows.count() for name, (rows, _change) in old.items()}
+        return {**counts, "bytes_before": before, "bytes_after": before}
     _vacuum()
-    freed = (
-        _in_batches(deliveries, lambda rows: rows.update(raw=None)),
-        _in_batches(replays, lambda rows: rows.update(prompt=[], recalled=[], left_out={})),
-        _in_batches(trials, lambda rows: rows.delete()[0]),
-        _in_batches(results, lambda rows: rows.delete()[0]),
-    )
-    logger.info("Space was freed: %d deliveries, %d replays, %d trials, %d job results.", *freed)
-    return Freed(*freed, before, _database_size())
+    counts = {name: _in_batches(rows, change) for name, (rows, change) in old.items()}
+    text = "Space was freed: %d deliveries, %d replays, %d trials, %d job results."
+    logger.info(text, *counts.values())
+    return {**counts, "bytes_before": before, "bytes_after": _database_size()}
 
 
-def _in_batches(rows: QuerySet, change: Callable[[QuerySet], int]) -> int:  # type: ignore[type-arg]
+def _in_batches(rows: QuerySet[Any], change: Change) -> int:
     done = 0
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         change(rows.model._default_manager.filter(pk__in=keys))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError
 
 from cards_app.memory_card import Card
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, option
 from sessions_app.cards.dependencies import card_maker
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError
 
@@ -28,11 +27,10 @@ class Command(ReportingCommand):
     json_help = ""
     refusals = {**ReportingCommand.refusals, SessionBusyError: "{error}"}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("session_id", metavar="SESSION_ID", help="The session's id.")
-        parser.add_argument(
-            "--format", choices=("yaml", "json"), default="yaml", help="How it is printed."
-        )
+    arguments = [
+        option("session_id", metavar="SESSION_ID", help="The session's id."),
+        option("--format", choices=("yaml", "json"), default="yaml", help="How it is printed."),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         session_id = _id(options["session_id"])

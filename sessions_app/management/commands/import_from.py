@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError
+from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
 from sessions_app.moving.kinds import READERS, move_in
 from sessions_app.moving.records import MoveError, Options
@@ -34,6 +31,7 @@ class Command(ReportingCommand):
         "export_to wrote. Nothing of it is answered. What can't "
         "be read is named by its place, and the rest comes in."
     )
+    fills_memory = True
     refusals = {
         MoveError: "{error}",
         EmbedderError: STOPPED,
@@ -41,37 +39,27 @@ class Command(ReportingCommand):
         KeyboardInterrupt: GO_ON,
     }
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", choices=list(READERS), help="What wrote the file.")
-        parser.add_argument("path", metavar="PATH", type=Path, help="A file, a folder or a Zip.")
-        parser.add_argument(
+    arguments = [
+        option("kind", choices=list(READERS), help="What wrote the file."),
+        option("path", metavar="PATH", type=Path, help="A file, a folder or a Zip."),
+        option(
             "--chat", metavar="WHATSAPP_CHAT", default="", help="Everything comes into this chat."
-        )
-        parser.add_argument(
+        ),
+        option(
             "--business",
             metavar="NAME",
             action="append",
             default=[],
             help="The business's or the assistant's name in the file; may be given several times.",
-        )
-        parser.add_argument(
-            "--preview", action="store_true", help="Tell what would come in; store nothing."
-        )
-        parser.add_argument(
-            "--all-or-nothing", action="store_true", help="Store nothing if anything can't be read."
-        )
-        parser.add_argument(
-            "--no-vectors",
-            action="store_true",
-            help="Don't make vectors of memories: they are then found by their words.",
-        )
-        super().add_arguments(parser)
+        ),
+        flag("--preview", "Tell what would come in; store nothing."),
+        flag("--all-or-nothing", "Store nothing if anything can't be read."),
+        flag("--no-vectors", "Don't make vectors of memories: they are then found by their words."),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         if not str(options["path"]).strip() or "\x00" in str(options["path"]):
             raise UsageError("PATH: a file is needed.")
-        if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write(MEMORY_OFF)
         report = move_in(
             options["kind"],
             Source(options["path"]),

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.process.command_options import MEMORY_OFF
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.tables.columns import KINDS
+from sessions_app.memories.tables.columns import KINDS, MAX_BYTES, TableError, text_of
 from sessions_app.memories.tables.plan import (
     CURRENCIES,
     INVALID,
@@ -30,10 +28,11 @@ from sessions_app.memories.tables.plan import (
     table_import,
     table_plan,
 )
-from sessions_app.memories.tables.read_table import MAX_BYTES, TableError, text_of
+
+NOTHING = "Nothing was stored: {error}"
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     """Can be run again at any time: what is known already stays as it is."""
 
     help = (
@@ -42,33 +41,34 @@ class Command(BaseCommand):
         "replaces it. Rows that can't be used are named with the reason, and the rest goes in."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="The file, or - for standard input.")
-        parser.add_argument(
+    json_help = ""
+    fills_memory = True
+    refusals = {EmbedderError: NOTHING, DatabaseError: NOTHING}
+
+    arguments = [
+        option("file", metavar="FILE", help="The file, or - for standard input."),
+        option(
             "--kind",
             choices=list(KINDS),
             default="",
             help="What the table holds; needed only where its headers don't tell.",
-        )
-        parser.add_argument(
+        ),
+        option(
             "--visibility",
             choices=VISIBILITIES,
             default=VISIBILITIES[0],
             help="Who is told it: everyone (public, the default), or the owner only.",
-        )
-        parser.add_argument(
+        ),
+        option(
             "--currency",
             choices=CURRENCIES,
             default="",
             help="The currency of prices where the table names none.",
-        )
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Print what would be done, and store nothing."
-        )
+        ),
+        flag("--dry-run", "Print what would be done, and store nothing."),
+    ]
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write(MEMORY_OFF)
+    def run(self, options: dict[str, Any]) -> None:
         choices = Choices(options["kind"], options["visibility"], options["currency"])
         now = timezone.localtime(timezone.now(), ZoneInfo(settings.BUSINESS_TIME_ZONE))
         try:
@@ -86,10 +86,7 @@ class Command(BaseCommand):
             raise CommandError(f"{invalid} of the rows can't be used: see above.")
 
     def _store(self, plan: Plan) -> None:
-        try:
-            done = table_import(plan=plan, embedder=embedder(), actor=COMMAND_LINE)
-        except (EmbedderError, DatabaseError) as error:
-            raise CommandError(f"Nothing was stored: {error}".strip()) from error
+        done = table_import(plan=plan, embedder=embedder(), actor=COMMAND_LINE)
         self.stdout.write(
             f"{len(done.added)} new, {len(done.replaced)} replaced, {done.known} known already, "
             f"{done.invalid} can't be used."

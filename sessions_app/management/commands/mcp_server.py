@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
 import anyio
 from asgiref.sync import async_to_sync
-from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, close_old_connections
+from django.core.management.base import CommandError
+from django.db import close_old_connections
 from mcp import stdio_server, types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 from rest_framework.exceptions import AuthenticationFailed
 
-from memoryproject.foundation.commands import UsageError
-from memoryproject.foundation.process.command_options import MEMORY_OFF
+from memoryproject.foundation.commands import ReportingCommand, UsageError, option
 from sessions_app.embedding.choice import embedder
 from sessions_app.mcp.rest import Rest
 from sessions_app.mcp.server import server_for
@@ -28,32 +25,32 @@ from sessions_app.stored_settings import stored_settings_look
 VARIABLE = "MCP_TOKEN"
 
 
-class Command(BaseCommand):
+class Command(ReportingCommand):
     help = (
         "Serve the tools of the Model Context Protocol over stdin and stdout, for an assistant "
         f"that starts this command. The token of the API in {VARIABLE} says what it may do and "
         "see; `create_api_token` makes one. Ends when stdin does. Logs go to stderr."
     )
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
+    json_help = ""
+    fills_memory = True
+
+    arguments = [
+        option(
             "--token-file",
             type=Path,
             metavar="FILE",
             help=f"Read the token from this file instead of the variable {VARIABLE}.",
         )
+    ]
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def run(self, options: dict[str, Any]) -> None:
         rest = Rest(_secret(options["token_file"]))
         try:
             caller = rest.caller()
             embedder().embed(["ready"])
         except AuthenticationFailed as error:
             raise CommandError(str(error.detail)) from error
-        except DatabaseError as error:
-            raise CommandError(f"The database can't be used: {error}".strip()) from error
-        if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write(MEMORY_OFF)
         # There is nothing to shut down, and the thread that reads stdin would block Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         # There is no request cycle, which otherwise manages the connection.

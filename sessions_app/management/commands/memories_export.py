@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from argparse import ArgumentParser
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -14,9 +11,10 @@ from django.core.management.base import CommandError
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.process.command_options import ProgressBar
-from sessions_app.conversations.chat_queries import chat_at, chat_option
+from memoryproject.foundation.process.storage import file_replaced
+from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.memories.transfer import VECTORS_TELL, memories_export
 
 
@@ -28,33 +26,25 @@ class Command(ReportingCommand):
 
     json_help = ""
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--chat", metavar="WHATSAPP_CHAT", help="Only memories that came from this chat."
-        )
-        parser.add_argument(
+    arguments = [
+        option("--chat", metavar="WHATSAPP_CHAT", help="Only memories that came from this chat."),
+        option(
             "--out", metavar="FILE", type=Path, help="The file to write; it is replaced as a whole."
-        )
-        parser.add_argument(
-            "--embeddings", action="store_true", help="With the vectors of every model."
-        )
-        parser.add_argument(
+        ),
+        flag("--embeddings", "With the vectors of every model."),
+        flag(
             "--redact",
-            action="store_true",
-            help="Without telephone numbers, addresses and other personal data. Each line says so, "
+            "Without telephone numbers, addresses and other personal data. Each line says so, "
             "and memories_import refuses it.",
-        )
+        ),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["redact"] and options["embeddings"]:
             raise UsageError(VECTORS_TELL)
         memories = memories_for_staff()
         if options["chat"]:
-            chat = chat_at(options["chat"])
-            if chat is None:
-                chat_option(options["chat"], option="--chat")
-                raise CommandError(f"There is no chat {options['chat']}.")
-            memories = memories.filter(chat_id=chat.pk)
+            memories = memories.filter(chat_id=chat_chosen(options["chat"]).pk)
         try:
             total = memories.count()
             lines = memories_export(
@@ -75,26 +65,17 @@ class Command(ReportingCommand):
 
 
 def _write(path: Path, lines: Iterable[str], total: int) -> int:
-    """Write a temporary file next to the target and then rename it.
+    """Write the lines, and return how many.
 
-    So the file is never incomplete. Only its owner can read it. Raises CommandError if the target
-    is there and isn't a file: a device such as /dev/stdout would be replaced, too.
+    Raises CommandError if the target is there and isn't a file: a device such as /dev/stdout would
+    be replaced, too.
     """
     if path.exists() and not path.is_file():
         raise CommandError(f"{path} is not a file. Without --out, standard output is written.")
     progress = ProgressBar(sys.stderr)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     written = 0
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            for line in lines:
-                file.write(line + "\n")
-                written += 1
-                progress(written, max(total, written))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with file_replaced(path) as file:
+        for written, line in enumerate(lines, start=1):
+            file.write(line.encode() + b"\n")
+            progress(written, max(total, written))
     return written

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError
+from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.process.command_options import MEMORY_OFF, ProgressBar
+from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.transfer import ImportReport, lines_of, memories_import
 
@@ -32,20 +30,18 @@ class Command(ReportingCommand):
         "named with the reason, and the rest goes in."
     )
 
+    fills_memory = True
     refusals = {EmbedderError: STOPPED, DatabaseError: STOPPED, KeyboardInterrupt: GO_ON}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="The file, or - for standard input.")
-        parser.add_argument(
+    arguments = [
+        option("file", metavar="FILE", help="The file, or - for standard input."),
+        flag(
             "--no-vectors",
-            action="store_true",
-            help="Don't make the vectors that are missing: such memories are found by their words.",
-        )
-        super().add_arguments(parser)
+            "Don't make the vectors that are missing: such memories are found by their words.",
+        ),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
-        if not settings.ENABLE_MEMORY_SYSTEM:
-            self.stderr.write(MEMORY_OFF)
         report = _import(options["file"], with_vectors=not options["no_vectors"])
         self.report(options, report.as_dict(), as_text(report), ensure_ascii=False)
         refused = len(report.errors) + report.errors_left_out

@@ -6,7 +6,7 @@ import math
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -186,15 +186,15 @@ def _active() -> EmbeddingModel:
 def _check() -> tuple[dict[str, Any], str]:
     model = _active()
     found = embeddings_inspect(model=model, embedder=choice.of_model(model))
-    led = f", astray from {found.astray} of {found.looked_from} memories"
+    led = ", astray from {astray} of {looked_from} memories" if found["looked_from"] else ""
     lines = [
-        f"model: {found.model}",
-        f"memories: {found.memories} vectors, {found.memories_without} without",
-        f"messages: {found.messages} vectors, {found.messages_without} without",
-        f"index: {found.index}{led if found.looked_from else ''}",
-        *(f"WRONG: {problem}" for problem in found.problems),
+        "model: {model}",
+        "memories: {memories} vectors, {memories_without} without",
+        "messages: {messages} vectors, {messages_without} without",
+        f"index: {{index}}{led}",
     ]
-    return asdict(found), "\n".join(lines)
+    told = [line.format(**found) for line in lines]
+    return found, "\n".join([*told, *(f"WRONG: {problem}" for problem in found["problems"])])
 
 
 def _summary_text(done: Reembedded) -> str:
@@ -219,52 +219,40 @@ FAR = 0.3
 MAX_ASTRAY = 0.2
 
 
-@dataclass
-class Inspection:
-    """The result of an inspection.
+def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> dict[str, Any]:
+    """Inspect the model's vectors and index. Changes nothing.
 
     ``memories`` and ``messages`` count vectors. ``…_without`` count texts without a vector,
     including those that the model doesn't cover. ``astray``: the number of sampled memories,
     out of ``looked_from``, for which the index returned distant results. ``problems``: the
     faults, in words.
     """
-
-    model: str
-    memories: int
-    memories_without: int
-    messages: int
-    messages_without: int
-    index: str
-    looked_from: int = 0
-    astray: int = 0
-    problems: list[str] = field(default_factory=list)
-
-
-def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> Inspection:
-    """Inspect the model's vectors and index. Changes nothing."""
     of_model = {"model": model.model_id}
     state = index_state(model.model_id)
-    found = Inspection(
-        model=model.model_id,
-        memories=MemoryEmbedding.objects.filter(**of_model).count(),
-        memories_without=memories_lacking(model.model_id).count(),
-        messages=MessageEmbedding.objects.filter(**of_model).count(),
-        messages_without=messages_lacking(Message.objects.all(), model.model_id).count(),
-        index="valid" if state.valid else "broken" if state.exists else "missing",
-    )
+    problems: list[str] = []
     for table in VECTORS:
         of_table = index_state(model.model_id, table)
         if not of_table.valid and cast_of(model.dimensions, table) is not None:
             broken = "broken" if of_table.exists else "missing"
-            found.problems.append(f"The index {of_table.name} is {broken}.")
+            problems.append(f"The index {of_table.name} is {broken}.")
         wrong = _of_wrong_size(table, model)
         if wrong:
-            found.problems.append(f"{wrong} vectors of {table._meta.db_table} have a wrong size.")
-    if not found.problems:
-        found.problems += _differing(model, embedder)
-    if not found.problems and state.valid:
-        _look_by_index(model, found)
-    return found
+            problems.append(f"{wrong} vectors of {table._meta.db_table} have a wrong size.")
+    problems = problems or _differing(model, embedder)
+    looked_from = astray = 0
+    if not problems and state.valid:
+        looked_from, astray, problems = _look_by_index(model)
+    return {
+        "model": model.model_id,
+        "memories": MemoryEmbedding.objects.filter(**of_model).count(),
+        "memories_without": memories_lacking(model.model_id).count(),
+        "messages": MessageEmbedding.objects.filter(**of_model).count(),
+        "messages_without": messages_lacking(Message.objects.all(), model.model_id).count(),
+        "index": "valid" if state.valid else "broken" if state.exists else "missing",
+        "looked_from": looked_from,
+        "astray": astray,
+        "problems": problems,
+    }
 
 
 def _of_wrong_size(table: type[Model], model: EmbeddingModel) -> int:
@@ -293,20 +281,19 @@ def _differing(model: EmbeddingModel, embedder: Embedder) -> list[str]:
     return [f"{other} of {len(sample)} vectors aren't those of their texts."] if other else []
 
 
-def _look_by_index(model: EmbeddingModel, found: Inspection) -> None:
-    """Check that the index finds the nearest vectors."""
+def _look_by_index(model: EmbeddingModel) -> tuple[int, int, list[str]]:
+    """Check that the index finds the nearest vectors, of a sample.
+
+    Return its size, how many of it are misled, and the problem of that, if it is one.
+    """
     sample = _sample(model)
     try:
         with transaction.atomic():
-            found.astray = sum(_is_misled(key, vector, model) for key, _, vector in sample)
+            astray = sum(_is_misled(key, vector, model) for key, _, vector in sample)
     except DatabaseError as error:
-        found.problems.append(f"The index can't be read: {error}".strip())
-        return
-    found.looked_from = len(sample)
-    if found.astray > MAX_ASTRAY * len(sample):
-        found.problems.append(
-            f"The index leads astray from {found.astray} of {len(sample)} memories."
-        )
+        return 0, 0, [f"The index can't be read: {error}".strip()]
+    problem = f"The index leads astray from {astray} of {len(sample)} memories."
+    return len(sample), astray, [problem] if astray > MAX_ASTRAY * len(sample) else []
 
 
 def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:

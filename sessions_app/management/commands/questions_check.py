@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag, option
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.turns.change_trial import Checked, marked_check
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -21,18 +20,16 @@ class Command(ReportingCommand):
     )
     refusals = {**ReportingCommand.refusals, EmbedderError: "No question could be asked: {error}"}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
+    arguments = [
+        option(
             "--min",
             type=float,
             default=100.0,
             metavar="PERCENT",
             help="How many of 100 must be found. Default: 100.",
-        )
-        parser.add_argument(
-            "--texts", action="store_true", help="Also print the questions and the memories."
-        )
+        ),
+        flag("--texts", "Also print the questions and the memories."),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         checked = marked_check(dependencies=build_turn_dependencies())

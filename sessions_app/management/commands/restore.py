@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import sys
-from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from memoryproject.foundation.audit.audit_events import (
 )
 from memoryproject.foundation.audit.chain import removal_allowed
 from memoryproject.foundation.audit.pruning import log_set_aside, log_write
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
@@ -37,7 +36,7 @@ from memoryproject.foundation.leases import advisory_lock
 from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
 from sessions_app.backup.archive_writer import media_put_back
-from sessions_app.backup.dependencies import access_of, add_access_arguments
+from sessions_app.backup.dependencies import ACCESS, access_of
 from sessions_app.backup.restore_checks import (
     DATA_WHERE,
     OF_A_FRESH_DATABASE,
@@ -80,20 +79,12 @@ class Command(ReportingCommand):
         OSError: "Nothing was restored: {error}",
     }
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="The archive.")
-        parser.add_argument(
-            "--without-keys",
-            action="store_true",
-            help="Keep the keys in DATA_DIR instead of the backup's.",
-        )
-        parser.add_argument(
-            "--without-media",
-            action="store_true",
-            help="Leave out the files of messages that the backup holds.",
-        )
-        add_access_arguments(parser)
-        super().add_arguments(parser)
+    arguments = [
+        option("file", type=Path, metavar="FILE", help="The archive."),
+        flag("--without-keys", "Keep the keys in DATA_DIR instead of the backup's."),
+        flag("--without-media", "Leave out the files of messages that the backup holds."),
+        *ACCESS,
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         path: Path = options["file"]

@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import tempfile
-from argparse import ArgumentParser
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,8 @@ from django.core.management.base import CommandError
 
 from memoryproject.checks import SETTINGS
 from memoryproject.folders import HOME, MANAGE
-from memoryproject.foundation.commands import ReportingCommand
-from sessions_app.backup.dependencies import add_access_arguments
+from memoryproject.foundation.commands import ReportingCommand, option
+from sessions_app.backup.dependencies import ACCESS
 
 SHOWN_OF_OUTPUT = 2_000
 
@@ -41,30 +40,30 @@ class Command(ReportingCommand):
     json_help = "Print the result as JSON."
     refusals = {OSError: "The drill failed. {error}"}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
+    arguments = [
+        option(
             "file",
             type=Path,
             nargs="?",
             metavar="FILE",
             help="A backup, such as the newest of the schedule. Default: one that is made now.",
-        )
-        parser.add_argument(
+        ),
+        option(
             "--scratch",
             type=Path,
             metavar="DIR",
             help="Where the scratch folder is made; it needs as much space as the database. "
             "Default: the system's folder for temporary files.",
-        )
-        parser.add_argument(
+        ),
+        option(
             "--restore-option",
             action="append",
             default=[],
             metavar="OPTION",
             help="An option for the command restore, such as --restore-option=--without-keys.",
-        )
-        add_access_arguments(parser)
-        super().add_arguments(parser)
+        ),
+        *ACCESS,
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         for name in ("file", "scratch", "identity"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
@@ -11,7 +10,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.commands import ReportingCommand
+from memoryproject.foundation.commands import ReportingCommand, flag, option
 from memoryproject.foundation.process.command_options import folder_given
 from sessions_app.conversations.chat_addresses import chat_of_session
 from sessions_app.conversations.message_store import stored_tokens, window_recompute
@@ -21,9 +20,14 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_report import ImportReport, as_text
 from sessions_app.legacy_import.import_session import token_limit
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, session_uuid
+from sessions_app.legacy_import.parse_sessions import session_uuid
+from sessions_app.legacy_import.session_folder import (
+    FolderError,
+    ImportReport,
+    LegacyFolder,
+    as_text,
+)
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -42,22 +46,18 @@ class Command(ReportingCommand):
     json_help = "Print before and after as JSON."
     refusals = {**ReportingCommand.refusals, FolderError: "{error}"}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("session_id", metavar="SESSION_ID", help="The session's id.")
-        parser.add_argument(
+    arguments = [
+        option("session_id", metavar="SESSION_ID", help="The session's id."),
+        option(
             "--from",
             dest="folder",
             metavar="DIR",
             type=folder_given,
             help="A folder of sessions (see sessions_import): take in this session's messages "
             "from DIR/messages/, and make the session where it is missing.",
-        )
-        parser.add_argument(
-            "--no-vectors",
-            action="store_true",
-            help="With --from: don't make the vectors of the messages taken in.",
-        )
-        super().add_arguments(parser)
+        ),
+        flag("--no-vectors", "With --from: don't make the vectors of the messages taken in."),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         session_id = session_uuid(options["session_id"])

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memoryproject.foundation.commands import GO_ON, ReportingCommand
+from memoryproject.foundation.commands import GO_ON, ReportingCommand, flag, option
 from memoryproject.foundation.process.command_options import ProgressBar, folder_given
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_report import as_text
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder
+from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, as_text
 
 
 class Command(ReportingCommand):
@@ -30,24 +28,21 @@ class Command(ReportingCommand):
     json_help = "Print the report as JSON, with every file."
     refusals = {**ReportingCommand.refusals, FolderError: "{error}", KeyboardInterrupt: GO_ON}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("dir", metavar="DIR", type=folder_given, help="The folder of sessions.")
-        parser.add_argument(
-            "--dry-run", action="store_true", help="Tell what would happen; store nothing."
-        )
-        parser.add_argument(
+    arguments = [
+        option("dir", metavar="DIR", type=folder_given, help="The folder of sessions."),
+        flag("--dry-run", "Tell what would happen; store nothing."),
+        option(
             "--orphans",
             choices=["report", "rebuild"],
             default="report",
             help="Messages whose session's file is lost: report them (the default), or rebuild "
             "the session from them.",
-        )
-        parser.add_argument(
+        ),
+        flag(
             "--no-vectors",
-            action="store_true",
-            help="Don't make the messages' vectors: they are then found by their words only.",
-        )
-        super().add_arguments(parser)
+            "Don't make the messages' vectors: they are then found by their words only.",
+        ),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         report = FolderImport(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -79,17 +78,8 @@ class Command(ReportingCommand):
         _named(actions, "test", "Send it a test now; the exit code says whether it took it.")
 
     def run(self, options: dict[str, Any]) -> None:
-        actions: dict[str, Callable[[dict[str, Any]], None]] = {
-            "add": self._add,
-            "list": self._list,
-            "rotate": self._rotate,
-            "enable": lambda given: self._enable(given, enabled=True),
-            "disable": lambda given: self._enable(given, enabled=False),
-            "remove": self._remove,
-            "test": self._test,
-        }
         try:
-            actions[options["action"]](options)
+            getattr(self, f"_{options['action']}")(options)
         except EndpointError as error:
             raise UsageError(str(error)) from error
 
@@ -126,7 +116,10 @@ class Command(ReportingCommand):
         )
         self.stdout.write(made.secret)
 
-    def _enable(self, options: dict[str, Any], *, enabled: bool) -> None:
+    def _disable(self, options: dict[str, Any]) -> None:
+        self._enable(options, enabled=False)
+
+    def _enable(self, options: dict[str, Any], *, enabled: bool = True) -> None:
         endpoint_change(
             endpoint_id=_key(options),
             changes={"enabled": enabled},

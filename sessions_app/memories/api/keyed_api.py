@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from django.urls import register_converter
 from django.urls.converters import StringConverter
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema_field
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
@@ -26,26 +26,21 @@ from memories_app.store.keyed import keyed_in, keyed_put, value_text, within_nam
 from memories_app.visibility import is_current, scope_of
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
-from memoryproject.foundation.rest_kit.errors import PreconditionFailed, refuse
+from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     IF_MATCH,
     described,
     etag,
     location,
+    only_new,
     path_parameter,
     request_example,
     response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole
-from memoryproject.foundation.rest_kit.views import (
-    ApiView,
-    ListView,
-    etagged,
-    is_known,
-    require_match,
-)
+from memoryproject.foundation.rest_kit.views import ApiView, ListView, etagged, require_precondition
 from sessions_app.conversations.epochs import chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
@@ -67,12 +62,6 @@ NAMESPACE = path_parameter(
     {**TEXT, "pattern": "^[^/]+$"},
 )
 KEY = path_parameter("key", "Any text, percent-encoded, such as theme.", TEXT)
-ONLY_NEW = OpenApiParameter(
-    "If-None-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="*: only where there is no such memory, else 412.",
-)
 
 
 class KeyConverter(StringConverter):
@@ -215,7 +204,10 @@ class KeyedView(ApiView):
             "revision. With `If-Match` only the version that you read, with `If-None-Match: *` "
             "only a new one: else 412."
         ),
-        parameters=[NAMESPACE, KEY, ScopeQuery, IF_MATCH, ONLY_NEW, etag(200, 201), location(201)],
+        parameters=[
+            *(NAMESPACE, KEY, ScopeQuery),
+            *(IF_MATCH, only_new("memory"), etag(200, 201), location(201)),
+        ],
         request=KeyedSerializer,
         responses={201: MemorySerializer, 200: MemorySerializer},
         examples=[
@@ -258,14 +250,8 @@ class KeyedView(ApiView):
 
     def _check(self, there: Memory | None) -> None:
         """Check the preconditions, with the memory locked. Raises PreconditionFailed."""
-        if there is None:
-            if "If-Match" in self.request.headers:
-                raise PreconditionFailed("There is no such memory: without If-Match it is made.")
-            return
-        found = memory_etag(memories_named().get(pk=there.pk))
-        if is_known(self.request, found):
-            raise PreconditionFailed("There is such a memory already.")
-        require_match(self.request, found)
+        found = memory_etag(memories_named().get(pk=there.pk)) if there else None
+        require_precondition(self.request, found, "memory")
 
     @forgets(
         receipt("memory", MEMORY_ID, memories_app_memory=1),

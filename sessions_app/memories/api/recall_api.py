@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 from django.conf import settings
 from rest_framework import serializers
@@ -95,82 +97,70 @@ class RecallSerializer(Strict):
     )
 
 
+F = TypeVar("F", bound=serializers.Field[Any, Any, Any, Any])
+
+
+def _of(other: str, field: Callable[..., F], meaning: str, **options: Any) -> F:
+    """Return a field that the ``other`` kind of result lacks."""
+    return field(f"{meaning}; absent for a {other}.", required=False, **options)
+
+
+def neighbour(meaning: str, **options: Any) -> serializers.DictField:
+    return serializers.DictField(allow_null=True, help_text=meaning, **options)
+
+
+of_memory, of_message = partial(_of, "message"), partial(_of, "memory")
+nullable = {"required": False, "allow_null": True}
+
+
 class RecalledSerializer(serializers.Serializer[Any]):
     """A memory, or a message of the chat."""
 
     source = serializers.ChoiceField(["memory", "message"])  # type: ignore[assignment]
-    memory_id = fields.uuid("The id of the memory; absent for a message.", required=False)
-    message_id = fields.uuid("The id of the message; absent for a memory.", required=False)
-    session_id = fields.uuid("The session of the message; absent for a memory.", required=False)
-    order_num = fields.number(
-        "The place of the message in its session, from 1; absent for a memory.", required=False
-    )
-    role = fields.text(
-        "The role of the message, such as user; absent for a memory.", required=False
-    )
+    memory_id = of_memory(fields.uuid, "The id of the memory")
+    message_id = of_message(fields.uuid, "The id of the message")
+    session_id = of_message(fields.uuid, "The session of the message")
+    order_num = of_message(fields.number, "The place of the message in its session, from 1")
+    role = of_message(fields.text, "The role of the message, such as user")
     content = fields.text("The text of the memory or of the message.")
     score = fields.fraction("The relevance, in [0, 1].")
     similarity = fields.fraction(
         "The raw cosine; null where the embedder doesn't know the text.", allow_null=True
     )
     created_at = fields.moment("When the memory was stored, or the message written.")
-    type = fields.text("The kind of memory; absent for a message.", required=False)
-    category = fields.text(
-        "The group of the memory; empty: none; absent for a message.", required=False
-    )
-    tags = fields.texts(
-        "The labels of the memory; empty: none; absent for a message.", required=False
-    )
-    visibility = fields.text(
-        "Of the memory: owner, chat or public; absent for a message.", required=False
-    )
-    whatsapp_chat = fields.text(
-        "The chat that the memory came from; null: none, or none that the token may know; "
-        "absent for a message.",
-        required=False,
+    type = of_memory(fields.text, "The kind of memory")
+    category = of_memory(fields.text, "The group of the memory; empty: none")
+    tags = of_memory(fields.texts, "The labels of the memory; empty: none")
+    visibility = of_memory(fields.text, "Of the memory: owner, chat or public")
+    whatsapp_chat = of_memory(
+        fields.text,
+        "The chat that the memory came from; null: none, or none that the token may know",
         allow_null=True,
     )
-    client_name = fields.text(
+    client_name = of_memory(
+        fields.text,
         "The name of the person in that chat, whose memory it is; empty where it isn't known; "
-        "null as above; absent for a message.",
-        required=False,
+        "null as above",
         allow_null=True,
     )
-    said_by = fields.text(
+    said_by = of_memory(
+        fields.text,
         "Who said it: the person's name, or their chat's address; else by what the memory "
-        "came, such as staff; null as above; absent for a message.",
-        required=False,
+        "came, such as staff; null as above",
         allow_null=True,
     )
     said_at = fields.moment("When the memory was said last; for no message.", required=False)
-    valid_from = fields.moment(
-        "From when on it holds; null: always.", required=False, allow_null=True
+    valid_from = fields.moment("From when on it holds; null: always.", **nullable)
+    valid_until = fields.moment("Until when it holds; null: it doesn't end.", **nullable)
+    sender_name = of_message(
+        fields.text, "Who wrote the message, in a group; empty where it isn't known"
     )
-    valid_until = fields.moment(
-        "Until when it holds; null: it doesn't end.", required=False, allow_null=True
-    )
-    sender_name = fields.text(
-        "Who wrote the message, in a group; empty where it isn't known; absent for a memory.",
-        required=False,
-    )
-    namespace = fields.text(
-        "Of a keyed memory; null: it is none; absent for a message.",
-        required=False,
-        allow_null=True,
-    )
-    key = fields.text("The same of its key.", required=False, allow_null=True)
-    value = fields.json_object("The same of its value.", required=False, allow_null=True)
+    namespace = of_memory(fields.text, "Of a keyed memory; null: it is none", allow_null=True)
+    key = fields.text("The same of its key.", **nullable)
+    value = fields.json_object("The same of its value.", **nullable)
     metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
-    before = serializers.DictField(
-        required=False,
-        allow_null=True,
-        help_text="The message before it, its text shortened; null: none; absent for a memory.",
-    )
-    after = serializers.DictField(
-        required=False,
-        allow_null=True,
-        help_text="The message after it, its text shortened; null: none; absent for a memory.",
-    )
+    before = of_message(neighbour, "The message before it, its text shortened; null: none")
+    after = of_message(neighbour, "The message after it, its text shortened; null: none")
 
     def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
         """Leave out what memories have and messages don't, or the other way round."""

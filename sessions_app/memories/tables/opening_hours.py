@@ -20,12 +20,12 @@ from memoryproject.foundation.text.characters import fold
 from sessions_app.memories.tables.columns import (
     Columns,
     Entry,
+    Row,
     RowProblemError,
     entry_refused,
     is_hebrew,
     with_note,
 )
-from sessions_app.memories.tables.read_table import Row
 
 # In English and Hebrew: the weekdays, of which Sunday is the first, the months, and what cells say.
 _WORDS: Mapping[str, Any] = json.loads(

@@ -21,19 +21,22 @@ from memoryproject.foundation.text.characters import fold
 from sessions_app.memories.tables.columns import (
     FACTS,
     HOURS,
+    MAX_ROWS,
     PRICES,
     QUESTIONS,
     Columns,
     Entry,
+    Row,
     RowProblemError,
+    TableError,
     columns_of,
     entry_refused,
     is_hebrew,
     known_headers,
+    rows_of,
     with_note,
 )
 from sessions_app.memories.tables.opening_hours import hours_entries
-from sessions_app.memories.tables.read_table import MAX_ROWS, Row, TableError, rows_of
 
 NEW, SAME, REPLACES, ASKS, INVALID = "new", "same", "replaces", "asks", "invalid"
 STORED = (NEW, REPLACES, ASKS)

@@ -11,17 +11,20 @@ from sessions_app.memories.tables.columns import (
     FACTS,
     HOURS,
     KINDS,
+    MAX_ROWS,
     PRICES,
     QUESTIONS,
     Columns,
     Entry,
+    TableError,
     columns_of,
     example_table,
     known_headers,
+    rows_of,
+    text_of,
 )
 from sessions_app.memories.tables.opening_hours import hours_entries
 from sessions_app.memories.tables.plan import price_entries
-from sessions_app.memories.tables.read_table import MAX_ROWS, TableError, rows_of, text_of
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=timezone.utc)
 PRICE_LIST = "פריט,מחיר,הערה\nחלה,25,פרוסה\nעוגת גבינה,48,\n"
