@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import CASCADE, Q
+from django.db.models import CASCADE, Q, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -153,3 +154,61 @@ class CardWork(models.Model):
 
     def __str__(self) -> str:
         return f"card of {self.session_id}"
+
+
+# Whether a session helped the person, by evidence.
+
+
+class Verdict(models.TextChoices):
+    HELPED = labelled("helped", _("Helped"))
+    NOT_HELPED = labelled("not_helped", _("Not helped"))
+    UNCLEAR = labelled("unclear", _("Can't tell"))
+
+
+class SessionOutcome(models.Model):
+    """Whether an ended session helped.
+
+    ``verdict``: by rules of version ``rules``, 0 where it is to be judged again. ``decided``: what
+    staff decided against it, or "". ``in_force``: the one that counts. ``evidence``: a list of
+    ``{"kind", "message_id", "at"}`` in the order of time; ``message_id`` is null for silence, and a
+    reaction has its ``emoji``.
+    """
+
+    session = models.OneToOneField(
+        ChatSession,
+        verbose_name=_("session"),
+        primary_key=True,
+        on_delete=CASCADE,
+        related_name="outcome",
+    )
+    verdict = models.CharField(_("verdict"), max_length=16, choices=Verdict.choices)
+    decided = models.CharField(
+        _("decided by staff"), max_length=16, choices=Verdict.choices, blank=True, default=""
+    )
+    in_force = models.GeneratedField(
+        verbose_name=_("verdict in force"),
+        expression=Coalesce(NullIf("decided", Value("")), "verdict"),
+        output_field=models.CharField(max_length=16, choices=Verdict.choices),
+        db_persist=True,
+    )
+    evidence = models.JSONField(_("evidence"), default=list, blank=True)
+    rules = models.PositiveSmallIntegerField(_("version of the rules"))
+    ended_at = models.DateTimeField(_("ended at"))
+    judged_at = models.DateTimeField(_("judged at"))
+
+    class Meta:
+        verbose_name = _("outcome of a session")
+        verbose_name_plural = _("outcomes of sessions")
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(verdict__in=Verdict.values), name="session_verdict_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(decided__in=["", *Verdict.values]), name="session_decision_known"
+            ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["-ended_at", "session"], name="outcomes_by_time")]
+
+    def __str__(self) -> str:
+        return f"outcome of {self.session_id}"

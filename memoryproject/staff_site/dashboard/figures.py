@@ -23,7 +23,9 @@ from memoryproject.foundation.integrations.llm.base import ModelTokens, model_to
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
+from sessions_app.models import Verdict
 from sessions_app.models.turns import WAITING_STATES
+from sessions_app.outcomes.pages import COUNTS, RIGHTS, outcomes_ended, share_helped
 from sessions_app.promises.pages import promises_due
 from sessions_app.turns.facade import to_review_ids
 
@@ -268,6 +270,7 @@ def answer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
     yield _outcome(figures, usual, "held", _("Handed over"), held, _("left to a person"))
     failed = to.list_of(TURNS, usual.period, state__exact="failed")
     yield _outcome(figures, usual, "failed", _("Failed"), failed, tone="bad")
+    yield _helped(figures, usual, to)
     slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
     notes = [Note(slow)] if figures.answers else []
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
@@ -282,6 +285,18 @@ def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
     yield _outcome(figures, usual, "missed", _("Too late to answer"), missed, late, "warn")
     bad, good = (to.list_of(TURNS, usual.period, **each) for each in (RATED_BAD, RATED_GOOD))
     yield _ratings(figures, usual, bad, good)
+
+
+def _helped(figures: Figures, usual: Usual, to: Places) -> Tile:
+    """Return the tile of the conversations that helped, of those of which it is clear."""
+    counts = outcomes_ended(figures.start, figures.end).aggregate(**COUNTS)
+    share = share_helped(counts)
+    clear = counts[Verdict.HELPED] + counts[Verdict.NOT_HELPED]
+    note = ngettext("of %(number)s clear conversation", "of %(number)s clear conversations", clear)
+    notes = [Note(note % {"number": count_shown(clear)})]
+    address = to.page("sessions_app_turn_outcomes", *RIGHTS, period=usual.period)
+    shown = "–" if share is None else f"{share} %"
+    return Tile("helped", _("Did it help?"), shown, address, notes)
 
 
 def _outcome(

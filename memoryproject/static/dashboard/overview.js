@@ -95,6 +95,8 @@
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     drawAll();
     new MutationObserver(drawAll).observe(root, { attributeFilter: ["class"] });
-    window.staffLive.keepAsking(look);
+    if (board.dataset.address) {
+      window.staffLive.keepAsking(look);
+    }
   }
 })();
