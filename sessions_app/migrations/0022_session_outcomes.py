@@ -29,7 +29,6 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'outcomes of sessions',
                 'default_permissions': (),
                 'indexes': [models.Index(fields=['-ended_at', 'session'], name='outcomes_by_time')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('verdict__in', ['helped', 'not_helped', 'unclear'])), name='session_verdict_known'), models.CheckConstraint(condition=models.Q(('decided__in', ['', 'helped', 'not_helped', 'unclear'])), name='session_decision_known')],
             },
         ),
     ]

@@ -165,21 +165,30 @@ class Verdict(models.TextChoices):
     UNCLEAR = labelled("unclear", _("Can't tell"))
 
 
+class Evidence(models.TextChoices):
+    THANKS = labelled("thanks", _("said thanks"))
+    LIKED = labelled("liked", _("liked an answer"))
+    BOOKED = labelled("booked", _("a booking was confirmed"))
+    SILENCE = labelled("silence", _("asked nothing more after an answer"))
+    DENIED = labelled("denied", _("said that the answer was wrong, or none"))
+    DISLIKED = labelled("disliked", _("disliked an answer"))
+    REPEATED = labelled("repeated", _("asked the same again"))
+    RETURNED = labelled("returned", _("came back within 24 hours with the same question"))
+    HANDED_OVER = labelled("handed_over", _("was handed over to a person"))
+    NOT_KNOWN = labelled("not_known", _("asked what wasn't known"))
+    FAILED = labelled("failed", _("an answer failed"))
+
+
 class SessionOutcome(models.Model):
     """Whether an ended session helped.
 
     ``verdict``: by rules of version ``rules``, 0 where it is to be judged again. ``decided``: what
     staff decided against it, or "". ``in_force``: the one that counts. ``evidence``: a list of
-    ``{"kind", "message_id", "at"}`` in the order of time; ``message_id`` is null for silence, and a
-    reaction has its ``emoji``.
+    ``{"kind", "message_id", "at", "emoji"}`` in the order of time, the emoji that of a reaction.
     """
 
     session = models.OneToOneField(
-        ChatSession,
-        verbose_name=_("session"),
-        primary_key=True,
-        on_delete=CASCADE,
-        related_name="outcome",
+        ChatSession, CASCADE, primary_key=True, related_name="outcome", verbose_name=_("session")
     )
     verdict = models.CharField(_("verdict"), max_length=16, choices=Verdict.choices)
     decided = models.CharField(
@@ -200,14 +209,6 @@ class SessionOutcome(models.Model):
         verbose_name = _("outcome of a session")
         verbose_name_plural = _("outcomes of sessions")
         default_permissions = ()
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(verdict__in=Verdict.values), name="session_verdict_known"
-            ),
-            models.CheckConstraint(
-                condition=Q(decided__in=["", *Verdict.values]), name="session_decision_known"
-            ),
-        ]
         indexes: ClassVar = [models.Index(fields=["-ended_at", "session"], name="outcomes_by_time")]
 
     def __str__(self) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from operator import itemgetter
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from django.db import transaction
@@ -20,7 +21,7 @@ from django.utils.dateparse import parse_datetime
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.plain_words import denies
-from sessions_app.models import ChatSession, Message, SessionOutcome, Turn, Verdict
+from sessions_app.models import ChatSession, Evidence, Message, SessionOutcome, Turn, Verdict
 from sessions_app.models.messages import ASKING, BY_PHONE, REACTED_AT, REACTIONS, Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
@@ -44,50 +45,53 @@ MAX_RETURNS = 50
 # 0.6 of the default embedder, which one in a hundred pairs of other questions reaches.
 SAME = 1.1
 
-THANKS, LIKED, BOOKED, SILENCE = "thanks", "liked", "booked", "silence"
-DENIED, DISLIKED, REPEATED, RETURNED = "denied", "disliked", "repeated", "returned"
-HANDED_OVER, NOT_KNOWN, FAILED = "handed_over", "not_known", "failed"
-FOR = (THANKS, LIKED, BOOKED, SILENCE)
+SPOKEN, ANSWERED = (Role.USER, Role.ASSISTANT), (Outcome.ANSWERED, Outcome.FROM_MEMORY)
+LIKES = {True: Evidence.LIKED, False: Evidence.DISLIKED}
+FOR = (Evidence.THANKS, Evidence.LIKED, Evidence.BOOKED, Evidence.SILENCE)
+
+
+# When it was, its kind, the id of its message, and the emoji of a reaction.
+Found: TypeAlias = tuple[datetime, Evidence, Any, str]
 
 
 def sessions_judge(*, embedder: Embedder, now: datetime) -> int:
     """Judge sessions that ended or that something happened to since, the newest first.
 
-    Returns how many. One that can't be judged doesn't block the others.
+    Returns how many were due. One that can't be judged doesn't block the others.
     """
-    judged = 0
-    for session_id in _due(now).values_list("pk", flat=True)[:AT_ONCE]:
+    due = list(_due(now).values_list("pk", flat=True)[:AT_ONCE])
+    for session_id in due:
         try:
-            judged += session_judge(session_id=session_id, embedder=embedder, now=now)
+            session_judge(session_id=session_id, embedder=embedder, now=now)
         except Exception:
             logger.exception("Session %s can't be judged now.", session_id)
-    return judged
+    return len(due)
 
 
-def session_judge(*, session_id: UUID, embedder: Embedder, now: datetime) -> bool:
-    """Store whether a session helped, and why; return False if it is gone or active.
+def session_judge(*, session_id: UUID, embedder: Embedder, now: datetime) -> None:
+    """Store whether an ended session helped, and why.
 
     What staff decided stays in force. The session is locked, so that no evidence is stored of a
     message that is being erased.
     """
+    ended = ChatSession.objects.exclude(status=SessionStatus.ACTIVE).filter(pk=session_id)
     with transaction.atomic():
-        ended = ChatSession.objects.exclude(status=SessionStatus.ACTIVE).filter(pk=session_id)
         session = ended.select_for_update(no_key=True).first()
-        if session is None or session.expired_at is None:
-            return False
-        evidence = sorted(_evidence(session, embedder), key=lambda each: each["at"])
-        stored = [{**each, "at": each["at"].isoformat()} for each in evidence]
-        SessionOutcome.objects.update_or_create(
-            session=session,
-            defaults={
-                "verdict": verdict_of([each["kind"] for each in evidence]),
-                "evidence": stored,
-                "rules": RULES,
-                "ended_at": session.expired_at,
-                "judged_at": now,
-            },
-        )
-    return True
+        if session is None:
+            return
+        # What was said in a message that is gone is no evidence.
+        found = sorted(filter(itemgetter(2), _evidence(session, embedder)), key=itemgetter(0))
+        judged = {
+            "verdict": verdict_of([kind for _at, kind, *_more in found]),
+            "evidence": [
+                {"kind": kind, "message_id": str(key), "at": at.isoformat(), "emoji": emoji}
+                for at, kind, key, emoji in found
+            ],
+            "rules": RULES,
+            "ended_at": session.expired_at,
+            "judged_at": now,
+        }
+        SessionOutcome.objects.update_or_create(session=session, defaults=judged)
 
 
 def verdict_of(kinds: Sequence[str]) -> Verdict:
@@ -95,12 +99,11 @@ def verdict_of(kinds: Sequence[str]) -> Verdict:
 
     A hand-over decides, then the newest evidence; silence only if there is no other.
     """
-    if HANDED_OVER in kinds:
-        return Verdict.NOT_HELPED
-    strong = [kind for kind in kinds if kind != SILENCE]
     if not kinds:
         return Verdict.UNCLEAR
-    return Verdict.HELPED if (strong or kinds)[-1] in FOR else Verdict.NOT_HELPED
+    strong = [kind for kind in kinds if kind != Evidence.SILENCE] or kinds
+    helped = Evidence.HANDED_OVER not in kinds and strong[-1] in FOR
+    return Verdict.HELPED if helped else Verdict.NOT_HELPED
 
 
 def _due(now: datetime) -> QuerySet[ChatSession]:
@@ -117,82 +120,77 @@ def _due(now: datetime) -> QuerySet[ChatSession]:
     return ended.filter(due, last_active__gte=now - JUDGED_WITHIN).order_by("-last_active")
 
 
-def _evidence(session: ChatSession, embedder: Embedder) -> Iterator[dict[str, Any]]:
-    """Yield the evidence: its kind, its message's id, its time, and a reaction's emoji."""
-    turns = list(Turn.objects.filter(session=session).select_related(None).order_by("id"))
+def _evidence(session: ChatSession, embedder: Embedder) -> Iterator[Found]:
+    turns = list(Turn.objects.filter(session=session).order_by("id"))
     unknown = set(Turn.objects.filter(is_unknown(), session=session).values_list("pk", flat=True))
-    messages = _messages(session)
-    yield from _of_turns(turns, unknown)
-    yield from _of_messages(messages, {turn.reply_id for turn in turns if turn.by_hand})
-    yield from _of_questions(session, messages, embedder)
-    last = messages[-1] if messages else None
-    answers = (turn for turn in turns if last and turn.reply_id == last.pk)
-    if last and any(_is_answered(turn, messages) and turn.pk not in unknown for turn in answers):
-        yield _found(SILENCE, last.pk, session.expired_at)
-
-
-def _messages(session: ChatSession) -> list[Message]:
-    """Return what people and the assistant said in the session, without commands, in order."""
-    said = Message.objects.filter(
-        session=session, role__in=[Role.USER, Role.ASSISTANT], revoked_at=None
-    ).exclude(metadata__has_key="command")
-    newest = said.defer("media", "history").order_by("-order_num")[:MAX_MESSAGES]
-    return list(reversed(newest))
-
-
-def _of_turns(turns: Sequence[Turn], unknown: set[int]) -> Iterator[dict[str, Any]]:
+    said = Message.objects.filter(session=session, role__in=SPOKEN, revoked_at=None)
+    said = said.exclude(metadata__has_key="command").defer("media", "history")
+    messages = list(said.order_by("-order_num")[:MAX_MESSAGES])[::-1]
     for turn in turns:
         if HANDOVER in turn.context:
-            yield _found(HANDED_OVER, turn.message_id, turn.created_at)
+            yield turn.created_at, Evidence.HANDED_OVER, turn.message_id, ""
         elif turn.state == TurnState.FAILED or turn.outcome == Outcome.FAILED:
-            yield _found(FAILED, turn.message_id, turn.created_at)
+            yield turn.created_at, Evidence.FAILED, turn.message_id, ""
         elif turn.pk in unknown:
-            yield _found(NOT_KNOWN, turn.message_id, turn.created_at)
+            yield turn.created_at, Evidence.NOT_KNOWN, turn.message_id, ""
+    yield from _of_messages(messages, {turn.reply_id for turn in turns if turn.by_hand})
+    yield from _of_questions(session, messages, embedder)
+    asking = {message.pk for message in messages if ASKING in message.terms}
+    answers = {
+        turn.reply_id
+        for turn in turns
+        if turn.message_id in asking and turn.outcome in ANSWERED and turn.pk not in unknown
+    }
+    if messages and messages[-1].pk in answers and session.expired_at:
+        yield session.expired_at, Evidence.SILENCE, messages[-1].pk, ""
 
 
-def _of_messages(messages: Sequence[Message], by_hand: set[Any]) -> Iterator[dict[str, Any]]:
+def _of_messages(messages: Sequence[Message], by_hand: set[UUID | None]) -> Iterator[Found]:
     """Yield what the words and signs of messages tell. by_hand: the replies that staff wrote."""
     was_answered = False
     for message in messages:
-        if message.role == Role.ASSISTANT:
-            if message.pk not in by_hand and BY_PHONE not in message.metadata:
-                was_answered = True
-                yield from _of_answer(message)
+        at, by_staff = message.received_at, message.pk in by_hand or BY_PHONE in message.metadata
+        if message.role == Role.ASSISTANT and not by_staff:
+            was_answered = True
+            if confirms_booking(message.content):
+                yield at, Evidence.BOOKED, message.pk, ""
+            yield from _of_reactions(message)
         # What is said before any answer tells nothing about one.
-        elif was_answered and (kind := _reply_kind(message.content)):
-            yield _found(kind, message.pk, message.received_at)
+        elif was_answered and not by_staff and (kind := _reply_kind(message.content)):
+            yield at, kind, message.pk, ""
 
 
-def _of_answer(answer: Message) -> Iterator[dict[str, Any]]:
-    if confirms_booking(answer.content):
-        yield _found(BOOKED, answer.pk, answer.received_at)
+def _of_reactions(answer: Message) -> Iterator[Found]:
     at = parse_datetime(str(answer.metadata.get(REACTED_AT, ""))) or answer.received_at
     reactions = answer.metadata.get(REACTIONS)
     for emoji in map(str, reactions.values() if isinstance(reactions, dict) else ()):
-        if (likes := approval_of(emoji)) is not None:
-            yield {**_found(LIKED if likes else DISLIKED, answer.pk, at), "emoji": emoji}
+        if kind := LIKES.get(approval_of(emoji)):
+            yield at, kind, answer.pk, emoji
 
 
-def _reply_kind(text: str) -> str:
-    """Return what a message says about the answer before it; "" for nothing."""
-    likes = approval_of(text)
-    if likes is not None:
-        return LIKED if likes else DISLIKED
+def _reply_kind(text: str) -> Evidence | None:
+    """Return what a message says about the answer before it; None for nothing."""
+    if kind := LIKES.get(approval_of(text)):
+        return kind
     if denies(text):
-        return DENIED
-    return THANKS if gives_thanks(text) else ""
+        return Evidence.DENIED
+    return Evidence.THANKS if gives_thanks(text) else None
 
 
 def _of_questions(
     session: ChatSession, messages: Sequence[Message], embedder: Embedder
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Found]:
     """Yield the questions that were asked again: after an answer, or after the session's end."""
-    ended = session.expired_at
-    later = Message.objects.filter(chat=session.chat_id, role=Role.USER, revoked_at=None)
-    later = later.filter(received_at__gt=ended, received_at__lte=ended + RETURN_WITHIN)
-    later = later.exclude(session=session).filter(terms__contains=[ASKING]).order_by("received_at")
-    asked = [message for message in messages if message.role == Role.USER]
-    questions = message_questions([*asked, *later[:MAX_RETURNS]], embedder.model_id)
+    asked = [each for each in messages if each.role == Role.USER and ASKING in each.terms]
+    later = Message.objects.filter(
+        chat=session.chat_id,
+        role=Role.USER,
+        revoked_at=None,
+        received_at__range=(session.expired_at, session.expired_at + RETURN_WITHIN),
+        terms__contains=[ASKING],
+    ).exclude(session=session)
+    returned = later.order_by("received_at")[:MAX_RETURNS]
+    questions = message_questions([*asked, *returned], embedder.model_id)
     answers = [each.received_at for each in messages if each.role == Role.ASSISTANT]
     alike = likeness(questions, embedder.calibration)
     own = {message.pk for message in asked}
@@ -201,16 +199,5 @@ def _of_questions(
         # One after the end is compared with those of the session alone.
         earlier = (questions[n] for n in range(min(place, count)) if alike[n, place] >= SAME)
         if any(each.asked_at < at <= question.asked_at for each in earlier for at in answers):
-            kind = REPEATED if place < count else RETURNED
-            yield _found(kind, question.message_id, question.asked_at)
-
-
-def _is_answered(turn: Turn, messages: Sequence[Message]) -> bool:
-    """Return whether the turn is the assistant's answer to a question, with nothing lacking."""
-    asked = next((each for each in messages if each.pk == turn.message_id), None)
-    is_answer = turn.outcome in (Outcome.ANSWERED, Outcome.FROM_MEMORY) and not turn.by_hand
-    return is_answer and asked is not None and ASKING in asked.terms
-
-
-def _found(kind: str, message_id: UUID | None, at: Any) -> dict[str, Any]:
-    return {"kind": kind, "message_id": None if message_id is None else str(message_id), "at": at}
+            kind = Evidence.REPEATED if place < count else Evidence.RETURNED
+            yield question.asked_at, kind, question.message_id, ""

@@ -6,25 +6,24 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeAlias
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Cast, JSONObject
-from django.utils import timezone
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import JSONObject
 from numpy.typing import NDArray
-from pgvector.django import CosineDistance, VectorField
+from pgvector.django import CosineDistance
 
 from memories_app.facts.text_diff import shape_of
-from memories_app.models import EmbeddingModel, MemoryEmbedding, MemoryStatus, Visibility
+from memories_app.models import MemoryEmbedding, MemoryStatus, Visibility
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.text.characters import fold
 from sessions_app.models import AnswerRating, Message, MessageEmbedding, Turn
-from sessions_app.models.messages import ASKING, BY_PHONE, Role
+from sessions_app.models.messages import ASKING, BY_PHONE
 from sessions_app.models.trials import RatingReason
 from sessions_app.models.turns import TEMPLATE, TurnState
 from sessions_app.turns.answer_review import is_seen, is_unknown
@@ -32,9 +31,8 @@ from sessions_app.turns.answer_review import is_seen, is_unknown
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
 NEWEST = 20_000
 MAX_QUESTIONS = 5_000
-# Staff reply within so long, and so many replies are looked at.
+# Staff reply within so long.
 REPLY_WITHIN = timedelta(days=2)
-MAX_REPLIES = 2_000
 UNKNOWN, HANDED_OVER, RATED_BAD = "unknown", "handed_over", "rated_bad"
 # Those that say that the assistant lacked something to know.
 _LACKING = (
@@ -75,10 +73,9 @@ def unknown_questions(
     """
 
     newest = _newest(start, end)
-    turns = list(_unanswered(newest[:NEWEST], with_closed))
-    vectors = _vectors([turn.message_id for turn in turns if turn.message_id], model_id)
-    questions = [_question(turn, vectors) for turn in turns]
-    topical = [question for question in questions if question.words]
+    turns = {turn.message_id: turn for turn in _unanswered(newest[:NEWEST], with_closed)}
+    asked = message_questions([turn.message for turn in turns.values() if turn.message], model_id)
+    topical = [_answered(turns[question.message_id], question) for question in asked]
     is_whole = not newest[NEWEST : NEWEST + 1].exists()
     return UnknownQuestions(questions_group(topical, calibration), is_whole)
 
@@ -105,62 +102,46 @@ def _unanswered(turn_ids: QuerySet[Turn, int], with_closed: bool) -> QuerySet[Tu
     )
     # A command isn't a question, and a picture without words says nothing.
     found = found.exclude(message__content="").exclude(message__content__startswith="/")
-    columns = ("chat_id", "state", "created_at", "message__content", "message__terms")
-    return found.select_related("message").only(*columns).order_by("-pk")[:MAX_QUESTIONS]
+    columns = ("content", "terms", "chat_id", "received_at")
+    own = ("chat_id", "state", "created_at", *(f"message__{column}" for column in columns))
+    return found.select_related("message").only(*own).order_by("-pk")[:MAX_QUESTIONS]
 
 
 def nearest_memories(questions: Sequence[Question], model_id: str) -> dict[UUID, dict[str, Any]]:
     """Return of what everyone may know the nearest to each question, by the question's message.
 
-    Each with ``memory_id``, ``content`` and ``distance`` (of the cosine); one query. A question
+    Each with ``memory_id``, ``content`` and ``percent``, its similarity; one query. A question
     without a vector has none.
     """
-    asked = MessageEmbedding.objects.filter(
-        message__in=[each.message_id for each in questions], model=model_id
-    )
-    dimensions = EmbeddingModel.objects.filter(model_id=model_id).values_list("dimensions")
-    # So cast, the index of the memories' vectors serves a large store.
-    vector = VectorField(dimensions=(dimensions.first() or [None])[0])
-    apart = CosineDistance(Cast("vector", vector), Cast(OuterRef("vector"), vector))
     known = MemoryEmbedding.objects.filter(
         model=model_id, memory__status=MemoryStatus.ACTIVE, memory__visibility=Visibility.PUBLIC
-    )
-    told = JSONObject(memory_id="memory_id", content="memory__content", distance="apart")
-    nearest = Subquery(known.annotate(apart=apart).order_by("apart").values(found=told)[:1])
-    found = asked.annotate(nearest=nearest).values_list("message", "nearest")
-    return {message: each for message, each in found if each}
+    ).annotate(apart=CosineDistance("vector", OuterRef("vector")))
+    percent = 100 - 100 * F("apart")
+    told = JSONObject(memory_id="memory_id", content="memory__content", percent=percent)
+    nearest = Subquery(known.order_by("apart").values(found=told)[:1])
+    asked = MessageEmbedding.objects.filter(message__in=[each.message_id for each in questions])
+    found = asked.filter(model=model_id).annotate(nearest=nearest).exclude(nearest=None)
+    return dict(found.values_list("message", "nearest"))
 
 
-def staff_replies(groups: Sequence[QuestionGroup]) -> list[Message | None]:
-    """Return of each group staff's reply to its newest question that has one; one query.
-
-    It is the first one in the question's chat within REPLY_WITHIN.
-    """
-    questions = [question for group in groups for question in group.questions]
-    by_staff = Q(replied_turn__by_hand=True) | Q(metadata__has_key=BY_PHONE)
-    replies = Message.objects.filter(
-        by_staff,
-        chat__in={each.chat_id for each in questions},
-        role=Role.ASSISTANT,
-        received_at__gte=min((each.asked_at for each in questions), default=timezone.now()),
+def staff_replies(questions: Sequence[Question]) -> dict[int, str]:
+    """Return staff's first reply after each question that has one, by the answer; one query."""
+    later = Message.objects.filter(
+        Q(replied_turn__by_hand=True) | Q(metadata__has_key=BY_PHONE),
+        chat=OuterRef("chat"),
+        received_at__gt=OuterRef("created_at"),
+        received_at__lte=OuterRef("created_at") + REPLY_WITHIN,
     ).exclude(Q(content="") | Q(replied_turn__context__has_key=TEMPLATE))
-    by_chat: dict[UUID, list[Message]] = defaultdict(list)
-    for reply in replies.defer("terms", "media", "history").order_by("-received_at")[:MAX_REPLIES]:
-        by_chat[reply.chat_id].insert(0, reply)
-
-    def first(question: Question) -> Message | None:
-        end = question.asked_at + REPLY_WITHIN
-        later = (r for r in by_chat[question.chat_id] if question.asked_at < r.received_at <= end)
-        return next(later, None)
-
-    return [next(filter(None, map(first, group.questions)), None) for group in groups]
+    reply = Subquery(later.order_by("received_at").values("content")[:1])
+    turns = Turn.objects.filter(pk__in=[each.turn_id for each in questions]).annotate(staffs=reply)
+    return dict(turns.exclude(staffs=None).values_list("pk", "staffs"))
 
 
 def message_questions(messages: Sequence[Message], model_id: str) -> list[Question]:
-    """Return the questions among messages that say what they are about; one query."""
-    asking = [each for each in messages if ASKING in each.terms and shape_of(each.content).words]
-    vectors = _vectors([each.pk for each in asking], model_id)
-    return [
+    """Return the messages that say what they are about, as questions; one query."""
+    found = MessageEmbedding.objects.filter(message__in=messages, model=model_id)
+    vectors = dict(found.values_list("message", "vector"))
+    questions = [
         Question(
             chat_id=each.chat_id,
             message_id=each.pk,
@@ -169,29 +150,21 @@ def message_questions(messages: Sequence[Message], model_id: str) -> list[Questi
             terms=each.terms,
             vector=vectors.get(each.pk),
         )
-        for each in asking
+        for each in messages
     ]
+    return [question for question in questions if question.words]
 
 
-def _vectors(message_ids: Sequence[UUID], model_id: str) -> dict[UUID, Sequence[float]]:
-    found = MessageEmbedding.objects.filter(message__in=message_ids, model=model_id)
-    return dict(found.values_list("message", "vector"))
-
-
-def _question(turn: Turn, vectors: dict[UUID, Sequence[float]]) -> Question:
+def _answered(turn: Turn, question: Question) -> Question:
+    """Return the question with what is known of its answer."""
     found: Any = turn
-    message = found.message
     why = HANDED_OVER if turn.state == TurnState.HELD else UNKNOWN
-    return Question(
+    return replace(
+        question,
         turn_id=turn.pk,
-        chat_id=turn.chat_id,
-        message_id=message.pk,
-        text=message.content,
         asked_at=turn.created_at,
         why=RATED_BAD if found.rated_bad else why,
         is_open=bool(found.rated_open or not found.closed),
-        terms=message.terms,
-        vector=vectors.get(message.pk),
     )
 
 

@@ -23,9 +23,8 @@ from memoryproject.foundation.integrations.llm.base import ModelTokens, model_to
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
-from sessions_app.models import Verdict
 from sessions_app.models.turns import WAITING_STATES
-from sessions_app.outcomes.pages import COUNTS, RIGHTS, outcomes_ended, share_helped
+from sessions_app.outcomes.pages import COUNTS, RIGHTS, outcomes_ended, share_shown
 from sessions_app.promises.pages import promises_due
 from sessions_app.turns.facade import to_review_ids
 
@@ -288,15 +287,10 @@ def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
 
 
 def _helped(figures: Figures, usual: Usual, to: Places) -> Tile:
-    """Return the tile of the conversations that helped, of those of which it is clear."""
     counts = outcomes_ended(figures.start, figures.end).aggregate(**COUNTS)
-    share = share_helped(counts)
-    clear = counts[Verdict.HELPED] + counts[Verdict.NOT_HELPED]
-    note = ngettext("of %(number)s clear conversation", "of %(number)s clear conversations", clear)
-    notes = [Note(note % {"number": count_shown(clear)})]
     address = to.page("sessions_app_turn_outcomes", *RIGHTS, period=usual.period)
-    shown = "–" if share is None else f"{share} %"
-    return Tile("helped", _("Did it help?"), shown, address, notes)
+    notes = [Note(_("of the conversations of which it is clear"))]
+    return Tile("helped", _("Did it help?"), share_shown(counts), address, notes)
 
 
 def _outcome(

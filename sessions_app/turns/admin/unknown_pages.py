@@ -124,16 +124,16 @@ class UnknownPages(ConversationAdmin):
         groups = list(page.object_list)
         examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
         names = Chat.objects.in_bulk({each.chat_id for each in examples})
-        nearest = {}
-        if request.user.has_perm(SEE):
-            nearest = nearest_memories([each.label for each in groups], embedder().model_id)
+        labels = [each.label for each in groups] if request.user.has_perm(SEE) else []
+        nearest = nearest_memories(labels, embedder().model_id)
+        replies = staff_replies([each for group in groups for each in group.questions])
         rows = [
             {
                 **self._row(group, names, typed),
-                "draft": draft,
-                "nearest": _nearest(nearest.get(group.label.message_id)),
+                "nearest": nearest.get(group.label.message_id),
+                "drafts": [replies[q.turn_id] for q in group.questions if q.turn_id in replies],
             }
-            for group, draft in zip(groups, staff_replies(groups), strict=True)
+            for group in groups
         ]
         context = {
             "period": period,
@@ -159,12 +159,10 @@ class UnknownPages(ConversationAdmin):
     def _row(
         self, group: QuestionGroup, names: dict[Any, Chat], typed: tuple[int, str, str] | None
     ) -> dict[str, Any]:
-        keys = _open_turns(group)
-        about = bool(typed and typed[0] == group.label.turn_id)
         return {
             "group": group,
-            "turns": ",".join(map(str, dict.fromkeys(keys))),
-            "typed": typed if about else None,
+            "turns": ",".join(map(str, dict.fromkeys(_open_turns(group)))),
+            "typed": typed if typed and typed[0] == group.label.turn_id else None,
             "examples": [
                 {
                     "question": each,
@@ -192,15 +190,6 @@ def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
             at = timezone.localtime(each.asked_at).isoformat(sep=" ", timespec="seconds")
             topic = [group.label.text, len(group.questions), group.people]
             yield [*topic, each.text, at, each.why, each.turn_id]
-
-
-def _nearest(found: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return a memory that may be near as the page shows it."""
-    if found is None:
-        return None
-    address = reverse("admin:memories_app_memory_change", args=[found["memory_id"]])
-    percent = f"{max(1 - found['distance'], 0):.0%}"
-    return {"content": found["content"], "address": address, "percent": percent}
 
 
 def _open_turns(group: QuestionGroup) -> list[int]:
