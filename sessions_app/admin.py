@@ -22,7 +22,7 @@ import sessions_app.tokens
 import sessions_app.webhook_endpoints.admin  # noqa: F401 importing registers
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from sessions_app.models import Turn
-from sessions_app.outcomes.pages import OUTCOME_PAGES
+from sessions_app.outcomes.outcome_pages import OUTCOME_PAGES
 from sessions_app.takeover.views import TAKEOVER_PAGES
 from sessions_app.trials.presentation import trials_page
 from sessions_app.turns.presentation import TurnAdmin

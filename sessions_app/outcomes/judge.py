@@ -123,9 +123,9 @@ def _due(now: datetime) -> QuerySet[ChatSession]:
 def _evidence(session: ChatSession, embedder: Embedder) -> Iterator[Found]:
     turns = list(Turn.objects.filter(session=session).order_by("id"))
     unknown = set(Turn.objects.filter(is_unknown(), session=session).values_list("pk", flat=True))
-    said = Message.objects.filter(session=session, role__in=SPOKEN, revoked_at=None)
-    said = said.exclude(metadata__has_key="command").defer("media", "history")
-    messages = list(said.order_by("-order_num")[:MAX_MESSAGES])[::-1]
+    spoken = Message.objects.filter(session=session, role__in=SPOKEN, revoked_at=None)
+    spoken = spoken.exclude(metadata__has_key="command").defer("media", "history")
+    messages = list(spoken.order_by("-order_num")[:MAX_MESSAGES])[::-1]
     for turn in turns:
         if HANDOVER in turn.context:
             yield turn.created_at, Evidence.HANDED_OVER, turn.message_id, ""
@@ -181,7 +181,7 @@ def _of_questions(
     session: ChatSession, messages: Sequence[Message], embedder: Embedder
 ) -> Iterator[Found]:
     """Yield the questions that were asked again: after an answer, or after the session's end."""
-    asked = [each for each in messages if each.role == Role.USER and ASKING in each.terms]
+    own = [each for each in messages if each.role == Role.USER and ASKING in each.terms]
     later = Message.objects.filter(
         chat=session.chat_id,
         role=Role.USER,
@@ -190,11 +190,11 @@ def _of_questions(
         terms__contains=[ASKING],
     ).exclude(session=session)
     returned = later.order_by("received_at")[:MAX_RETURNS]
-    questions = message_questions([*asked, *returned], embedder.model_id)
+    questions = message_questions([*own, *returned], embedder.model_id)
     answers = [each.received_at for each in messages if each.role == Role.ASSISTANT]
     alike = likeness(questions, embedder.calibration)
-    own = {message.pk for message in asked}
-    count = sum(question.message_id in own for question in questions)
+    own_ids = {message.pk for message in own}
+    count = sum(question.message_id in own_ids for question in questions)
     for place, question in enumerate(questions):
         # One after the end is compared with those of the session alone.
         earlier = (questions[n] for n in range(min(place, count)) if alike[n, place] >= SAME)

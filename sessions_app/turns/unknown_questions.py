@@ -74,8 +74,10 @@ def unknown_questions(
 
     newest = _newest(start, end)
     turns = {turn.message_id: turn for turn in _unanswered(newest[:NEWEST], with_closed)}
-    asked = message_questions([turn.message for turn in turns.values() if turn.message], model_id)
-    topical = [_answered(turns[question.message_id], question) for question in asked]
+    questions = message_questions(
+        [turn.message for turn in turns.values() if turn.message], model_id
+    )
+    topical = [_answered(turns[question.message_id], question) for question in questions]
     is_whole = not newest[NEWEST : NEWEST + 1].exists()
     return UnknownQuestions(questions_group(topical, calibration), is_whole)
 
@@ -117,10 +119,10 @@ def nearest_memories(questions: Sequence[Question], model_id: str) -> dict[UUID,
         model=model_id, memory__status=MemoryStatus.ACTIVE, memory__visibility=Visibility.PUBLIC
     ).annotate(apart=CosineDistance("vector", OuterRef("vector")))
     percent = 100 - 100 * F("apart")
-    told = JSONObject(memory_id="memory_id", content="memory__content", percent=percent)
-    nearest = Subquery(known.order_by("apart").values(found=told)[:1])
-    asked = MessageEmbedding.objects.filter(message__in=[each.message_id for each in questions])
-    found = asked.filter(model=model_id).annotate(nearest=nearest).exclude(nearest=None)
+    fields = JSONObject(memory_id="memory_id", content="memory__content", percent=percent)
+    nearest = Subquery(known.order_by("apart").values(found=fields)[:1])
+    vectors = MessageEmbedding.objects.filter(message__in=[each.message_id for each in questions])
+    found = vectors.filter(model=model_id).annotate(nearest=nearest).exclude(nearest=None)
     return dict(found.values_list("message", "nearest"))
 
 

@@ -24,7 +24,7 @@ from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_r
 from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
 from sessions_app.models.turns import WAITING_STATES
-from sessions_app.outcomes.pages import COUNTS, RIGHTS, outcomes_ended, share_shown
+from sessions_app.outcomes.outcome_pages import COUNTS, RIGHTS, outcomes_ended, share_shown
 from sessions_app.promises.pages import promises_due
 from sessions_app.turns.facade import to_review_ids
 

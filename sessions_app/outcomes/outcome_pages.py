@@ -156,15 +156,15 @@ def _counted(ended: QuerySet[SessionOutcome], by: Any) -> dict[Any, Counts]:
 def _topics(ended: QuerySet[SessionOutcome]) -> list[tuple[str, Counts]]:
     """Return the topics of the sessions' first questions with their counts, the frequent first."""
     verdicts = dict(ended.order_by("-ended_at").values_list("pk", "in_force")[:MAX_TOPICAL])
-    said = Message.objects.filter(session__in=verdicts, role=Role.USER, revoked_at=None)
-    asking = said.filter(terms__contains=[ASKING]).order_by("session_id", "order_num")
+    by_people = Message.objects.filter(session__in=verdicts, role=Role.USER, revoked_at=None)
+    asking = by_people.filter(terms__contains=[ASKING]).order_by("session_id", "order_num")
     messages = list(asking.distinct("session_id").defer("media", "history"))
-    asked: dict[UUID | None, UUID] = {each.pk: each.session_id for each in messages}
+    sessions: dict[UUID | None, UUID] = {each.pk: each.session_id for each in messages}
     questions = message_questions(messages, embedder().model_id)
     groups = questions_group(questions, embedder().calibration)
     largest = sorted(groups, key=lambda group: -len(group.questions))[:MAX_TOPICS]
     return [
-        (group.label.text, Counter(verdicts[asked[each.message_id]] for each in group.questions))
+        (group.label.text, Counter(verdicts[sessions[each.message_id]] for each in group.questions))
         for group in largest
     ]
 
