@@ -39,19 +39,18 @@ RETURN_WITHIN = timedelta(hours=24)
 VECTORS_MADE = timedelta(minutes=2)
 AT_ONCE = 200
 # So many of a session's newest messages are read, and so many questions of those who came back.
-MAX_MESSAGES = 1_000
-MAX_RETURNS = 50
+MAX_MESSAGES, MAX_RETURNS = 1_000, 50
 # Questions are the same if they are so much more alike than questions about one topic: a cosine of
 # 0.6 of the default embedder, which one in a hundred pairs of other questions reaches.
 SAME = 1.1
 
 SPOKEN, ANSWERED = (Role.USER, Role.ASSISTANT), (Outcome.ANSWERED, Outcome.FROM_MEMORY)
-LIKES = {True: Evidence.LIKED, False: Evidence.DISLIKED}
+LIKES = {True: Evidence.LIKED, False: Evidence.DISLIKED, None: ""}
 FOR = (Evidence.THANKS, Evidence.LIKED, Evidence.BOOKED, Evidence.SILENCE)
 
 
 # When it was, its kind, the id of its message, and the emoji of a reaction.
-Found: TypeAlias = tuple[datetime, Evidence, Any, str]
+Found: TypeAlias = tuple[datetime, str, Any, str]
 
 
 def sessions_judge(*, embedder: Embedder, now: datetime) -> int:
@@ -77,10 +76,12 @@ def session_judge(*, session_id: UUID, embedder: Embedder, now: datetime) -> Non
     ended = ChatSession.objects.exclude(status=SessionStatus.ACTIVE).filter(pk=session_id)
     with transaction.atomic():
         session = ended.select_for_update(no_key=True).first()
-        if session is None:
+        if session is None or (ended_at := session.expired_at) is None:
             return
         # What was said in a message that is gone is no evidence.
-        found = sorted(filter(itemgetter(2), _evidence(session, embedder)), key=itemgetter(0))
+        found = sorted(
+            filter(itemgetter(2), _evidence(session, ended_at, embedder)), key=itemgetter(0)
+        )
         judged = {
             "verdict": verdict_of([kind for _at, kind, *_more in found]),
             "evidence": [
@@ -88,13 +89,13 @@ def session_judge(*, session_id: UUID, embedder: Embedder, now: datetime) -> Non
                 for at, kind, key, emoji in found
             ],
             "rules": RULES,
-            "ended_at": session.expired_at,
+            "ended_at": ended_at,
             "judged_at": now,
         }
         SessionOutcome.objects.update_or_create(session=session, defaults=judged)
 
 
-def verdict_of(kinds: Sequence[str]) -> Verdict:
+def verdict_of(kinds: Sequence[str]) -> str:
     """Return the verdict by the kinds of evidence, the oldest first.
 
     A hand-over decides, then the newest evidence; silence only if there is no other.
@@ -120,7 +121,7 @@ def _due(now: datetime) -> QuerySet[ChatSession]:
     return ended.filter(due, last_active__gte=now - JUDGED_WITHIN).order_by("-last_active")
 
 
-def _evidence(session: ChatSession, embedder: Embedder) -> Iterator[Found]:
+def _evidence(session: ChatSession, ended_at: datetime, embedder: Embedder) -> Iterator[Found]:
     turns = list(Turn.objects.filter(session=session).order_by("id"))
     unknown = set(Turn.objects.filter(is_unknown(), session=session).values_list("pk", flat=True))
     spoken = Message.objects.filter(session=session, role__in=SPOKEN, revoked_at=None)
@@ -134,15 +135,15 @@ def _evidence(session: ChatSession, embedder: Embedder) -> Iterator[Found]:
         elif turn.pk in unknown:
             yield turn.created_at, Evidence.NOT_KNOWN, turn.message_id, ""
     yield from _of_messages(messages, {turn.reply_id for turn in turns if turn.by_hand})
-    yield from _of_questions(session, messages, embedder)
+    yield from _of_questions(messages, session, ended_at, embedder)
     asking = {message.pk for message in messages if ASKING in message.terms}
     answers = {
         turn.reply_id
         for turn in turns
         if turn.message_id in asking and turn.outcome in ANSWERED and turn.pk not in unknown
     }
-    if messages and messages[-1].pk in answers and session.expired_at:
-        yield session.expired_at, Evidence.SILENCE, messages[-1].pk, ""
+    if messages and messages[-1].pk in answers:
+        yield ended_at, Evidence.SILENCE, messages[-1].pk, ""
 
 
 def _of_messages(messages: Sequence[Message], by_hand: set[UUID | None]) -> Iterator[Found]:
@@ -164,21 +165,21 @@ def _of_reactions(answer: Message) -> Iterator[Found]:
     at = parse_datetime(str(answer.metadata.get(REACTED_AT, ""))) or answer.received_at
     reactions = answer.metadata.get(REACTIONS)
     for emoji in map(str, reactions.values() if isinstance(reactions, dict) else ()):
-        if kind := LIKES.get(approval_of(emoji)):
+        if kind := LIKES[approval_of(emoji)]:
             yield at, kind, answer.pk, emoji
 
 
-def _reply_kind(text: str) -> Evidence | None:
-    """Return what a message says about the answer before it; None for nothing."""
-    if kind := LIKES.get(approval_of(text)):
+def _reply_kind(text: str) -> str:
+    """Return what a message says about the answer before it; "" for nothing."""
+    if kind := LIKES[approval_of(text)]:
         return kind
     if denies(text):
         return Evidence.DENIED
-    return Evidence.THANKS if gives_thanks(text) else None
+    return Evidence.THANKS if gives_thanks(text) else ""
 
 
 def _of_questions(
-    session: ChatSession, messages: Sequence[Message], embedder: Embedder
+    messages: Sequence[Message], session: ChatSession, ended_at: datetime, embedder: Embedder
 ) -> Iterator[Found]:
     """Yield the questions that were asked again: after an answer, or after the session's end."""
     own = [each for each in messages if each.role == Role.USER and ASKING in each.terms]
@@ -186,7 +187,7 @@ def _of_questions(
         chat=session.chat_id,
         role=Role.USER,
         revoked_at=None,
-        received_at__range=(session.expired_at, session.expired_at + RETURN_WITHIN),
+        received_at__range=(ended_at, ended_at + RETURN_WITHIN),
         terms__contains=[ASKING],
     ).exclude(session=session)
     returned = later.order_by("received_at")[:MAX_RETURNS]

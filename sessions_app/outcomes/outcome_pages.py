@@ -38,8 +38,7 @@ RIGHTS = ("sessions_app.view_chatsession", "sessions_app.view_message")
 DECIDE = "sessions_app.review_chat"
 AT_ONCE = 25
 # So many of a period's newest sessions are grouped by topic, and so many topics are shown.
-MAX_TOPICAL = 2_000
-MAX_TOPICS = 10
+MAX_TOPICAL, MAX_TOPICS = 2_000, 10
 COUNTS = {verdict: Count("pk", filter=Q(in_force=verdict)) for verdict in Verdict.values}
 Counts = Mapping[str, Any]
 
@@ -85,7 +84,7 @@ def outcomes_page(request: HttpRequest) -> HttpResponse:
         "charts": list(_charts(ended, period)) if any(counts.values()) else [],
         "filters": filters,
         "page": page,
-        "cases": _with_words(page.object_list),
+        "cases": _with_words(list(page.object_list)),
         "verdicts": Verdict.choices,
         "may_decide": request.user.has_perm(DECIDE),
     }

@@ -18,8 +18,7 @@ BAD_SIGNS = "👎😡🤬😠😤😒🙄😞😢😭💔🤮🖕💩😕🙁☹
 def approval_of(text: str) -> bool | None:
     """Return whether signs without words like or dislike something; None: they say neither."""
     signs = {sign for sign in text if not sign.isspace() and sign not in IGNORED_SIGNS}
-    tells = signs and signs <= {*GOOD_SIGNS, *BAD_SIGNS}
-    return signs.isdisjoint(BAD_SIGNS) if tells else None
+    return signs.isdisjoint(BAD_SIGNS) if signs and signs <= {*GOOD_SIGNS, *BAD_SIGNS} else None
 
 
 def gives_thanks(text: str) -> bool:

@@ -74,9 +74,7 @@ def unknown_questions(
 
     newest = _newest(start, end)
     turns = {turn.message_id: turn for turn in _unanswered(newest[:NEWEST], with_closed)}
-    questions = message_questions(
-        [turn.message for turn in turns.values() if turn.message], model_id
-    )
+    questions = message_questions([t.message for t in turns.values() if t.message], model_id)
     topical = [_answered(turns[question.message_id], question) for question in questions]
     is_whole = not newest[NEWEST : NEWEST + 1].exists()
     return UnknownQuestions(questions_group(topical, calibration), is_whole)
@@ -109,7 +107,7 @@ def _unanswered(turn_ids: QuerySet[Turn, int], with_closed: bool) -> QuerySet[Tu
     return found.select_related("message").only(*own).order_by("-pk")[:MAX_QUESTIONS]
 
 
-def nearest_memories(questions: Sequence[Question], model_id: str) -> dict[UUID, dict[str, Any]]:
+def nearest_memories(questions: Sequence[Question], model_id: str) -> dict[Any, Any]:
     """Return of what everyone may know the nearest to each question, by the question's message.
 
     Each with ``memory_id``, ``content`` and ``percent``, its similarity; one query. A question
@@ -248,8 +246,8 @@ def likeness(questions: Sequence[Question], calibration: Calibration) -> Floats:
     found = np.zeros((len(questions), len(questions)), dtype=np.float32)
     if not has_vector.all():
         found = _shared_words(questions) / np.float32(MIN_SHARED)
-    places = np.flatnonzero(has_vector)
-    if len(places):
+    places = np.flatnonzero(has_vector).tolist()
+    if places:
         vectors = np.array([questions[place].vector for place in places], dtype=np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         least = calibration.midpoint + math.log(1 / (1 / MIN_PROBABILITY - 1)) / calibration.slope

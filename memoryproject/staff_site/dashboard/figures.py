@@ -289,8 +289,7 @@ def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
 def _helped(figures: Figures, usual: Usual, to: Places) -> Tile:
     counts = outcomes_ended(figures.start, figures.end).aggregate(**COUNTS)
     address = to.page("sessions_app_turn_outcomes", *RIGHTS, period=usual.period)
-    notes = [Note(_("of the conversations of which it is clear"))]
-    return Tile("helped", _("Did it help?"), share_shown(counts), address, notes)
+    return Tile("helped", _("Did it help?"), share_shown(counts), address)
 
 
 def _outcome(
