@@ -22,6 +22,7 @@ import sessions_app.tokens
 import sessions_app.webhook_endpoints.admin  # noqa: F401 importing registers
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from sessions_app.models import Turn
+from sessions_app.outcomes.outcome_pages import OUTCOME_PAGES
 from sessions_app.takeover.views import TAKEOVER_PAGES
 from sessions_app.trials.presentation import trials_page
 from sessions_app.turns.presentation import TurnAdmin
@@ -29,13 +30,14 @@ from sessions_app.turns.presentation import TurnAdmin
 
 @admin.register(Turn)
 class TurnPages(TurnAdmin):
-    """The pages of turns, trials and takeovers.
+    """The pages of turns, trials, outcomes and takeovers.
 
-    Trials and takeover lie above answering in the layers, so their pages are added here.
+    Trials, outcomes and takeover lie above answering in the layers, so their pages are added here.
     """
 
     own_pages: ClassVar[Any] = {
-        "trials": OwnPage("<int:turn_id>/trials/", trials_page, "GET HEAD POST")
+        "trials": OwnPage("<int:turn_id>/trials/", trials_page, "GET HEAD POST"),
+        **OUTCOME_PAGES,
     }
 
     def get_urls(self) -> list[Any]:

@@ -26,6 +26,7 @@ class Planned:
 PLANNED = (
     Planned("Sweep work", "sessions_app.tasks.sweep_work", 1),
     Planned("Sweep cards", "sessions_app.tasks.sweep_cards", 1),
+    Planned("Judge sessions", "sessions_app.tasks.judge_sessions", 1),
     Planned("Summarize sessions", "sessions_app.tasks.summarize_sessions", 1),
     Planned("Expire sessions", "sessions_app.tasks.expire_sessions", 1),
     Planned("Archive sessions", "sessions_app.tasks.archive_sessions", 60),

@@ -44,6 +44,7 @@ from sessions_app.media.dependencies import (
     ordered_media_remove,
 )
 from sessions_app.media.fetch import media_fetch
+from sessions_app.outcomes.judge import sessions_judge
 from sessions_app.partitions import partitions_tend
 from sessions_app.promises.dependencies import build_promise_reader
 from sessions_app.promises.store import promises_read
@@ -122,6 +123,11 @@ def make_cards(session_ids: list[str]) -> int:
 def sweep_cards() -> int:
     """Make the cards that are due and that no worker made."""
     return cards_sweep(enqueue=enqueue_cards)
+
+
+def judge_sessions() -> int:
+    """Judge whether ended sessions helped."""
+    return sessions_judge(embedder=embedder(), now=timezone.now())
 
 
 def redact_chat(chat_id: str) -> int:

@@ -208,6 +208,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_turn_correct": ("sessions_app_turn_change", "turn_id"),
     "sessions_app_turn_unknown_teach": ("sessions_app_turn_unknown", ""),
     "sessions_app_turn_unknown_ignore": ("sessions_app_turn_unknown", ""),
+    "sessions_app_turn_outcomes_decide": ("sessions_app_turn_outcomes", ""),
     "sessions_app_assistantprofile_preview": ("sessions_app_assistantprofile_changelist", ""),
     "memories_app_memory_export": ("memories_app_memory_changelist", ""),
     "memories_app_memory_rows": ("memories_app_memory_changelist", ""),

@@ -15,6 +15,7 @@ from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
 
 from sessions_app.conversations.phrases import (
+    BOOKED,
     DENIALS,
     MAX_LENGTH,
     WISHES,
@@ -146,7 +147,7 @@ def _known_words() -> dict[str, set[str]]:
     known = defaultdict(set, {word: set(codes) for word, codes in _common_words().items()})
     for found in patterns().values():
         # Those of wishes and denials have nouns of several languages: "question".
-        for pattern in (each for each in found if each.kind not in (*WISHES, *DENIALS)):
+        for pattern in (each for each in found if each.kind not in (BOOKED, *WISHES, *DENIALS)):
             for piece in pattern.pieces:
                 for word in {word for choice in piece.choices for word in choice if len(word) > 1}:
                     known[word].add(pattern.language)

@@ -24,14 +24,17 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
-WORD_LISTS = ("fact_words", "not_memories", "attached_not", "anybody", *_OWN_WORDS)
+_CANCELLING = ("thanks_not", "booked_not")
+WORD_LISTS = ("fact_words", "not_memories", "attached_not", "anybody", *_OWN_WORDS, *_CANCELLING)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
 # "somebody". A denial is "denial" anywhere, or "denial_only" where nothing else is said.
 WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
-_MORE = ("closers", "asking", "not_facts", "stop", "start")
+# What says that something was booked for the person.
+BOOKED = "booked"
+_MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"

@@ -29,6 +29,7 @@ from sessions_app.models import (
     ChatAddress,
     ChatSession,
     Message,
+    SessionOutcome,
     Turn,
 )
 from sessions_app.models.messages import Role
@@ -72,12 +73,18 @@ def cards_outdate(*, session_ids: Collection[UUID]) -> int:
     Call it in the transaction of the change, with the sessions' rows locked.
     """
     keys = list(session_ids)
+    outcomes_outdate(session_ids=keys)
     has_one = Q(Exists(MemoryCard.objects.filter(pk=OuterRef("pk"))))
     is_made = Q(card_work__isnull=False)
     ended = ~Q(status=SessionStatus.ACTIVE)
     due = ChatSession.objects.filter(ended | has_one | is_made, pk__in=keys)
     cards_request(session_ids=list(due.order_by("pk").values_list("pk", flat=True)))
     return cards_delete(session_ids=keys)
+
+
+def outcomes_outdate(*, session_ids: Collection[UUID]) -> None:
+    """Let these sessions be judged again; evidence may be in messages that changed or are gone."""
+    SessionOutcome.objects.filter(pk__in=list(session_ids)).update(rules=0, evidence=[])
 
 
 def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | None = None) -> int:

@@ -33,6 +33,7 @@ from sessions_app.conversations.redact_derived import (
     texts_redact,
     unstored_forget,
 )
+from sessions_app.conversations.session_lifecycle import outcomes_outdate
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits, access_of, change_count
@@ -41,7 +42,7 @@ from sessions_app.media.media_store import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import EventResult
-from sessions_app.models.messages import Role, has_token_of
+from sessions_app.models.messages import REACTED_AT, Role, has_token_of
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
 
@@ -135,7 +136,7 @@ def early_changes_apply(
         elif delivery.event == "MessageEdited":
             message_edit(message=message, content=change["text"], chat_memory=chat_memory, now=now)
         else:
-            _react(message, change["who"], change["emoji"])
+            _react(message, change["who"], change["emoji"], now)
         delivery.change = None
         delivery.subject_id = message_id
         delivery.save(update_fields=["change", "subject_id"])
@@ -256,7 +257,7 @@ def _apply(
         return "edited", message_edit(
             message=message, content=event.text, chat_memory=chat_memory, now=now, media=media
         )
-    _react(message, _who(event), event.emoji)
+    _react(message, _who(event), event.emoji, now)
     return "reaction stored" if event.emoji else "reaction taken away", None
 
 
@@ -340,11 +341,13 @@ def _change_turn(event: Change, turn: Turn) -> None:
         unstored_forget(turn)
 
 
-def _react(message: Message, who: str, emoji: str) -> None:
+def _react(message: Message, who: str, emoji: str, now: datetime) -> None:
     reactions = message.metadata.get("reactions", {})
     others = {key: value for key, value in reactions.items() if key not in address_forms(who)}
     message.metadata["reactions"] = {**others, who: emoji} if emoji else others
+    message.metadata[REACTED_AT] = now.isoformat()
     message.save(update_fields=["metadata"])
+    outcomes_outdate(session_ids=[message.session_id])
 
 
 def _who(event: Reaction) -> str:

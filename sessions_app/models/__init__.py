@@ -24,7 +24,7 @@ from sessions_app.models.review import (
     SavedFilter,
     Snooze,
 )
-from sessions_app.models.sessions import CardWork, ChatSession
+from sessions_app.models.sessions import CardWork, ChatSession, Evidence, SessionOutcome, Verdict
 from sessions_app.models.stored_media import MediaFile
 from sessions_app.models.summaries import (
     ExtractionWork,

@@ -51,6 +51,9 @@ BY_PHONE = "by_phone"
 # In the metadata of a message that was moved in: what the other product said of it.
 IMPORTED = "imported"
 
+# In the metadata of a message: the people's reactions, and when the last of them changed.
+REACTIONS, REACTED_AT = "reactions", "reacted_at"
+
 # False in the metadata of a message: whoever stored it wants nothing learned from it.
 LEARN = "learn"
 

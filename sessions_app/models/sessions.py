@@ -4,7 +4,8 @@ import uuid
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import CASCADE, Q
+from django.db.models import CASCADE, Q, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -142,3 +143,62 @@ class CardWork(models.Model):
 
     def __str__(self) -> str:
         return f"card of {self.session_id}"
+
+
+# Whether a session helped the person, by evidence.
+
+
+class Verdict(models.TextChoices):
+    HELPED = labelled("helped", _("Helped"))
+    NOT_HELPED = labelled("not_helped", _("Not helped"))
+    UNCLEAR = labelled("unclear", _("Can't tell"))
+
+
+class Evidence(models.TextChoices):
+    THANKS = labelled("thanks", _("said thanks"))
+    LIKED = labelled("liked", _("liked an answer"))
+    BOOKED = labelled("booked", _("a booking was confirmed"))
+    SILENCE = labelled("silence", _("asked nothing more after an answer"))
+    DENIED = labelled("denied", _("said that the answer was wrong, or none"))
+    DISLIKED = labelled("disliked", _("disliked an answer"))
+    REPEATED = labelled("repeated", _("asked the same again"))
+    RETURNED = labelled("returned", _("came back within 24 hours with the same question"))
+    HANDED_OVER = labelled("handed_over", _("was handed over to a person"))
+    NOT_KNOWN = labelled("not_known", _("asked what wasn't known"))
+    FAILED = labelled("failed", _("an answer failed"))
+
+
+class SessionOutcome(models.Model):
+    """Whether an ended session helped.
+
+    ``verdict``: by rules of version ``rules``, 0 where it is to be judged again. ``decided``: what
+    staff decided against it, or "". ``in_force``: the one that counts. ``evidence``: a list of
+    ``{"kind", "message_id", "at", "emoji"}`` in the order of time, the emoji that of a reaction.
+    """
+
+    session = models.OneToOneField(
+        ChatSession, CASCADE, primary_key=True, related_name="outcome", verbose_name=_("session")
+    )
+    verdict = models.CharField(_("verdict"), max_length=16, choices=Verdict.choices)
+    decided = models.CharField(
+        _("decided by staff"), max_length=16, choices=Verdict.choices, blank=True, default=""
+    )
+    in_force = models.GeneratedField(
+        verbose_name=_("verdict in force"),
+        expression=Coalesce(NullIf("decided", Value("")), "verdict"),
+        output_field=models.CharField(max_length=16, choices=Verdict.choices),
+        db_persist=True,
+    )
+    evidence = models.JSONField(_("evidence"), default=list, blank=True)
+    rules = models.PositiveSmallIntegerField(_("version of the rules"))
+    ended_at = models.DateTimeField(_("ended at"))
+    judged_at = models.DateTimeField(_("judged at"))
+
+    class Meta:
+        verbose_name = _("outcome of a session")
+        verbose_name_plural = _("outcomes of sessions")
+        default_permissions = ()
+        indexes = [models.Index(fields=["-ended_at", "session"], name="outcomes_by_time")]
+
+    def __str__(self) -> str:
+        return f"outcome of {self.session_id}"

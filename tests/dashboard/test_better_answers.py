@@ -7,21 +7,24 @@ import csv
 import html
 import io
 import re
+import uuid
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.whatsapp.base import SendError
-from sessions_app.models import AnswerRating, Turn
+from sessions_app.models import AnswerRating, MessageEmbedding, Turn
 from tests.dashboard.staff import page, staff_with
 from tests.shown import found_in, words, words_of
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, remember
 
 pytestmark = pytest.mark.django_db
 
@@ -352,6 +355,51 @@ def test_a_topic_is_taught_or_ignored_until_asked_again(admin_client: Client, wo
     assert topics(admin_client) == ["Do you sell cars?"]
     for turns in ("", "x", "1,x", "-1", "9" * 30):
         assert admin_client.post(f"{UNKNOWN}ignore/", {"turns": turns}).status_code == 400
+
+
+def test_what_is_near_and_what_staff_replied_are_offered(
+    admin_client: Client, world: World
+) -> None:
+    known = remember(world, "The parking is behind the house, for guests")
+    world.with_answer_rules(min_similarity=0.99)
+    for person in (OTHER_CLIENT, CLIENT):
+        asked(world, "Is there parking?", person)
+    pause = f"{LIST}takeover/{world.chat(CLIENT).pk}/"
+    admin_client.post(f"{pause}pause/", {"lasts": "1h"})
+    reply = "Yes, park in the yard & ring"
+    admin_client.post(f"{pause}reply/", {"text": reply, "key": str(uuid.uuid4())})
+    asked(world, "Do you have parking?", THIRD)
+    shown = page(admin_client, UNKNOWN)
+    assert re.search(
+        r"Nearest of what everyone may know: The parking is .* \d+% similar", words_of(shown)
+    )
+    assert f"/memory/{known.pk}/change/" in shown
+    assert "Teach staff's reply…" in words_of(shown)
+    (number,) = re.findall(r'<textarea id="(text-\d+)"', shown)
+    assert field(shown, number) == reply
+    turns = html.unescape(found_in(r'name="turns" value="([^"]*)"', shown)).split(",")
+    post_topic(admin_client, "teach", *Turn.objects.filter(pk__in=turns), text=reply)
+    assert topics(admin_client) == [], "all of the topic are answered"
+    # Who may not see memories sees none.
+    asked(world, "Is there parking?", "15550100781@c.us")
+    reader = staff_with("sessions_app.view_turn", "sessions_app.view_message")
+    assert "Nearest of what everyone" not in words_of(page(reader, UNKNOWN))
+
+
+def test_many_topics_are_paged_and_cost_no_more_statements(
+    admin_client: Client, world: World
+) -> None:
+    counts = []
+    for number, letter in enumerate("abcdefghijklmnopqrstu"):
+        asked(world, f"What is {letter}erim{letter}ol?", f"155501008{number:02}@c.us")
+        if number in (0, 20):
+            MessageEmbedding.objects.all().delete()
+            page(admin_client, UNKNOWN)
+            with CaptureQueriesContext(connection) as captured:
+                page(admin_client, UNKNOWN)
+            counts.append(len(captured))
+    assert counts[0] == counts[1]
+    assert (len(topics(admin_client)), len(topics(admin_client, "?p=2"))) == (20, 1)
 
 
 def test_the_csv_has_every_question_and_is_audited(admin_client: Client, world: World) -> None:

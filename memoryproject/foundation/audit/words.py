@@ -107,6 +107,7 @@ ACTIONS: Mapping[str, Any] = {
     "session.create": _("A session began"),
     "session.expire": _("A session ended"),
     "session.forgotten": _("A session was erased"),
+    "session.judge": _("Staff decided whether a session helped"),
     "setting.change": _("A setting was changed"),
     "takeover.pause": _("The assistant was paused in a chat"),
     "takeover.reply": _("Staff replied"),

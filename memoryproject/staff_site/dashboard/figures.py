@@ -24,6 +24,7 @@ from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_r
 from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
 from sessions_app.models.turns import WAITING_STATES
+from sessions_app.outcomes.outcome_pages import COUNTS, RIGHTS, outcomes_ended, share_shown
 from sessions_app.promises.pages import promises_due
 from sessions_app.turns.facade import to_review_ids
 
@@ -268,6 +269,7 @@ def answer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
     yield _outcome(figures, usual, "held", _("Handed over"), held, _("left to a person"))
     failed = to.list_of(TURNS, usual.period, state__exact="failed")
     yield _outcome(figures, usual, "failed", _("Failed"), failed, tone="bad")
+    yield _helped(figures, usual, to)
     slow = _("95 %% under %(time)s") % {"time": seconds_shown(figures.p95)}
     notes = [Note(slow)] if figures.answers else []
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
@@ -282,6 +284,12 @@ def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
     yield _outcome(figures, usual, "missed", _("Too late to answer"), missed, late, "warn")
     bad, good = (to.list_of(TURNS, usual.period, **each) for each in (RATED_BAD, RATED_GOOD))
     yield _ratings(figures, usual, bad, good)
+
+
+def _helped(figures: Figures, usual: Usual, to: Places) -> Tile:
+    counts = outcomes_ended(figures.start, figures.end).aggregate(**COUNTS)
+    address = to.page("sessions_app_turn_outcomes", *RIGHTS, period=usual.period)
+    return Tile("helped", _("Did it help?"), share_shown(counts), address)
 
 
 def _outcome(

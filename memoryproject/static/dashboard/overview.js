@@ -95,7 +95,9 @@
     Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
     drawAll();
     new MutationObserver(drawAll).observe(root, { attributeFilter: ["class"] });
-    window.staffLive.keepAsking(look);
+    if (board.dataset.address) {
+      window.staffLive.keepAsking(look);
+    }
   }
 
   // The library is as large as the rest of a first visit: the figures are shown before it comes.

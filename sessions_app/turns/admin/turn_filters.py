@@ -62,6 +62,7 @@ def quick_links(request: HttpRequest) -> list[QuickLink]:
     """Return the links that staff need first: to the turns to review, and the failed ones."""
     to_review = len(to_review_ids())
     unknown = QuickLink(_("Unknown questions"), reverse("admin:sessions_app_turn_unknown"))
+    helped = QuickLink(_("Did it help?"), reverse("admin:sessions_app_turn_outcomes"))
     return [
         QuickLink(
             _("Answers to review"),
@@ -69,7 +70,7 @@ def quick_links(request: HttpRequest) -> list[QuickLink]:
             bool(to_review),
             to_review,
         ),
-        *([unknown] if request.user.has_perm("sessions_app.view_message") else []),
+        *([unknown, helped] if request.user.has_perm("sessions_app.view_message") else []),
         _link(_("Failed"), TurnState.FAILED, counted=True),
         QuickLink(_("Failures by cause"), reverse("admin:sessions_app_turn_failures")),
         _link(_("Unconfirmed"), TurnState.UNCONFIRMED, counted=True),

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.exceptions import BadRequest
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.urls import reverse
@@ -26,24 +27,25 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.rating_pages import RATE
-from sessions_app.turns.admin.teach import ADD, EVERYONE, reason, remember
+from sessions_app.turns.admin.teach import ADD, EVERYONE, SEE, reason, remember
 from sessions_app.turns.answer_review import answers_resolve
 from sessions_app.turns.unknown_questions import (
     HANDED_OVER,
+    MAX_QUESTIONS,
     NEWEST,
     RATED_BAD,
     UNKNOWN,
     QuestionGroup,
     UnknownQuestions,
+    nearest_memories,
+    staff_replies,
     unknown_questions,
 )
 
 SEE_TURNS, SEE_MESSAGES = "sessions_app.view_turn", "sessions_app.view_message"
 DEFAULT = "7"
-MAX_GROUPS = 50
+GROUPS_AT_ONCE = 20
 MAX_EXAMPLES = 5
-# So many answers can be decided about at once.
-MAX_AT_ONCE = 500
 WHY = {
     UNKNOWN: gettext_lazy("nothing was recalled"),
     HANDED_OVER: gettext_lazy("left to a person"),
@@ -118,17 +120,28 @@ class UnknownPages(ConversationAdmin):
         period, with_closed = _period(request), request.GET.get("closed") == "1"
         found = _found(period, with_closed)
         staff_read_record(request, list="unknown_questions", searched=False)
-        groups = found.groups[:MAX_GROUPS]
+        page = Paginator(found.groups, GROUPS_AT_ONCE).get_page(request.GET.get("p"))
+        groups = list(page.object_list)
         examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
         names = Chat.objects.in_bulk({each.chat_id for each in examples})
-        rows = [self._row(group, names, typed) for group in groups]
+        labels = [each.label for each in groups] if request.user.has_perm(SEE) else []
+        nearest = nearest_memories(labels, embedder().model_id)
+        replies = staff_replies([each for group in groups for each in group.questions])
+        rows = [
+            {
+                **self._row(group, names, typed),
+                "nearest": nearest.get(group.label.message_id),
+                "drafts": [replies[q.turn_id] for q in group.questions if q.turn_id in replies],
+            }
+            for group in groups
+        ]
         context = {
             "period": period,
             "periods": NAMES.items(),
             "with_closed": with_closed,
             "rows": rows,
             "count": found.questions,
-            "more": max(len(found.groups) - MAX_GROUPS, 0),
+            "page": page,
             "newest": None if found.is_whole else NEWEST,
             "may_teach": request.user.has_perm(ADD),
             "may_ignore": request.user.has_perm(RATE),
@@ -146,12 +159,10 @@ class UnknownPages(ConversationAdmin):
     def _row(
         self, group: QuestionGroup, names: dict[Any, Chat], typed: tuple[int, str, str] | None
     ) -> dict[str, Any]:
-        keys = _open_turns(group)
-        about = bool(typed and typed[0] == group.label.turn_id)
         return {
             "group": group,
-            "turns": ",".join(map(str, dict.fromkeys(keys))),
-            "typed": typed if about else None,
+            "turns": ",".join(map(str, dict.fromkeys(_open_turns(group)))),
+            "typed": typed if typed and typed[0] == group.label.turn_id else None,
             "examples": [
                 {
                     "question": each,
@@ -184,7 +195,7 @@ def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
 def _open_turns(group: QuestionGroup) -> list[int]:
     """Return the answers to decide about; that to the question on top is one of them."""
     keys = [each.turn_id for each in group.questions if each.is_open]
-    return [*keys[: MAX_AT_ONCE - 1], group.label.turn_id] if keys else []
+    return [*keys[: MAX_QUESTIONS - 1], group.label.turn_id] if keys else []
 
 
 def unknown_address(period: str) -> str:
@@ -210,6 +221,6 @@ def _period(request: HttpRequest) -> str:
 def _posted_turns(request: HttpRequest) -> QuerySet[Turn]:
     """Return the posted answers."""
     keys = request.POST.get("turns", "").split(",")
-    if not all(key.isdecimal() and len(key) < 19 for key in keys) or len(keys) > MAX_AT_ONCE:
+    if not all(key.isdecimal() and len(key) < 19 for key in keys) or len(keys) > MAX_QUESTIONS:
         raise BadRequest("turns: the numbers of answers, with commas")
     return Turn.objects.filter(pk__in=map(int, keys), by_hand=False)
