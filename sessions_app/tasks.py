@@ -58,6 +58,7 @@ from sessions_app.turns.dependencies import (
 from sessions_app.turns.facade import (
     answer_soon,
     pauses_end,
+    questions_check_store,
     questions_resume,
     sends_resume,
     turns_sweep,
@@ -70,6 +71,11 @@ def run_trial(trial_id: str) -> str:
     return trial_run(
         trial_id=UUID(trial_id), dependencies=build_turn_dependencies(), model_named=trial_model
     )
+
+
+def check_questions() -> dict[str, int]:
+    """Check the question set; return how many questions passed and failed."""
+    return questions_check_store(dependencies=build_turn_dependencies(), now=timezone.now())
 
 
 def run_job(job_id: str) -> str:
