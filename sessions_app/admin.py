@@ -24,6 +24,7 @@ import sessions_app.webhook_endpoints.admin  # noqa: F401 importing registers
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from sessions_app.models import Turn
 from sessions_app.takeover.views import TAKEOVER_PAGES
+from sessions_app.trials.change_trial_page import change_trial_page
 from sessions_app.trials.presentation import trials_page
 from sessions_app.turns.presentation import TurnAdmin
 
@@ -36,7 +37,8 @@ class TurnPages(TurnAdmin):
     """
 
     own_pages: ClassVar[Any] = {
-        "trials": OwnPage("<int:turn_id>/trials/", trials_page, "GET HEAD POST")
+        "trials": OwnPage("<int:turn_id>/trials/", trials_page, "GET HEAD POST"),
+        "change_trial": OwnPage("change-trial/", change_trial_page, "POST"),
     }
 
     def get_urls(self) -> list[Any]:

@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.display import column, shown_short
@@ -27,13 +27,14 @@ from sessions_app.memories.table_pages import TableForm
 from sessions_app.memories.tables.read_table import TableError, rows_of
 from sessions_app.models import CheckDay, CheckQuestion
 from sessions_app.models.chats import CLIENT
-from sessions_app.models.trials import REGRESSED, QuestionSource, QuestionState
+from sessions_app.models.trials import REGRESSED, TABLE, QuestionState
 from sessions_app.presentation.audited_view import ConversationAdmin
 
 # A question and its memories are shown together.
 READS = ("sessions_app.view_checkquestion", "sessions_app.view_message", "memories_app.view_memory")
 ADD = (*READS, "sessions_app.add_checkquestion")
 TEMPLATES = "admin/sessions_app/checkquestion"
+ACTION = "question.change"
 DAYS_SHOWN = 30
 STARTERS = Path(__file__).parent / "turns" / "question_sets"
 # The names of the beginnings; and what columns, audiences and languages are called in tables.
@@ -46,6 +47,8 @@ STATES = {
     "regressed": (gettext_lazy("Was right, fails now"), REGRESSED),
     **{str(state): (state.label, Q(state=state)) for state in QuestionState},
 }
+STATE_FILTER = choice_filter("state", gettext_lazy("state"), STATES)
+HELP = gettext_lazy("One of the recalled texts has to hold all of them, in any form.")
 
 
 class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -59,6 +62,7 @@ class QuestionForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         if "expected" in self.fields:
             self.fields["expected"].required = self.instance.message_id is None
+            self.fields["expected"].help_text = HELP
 
 
 class QuestionTableForm(TableForm):
@@ -92,15 +96,11 @@ class CheckQuestionAdmin(ConversationAdmin):
     list_is_read = True
     form = QuestionForm
     list_display = ("question", "expects", "shown_state", "user_role", "language", "source")
-    list_filter = (
-        choice_filter("state", gettext_lazy("state"), STATES),
-        "user_role",
-        "language",
-        "source",
-    )
+    list_filter = (STATE_FILTER, "user_role", "language", "source")
     list_select_related = ("message",)
     search_fields = ("text", "expected", "message__content")
     list_before_template = f"{TEMPLATES}/results.html"
+    change_form_after_template = f"{TEMPLATES}/row.html"
     ordering = ("-pk",)
     sortable_by = ()
     own_pages: ClassVar[Any] = {"import": OwnPage("import/", "import_view", "GET HEAD POST")}
@@ -108,10 +108,6 @@ class CheckQuestionAdmin(ConversationAdmin):
     expects = column(gettext_lazy("expects"), lambda row: shown_short(row.expected or row.memory))
     shown_state = column(
         gettext_lazy("state"), lambda row: render_to_string(f"{TEMPLATES}/state.html", {"row": row})
-    )
-    details = column(
-        gettext_lazy("recalled"),
-        lambda row: render_to_string(f"{TEMPLATES}/row.html", {"row": row}),
     )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -121,12 +117,7 @@ class CheckQuestionAdmin(ConversationAdmin):
         return request.user.has_perm("sessions_app.delete_checkquestion")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        if obj is None:
-            return EDITED
-        return ("question", "expected", "details") if obj.message_id else (*EDITED, "details")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        return [name for name in self.get_fields(request, obj) if name not in EDITED]
+        return ("expected",) if obj and obj.message_id else EDITED
 
     def get_object(self, request: HttpRequest, *key: Any, **more: Any) -> CheckQuestion | None:
         found: CheckQuestion | None = super().get_object(request, *key, **more)
@@ -159,12 +150,12 @@ class CheckQuestionAdmin(ConversationAdmin):
         if form.changed_data:
             obj.state, obj.since, obj.passed_at = QuestionState.NEW, None, None
         super().save_model(request, obj, form, change)
-        verb = "update" if change else "create"
-        staff_record(request, f"question.{verb}", "question", obj.pk, chat_id=obj.chat_id)
+        how = "update" if change else "create"
+        staff_record(request, ACTION, "question", obj.pk, chat_id=obj.chat_id, how=how)
         enqueue("sessions_app.tasks.check_questions", task_name="check the question set")
 
     def delete_model(self, request: HttpRequest, obj: CheckQuestion) -> None:
-        staff_record(request, "question.delete", "question", obj.pk, chat_id=obj.chat_id)
+        staff_record(request, ACTION, "question", obj.pk, chat_id=obj.chat_id, how="delete")
         super().delete_model(request, obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
@@ -179,33 +170,29 @@ class CheckQuestionAdmin(ConversationAdmin):
             raise Http404("There is no such beginning.")
         text = (STARTERS / f"{starter}.csv").read_text(encoding="utf-8") if starter else ""
         form = QuestionTableForm(request.POST or ({"text": text} if text else None), request.FILES)
-        context: dict[str, Any] = {}
+        rows: list[Any] = []
+        error = ""
         try:
             if form.is_bound and form.is_valid():
                 rows = table_questions(form.cleaned_data["text"])
                 form = QuestionTableForm(initial=form.cleaned_data)
-                context["rows"] = rows
-                if request.POST.get("do") == "store":
-                    self._store(request, rows)
-                    return redirect("admin:sessions_app_checkquestion_changelist")
-        except TableError as error:
-            context["error"] = str(error)
-        status, title = 400 if form.errors or "error" in context else 200, _("Import questions")
-        context |= {"form": form}
-        return staff_page(
-            request, f"{TEMPLATES}/import.html", title, context, of=self.model, status=status
-        )
+        except TableError as unreadable:
+            error = str(unreadable)
+        if rows and request.POST.get("do") == "store":
+            self._store(request, rows)
+            return redirect("admin:sessions_app_checkquestion_changelist")
+        context = {"form": form, "rows": rows, "error": error}
+        status, title = 400 if form.errors or error else 200, _("Import questions")
+        template = f"{TEMPLATES}/import.html"
+        return staff_page(request, template, title, context, of=self.model, status=status)
 
     def _store(self, request: HttpRequest, rows: Sequence[tuple[int, QuestionForm, str]]) -> None:
         good = [form.instance for _number, form, _answer in rows if form.is_valid()]
         for question in good:
-            question.source = QuestionSource.TABLE
+            question.source = TABLE
             question.created_by = request.user.get_username()
         CheckQuestion.objects.bulk_create(good, ignore_conflicts=True)
-        staff_record(request, "question.import", "questions", rows=len(good))
+        staff_record(request, ACTION, "questions", rows=len(good), how="import")
         enqueue("sessions_app.tasks.check_questions", task_name="check the question set")
-        text = ngettext("%(n)d question is added.", "%(n)d questions are added.", len(good))
-        messages.success(request, text % {"n": len(good)})
-        if left := len(rows) - len(good):
-            text = ngettext("%(n)d row was left out.", "%(n)d rows were left out.", left)
-            messages.warning(request, text % {"n": left})
+        text = _("Questions added: %(good)d. Rows left out: %(bad)d.")
+        messages.success(request, text % {"good": len(good), "bad": len(rows) - len(good)})

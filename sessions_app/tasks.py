@@ -58,11 +58,11 @@ from sessions_app.turns.dependencies import (
 from sessions_app.turns.facade import (
     answer_soon,
     pauses_end,
-    questions_check_store,
     questions_resume,
     sends_resume,
     turns_sweep,
 )
+from sessions_app.turns.question_set import questions_check_store
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 
 

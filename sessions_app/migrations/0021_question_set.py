@@ -68,11 +68,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('text', models.CharField(max_length=500, verbose_name='question')),
-                ('expected', models.CharField(blank=True, help_text='One of the recalled texts has to hold all of them, in any form.', max_length=200, verbose_name='expected words')),
+                ('expected', models.CharField(blank=True, max_length=200, verbose_name='expected words')),
                 ('memory_id', models.UUIDField(null=True, verbose_name='expected memory')),
                 ('user_role', models.CharField(choices=[('client', 'a client'), ('godfather', 'the owner')], default='client', max_length=16, verbose_name='audience')),
                 ('language', models.CharField(blank=True, choices=[('en', 'English'), ('he', 'Hebrew')], max_length=8, verbose_name='language')),
-                ('source', models.CharField(choices=[('answer', 'an answer that is right'), ('hand', 'written by hand'), ('table', 'a table')], default='hand', max_length=8, verbose_name='source')),
+                ('source', models.CharField(choices=[('answer', 'a right answer'), ('hand', 'by hand'), ('table', 'a table')], default='hand', max_length=8, verbose_name='source')),
                 ('created_by', models.CharField(blank=True, max_length=150, verbose_name='made by')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('state', models.CharField(choices=[('new', 'not checked yet'), ('passes', 'passes'), ('fails', 'fails'), ('off', 'nothing to expect')], default='new', max_length=8, verbose_name='state')),
@@ -81,7 +81,7 @@ class Migration(migrations.Migration):
                 ('checked_at', models.DateTimeField(null=True, verbose_name='checked')),
                 ('recalled_then', models.JSONField(default=list, verbose_name='recalled then')),
                 ('recalled_now', models.JSONField(default=list, verbose_name='recalled now')),
-                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='check_question', to='sessions_app.message')),
+                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to='sessions_app.message')),
             ],
             options={
                 'verbose_name': 'question of the set',

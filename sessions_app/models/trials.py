@@ -212,10 +212,10 @@ class AnswerResolved(models.Model):
 # The question set: questions that have to be answered rightly, checked each night.
 
 
-class QuestionSource(models.TextChoices):
-    ANSWER = labelled("answer", _("an answer that is right"))
-    HAND = labelled("hand", _("written by hand"))
-    TABLE = labelled("table", _("a table"))
+ASKERS = [(CLIENT, _("a client")), (GODFATHER, _("the owner"))]
+LANGUAGES = [("en", _("English")), ("he", _("Hebrew"))]
+ANSWER, TABLE = "answer", "table"
+SOURCES = [(ANSWER, _("a right answer")), ("hand", _("by hand")), (TABLE, _("a table"))]
 
 
 class QuestionState(models.TextChoices):
@@ -237,30 +237,14 @@ class CheckQuestion(models.Model):
     and at the last check: [id, score] each, no texts.
     """
 
-    message = models.OneToOneField(
-        Message, null=True, on_delete=CASCADE, related_name="check_question"
-    )
+    message = models.OneToOneField(Message, null=True, on_delete=CASCADE, related_name="+")
     # It fits into an index.
     text = models.CharField(_("question"), max_length=500)
-    expected = models.CharField(
-        _("expected words"),
-        max_length=200,
-        blank=True,
-        help_text=_("One of the recalled texts has to hold all of them, in any form."),
-    )
+    expected = models.CharField(_("expected words"), max_length=200, blank=True)
     memory_id = models.UUIDField(_("expected memory"), null=True)
-    user_role = models.CharField(
-        _("audience"),
-        max_length=16,
-        choices=[(CLIENT, _("a client")), (GODFATHER, _("the owner"))],
-        default=CLIENT,
-    )
-    language = models.CharField(
-        _("language"), max_length=8, choices=[("en", _("English")), ("he", _("Hebrew"))], blank=True
-    )
-    source = models.CharField(
-        _("source"), max_length=8, choices=QuestionSource.choices, default=QuestionSource.HAND
-    )
+    user_role = models.CharField(_("audience"), max_length=16, choices=ASKERS, default=CLIENT)
+    language = models.CharField(_("language"), max_length=8, choices=LANGUAGES, blank=True)
+    source = models.CharField(_("source"), max_length=8, choices=SOURCES, default="hand")
     created_by = models.CharField(_("made by"), max_length=150, blank=True)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
     state = models.CharField(

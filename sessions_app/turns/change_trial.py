@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -42,10 +43,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class ChangeTrial:
-    """``questions``: how many were recalled both ways."""
+    """``questions``: how many were recalled both ways; or none was, as the change concerns what a
+    model answers (``recalls`` is false)."""
 
     questions: int
     differences: Sequence[Difference]
+    recalls: bool = True
 
 
 @dataclass
@@ -80,11 +83,12 @@ def change_try(
     content: str,
     turns: Sequence[Turn],
     dependencies: Dependencies,
+    changed: Mapping[str, Any] = MappingProxyType({}),
 ) -> ChangeTrial:
     """Make a change, recall the turns' questions, and take the change back.
 
     ``change`` stores ``content`` and gets the embedder that it has to use; its errors are passed
-    on. Nothing is stored, sent or recorded.
+    on. ``changed``: rules of answers by name. Nothing is stored, sent or recorded.
     """
     kept = KeptVectors(dependencies.embedder)
     # A provider may make the vectors: none is called while the transaction is open.
@@ -94,7 +98,8 @@ def change_try(
     before = _recalled(turns, with_kept)
     with transaction.atomic():
         change(kept)
-        after = _recalled(turns[: len(before)], with_kept)
+        changed_too = replace(with_kept, rules=replace(dependencies.rules, **changed))
+        after = _recalled(turns[: len(before)], changed_too)
         transaction.set_rollback(True)
     pairs = zip(turns, before, after, strict=False)
     differences = [Difference(*each) for each in pairs if _texts(each[1]) != _texts(each[2])]

@@ -22,7 +22,6 @@ from sessions_app.turns.prompt import (
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.prompt_context import memory_beside
-from sessions_app.turns.question_set import questions_check_store, recall_rule
 from sessions_app.turns.queue import (
     Heartbeat,
     answer_soon,

@@ -77,13 +77,13 @@ def test_a_written_question_needs_words_and_is_in_the_set_once(admin_client: Cli
 @pytest.mark.parametrize(
     ("table", "stored", "told"),
     [
-        ("Is there parking?;parking;owner;en", [("parking", "godfather", "en")], "1 question is"),
-        ("יש חניה?\tחניה\tלקוח\tעברית", [("חניה", "client", "he")], "1 question is added"),
-        ("expected words,question\nparking,Is it free?", [("parking", "client", "")], "1 question"),
-        ("question;expected;role\nA?;;client\n;b;client\nC?;c;nobody", [], "3 rows were left out"),
+        ("Is there parking?;parking;owner;en", [("parking", "godfather", "en")], "added: 1"),
+        ("יש חניה?\tחניה\tלקוח\tעברית", [("חניה", "client", "he")], "added: 1"),
+        ("expected words,question\nparking,Is it free?", [("parking", "client", "")], "left out: 0"),
+        ("question;expected;role\nA?;;client\n;b;client\nC?;c;nobody", [], "left out: 3"),
         ("A?;a\nA?;b", [("a", "client", "")], ""),
-        ("A?;a;client;xx", [], "1 row was left out"),
-        (f"{'x' * 501};a", [], "1 row was left out"),
+        ("A?;a;client;xx", [], "left out: 1"),
+        (f"{'x' * 501};a", [], "left out: 1"),
     ],
 )
 def test_a_table_is_imported_and_tells_the_errors_of_its_rows(

@@ -179,8 +179,6 @@ DELIVERIES = "sessions_app_inbounddelivery"
 # Filters besides the period that make the list show the rows that the figure counts.
 ALL_MEMORIES = {"state": "all"}
 UNPROCESSED = {"processed": "no"}
-QUESTIONS = "sessions_app_checkquestion"
-MAX_REGRESSED = 99
 HELD = {"state__exact": "held"}
 RATED_BAD, RATED_GOOD = {"review": "bad"}, {"review": "good"}
 TO_REVIEW = {"review": "todo"}
@@ -428,20 +426,9 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         title, tone = _("Answers to review"), "warn" if count else ""
         yield Tile("answers_review", title, count, address, notes, tone)
     if to.may("sessions_app.view_checkquestion"):
-        yield _regressions(to)
-
-
-def _regressions(to: Places) -> Tile:
-    """Return the tile of the questions that passed before and fail now, each with its page."""
-    failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[: MAX_REGRESSED + 1])
-    notes = [
-        Note(
-            _("question %(number)s: right until %(day)s")
-            % {"number": each.pk, "day": date_format(timezone.localtime(each.passed_at), "j M")},
-            reverse("admin:sessions_app_checkquestion_change", args=[each.pk]),
-        )
-        for each in failing[:3]
-    ]
-    count = f"{MAX_REGRESSED}+" if len(failing) > MAX_REGRESSED else len(failing)
-    title, tone = _("Questions answered worse"), "bad" if failing else ""
-    return Tile("regressed", title, count, to.list_of(QUESTIONS, state="regressed"), notes, tone)
+        failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_COUNTED])
+        page = "admin:sessions_app_checkquestion_change"
+        notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
+        address = to.list_of("sessions_app_checkquestion", state="regressed")
+        title, tone = _("Questions answered worse"), "bad" if failing else ""
+        yield Tile("regressed", title, len(failing), address, notes, tone)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
+from memories_app.models import Memory
 from memoryproject.foundation.commands import ReportingCommand
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from sessions_app.models import CheckQuestion
 from sessions_app.models.trials import QuestionState
 from sessions_app.turns.dependencies import build_turn_dependencies
-from sessions_app.turns.question_set import RECALL_SETTINGS, Checked, questions_check, recall_rule
+from sessions_app.turns.question_set import questions_check
 
 
 class Command(ReportingCommand):
@@ -35,62 +37,30 @@ class Command(ReportingCommand):
             help="How many of 100 must pass. Default: 100.",
         )
         parser.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help=f"Check with another value of a setting ({', '.join(RECALL_SETTINGS)}), beside "
-            "that in force. May be repeated.",
-        )
-        parser.add_argument(
             "--texts", action="store_true", help="Also print the questions and what they expect."
         )
 
     def run(self, options: dict[str, Any]) -> None:
-        changed: dict[str, Any] = {}
-        try:
-            for name, _equals, text in (each.partition("=") for each in options["set"]):
-                changed |= recall_rule(name.strip(), text.strip())
-        except ValueError as error:
-            raise CommandError(f"--set: {error}", returncode=2) from None
-        checked = _counted(questions_check(dependencies=build_turn_dependencies(), changed=changed))
-        rows = [
-            _row(each, with_texts=options["texts"])
-            for each in checked
-            if each.state == QuestionState.FAILS
-        ]
-        percent = _percent(checked)
+        found = questions_check(dependencies=build_turn_dependencies(), now=timezone.now())
+        checked = [question for question in found if question.state != QuestionState.OFF]
+        lost = [question for question in checked if question.state == QuestionState.FAILS]
+        percent = 100.0 * (len(checked) - len(lost)) / len(checked) if checked else 100.0
+        rows = [_row(question, with_texts=options["texts"]) for question in lost]
         report = {"questions": len(checked), "lost": rows, "percent": round(percent, 1)}
         lines = [" ".join(map(str, row.values())) for row in rows]
-        found = f"{len(checked) - len(rows)} of {len(checked)} questions find what they expect."
+        says = f"{len(checked) - len(lost)} of {len(checked)} questions find what they expect."
         none = "The question set has nothing that could be expected: there is nothing to check."
-        lines.append(found if checked else none)
-        if changed:
-            before = _percent(_counted(questions_check(dependencies=build_turn_dependencies())))
-            report["percent_before"] = round(before, 1)
-            lines.append(f"Without the change {before:.1f} of 100 do.")
-        self.report(options, report, "\n".join(lines))
+        self.report(options, report, "\n".join([*lines, says if checked else none]))
         if percent < options["min"]:
             raise CommandError(f"{percent:.1f} of 100 are found, fewer than {options['min']:g}.")
 
 
-def _counted(checked: Sequence[Checked]) -> list[Checked]:
-    return [each for each in checked if each.state != QuestionState.OFF]
-
-
-def _percent(checked: Sequence[Checked]) -> float:
-    passed = sum(each.state == QuestionState.PASSES for each in checked)
-    return 100.0 * passed / len(checked) if checked else 100.0
-
-
-def _row(each: Checked, *, with_texts: bool) -> dict[str, str]:
-    question = each.question
-    row = {"question_id": str(question.pk)}
-    if turn := getattr(question.message, "turn", None):
-        row["turn_id"] = str(turn.turn_id)
-    if each.memory is not None:
-        row["memory_id"] = str(each.memory.pk)
+def _row(question: CheckQuestion, *, with_texts: bool) -> dict[str, str]:
+    turn = getattr(question.message, "turn", None)
+    row = {"question_id": str(question.pk), "turn_id": str(turn.turn_id) if turn else ""}
+    row["memory_id"] = str(question.memory_id or "")
     if with_texts:
-        memory = each.memory.content if each.memory else ""
-        row |= {"question": question.asked, "expected": question.expected, "memory": memory}
+        memory = Memory.objects.filter(pk=question.memory_id).values_list("content", flat=True)
+        row |= {"question": question.asked, "expected": question.expected}
+        row["memory"] = memory.first() or ""
     return row
