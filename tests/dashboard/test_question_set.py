@@ -79,7 +79,11 @@ def test_a_written_question_needs_words_and_is_in_the_set_once(admin_client: Cli
     [
         ("Is there parking?;parking;owner;en", [("parking", "godfather", "en")], "added: 1"),
         ("יש חניה?\tחניה\tלקוח\tעברית", [("חניה", "client", "he")], "added: 1"),
-        ("expected words,question\nparking,Is it free?", [("parking", "client", "")], "left out: 0"),
+        (
+            "expected words,question\nparking,Is it free?",
+            [("parking", "client", "")],
+            "left out: 0",
+        ),
         ("question;expected;role\nA?;;client\n;b;client\nC?;c;nobody", [], "left out: 3"),
         ("A?;a\nA?;b", [("a", "client", "")], ""),
         ("A?;a;client;xx", [], "left out: 1"),
