@@ -81,7 +81,7 @@ class Migration(migrations.Migration):
                 ('checked_at', models.DateTimeField(null=True, verbose_name='checked')),
                 ('recalled_then', models.JSONField(default=list, verbose_name='recalled then')),
                 ('recalled_now', models.JSONField(default=list, verbose_name='recalled now')),
-                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to='sessions_app.message')),
+                ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to='sessions_app.message', verbose_name='message')),
             ],
             options={
                 'verbose_name': 'question of the set',

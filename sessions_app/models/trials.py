@@ -237,7 +237,9 @@ class CheckQuestion(models.Model):
     and at the last check: [id, score] each, no texts.
     """
 
-    message = models.OneToOneField(Message, null=True, on_delete=CASCADE, related_name="+")
+    message = models.OneToOneField(
+        Message, verbose_name=_("message"), null=True, on_delete=CASCADE, related_name="+"
+    )
     # It fits into an index.
     text = models.CharField(_("question"), max_length=500)
     expected = models.CharField(_("expected words"), max_length=200, blank=True)

@@ -59,7 +59,7 @@
     const told = result.querySelector(".verdicts");
     if (!told) return;
     const number = (kind) => result.querySelectorAll(`[data-verdict="${kind}"]`).length;
-    told.textContent = told.dataset.words.replace(/%([bws])/g, (_all, kind) => number(kind));
+    told.textContent = told.dataset.words.replace(/\{([bws])\}/g, (_all, kind) => number(kind));
   }
 
   function judge(row, verdict) {
