@@ -92,6 +92,7 @@ class CheckQuestionAdmin(ConversationAdmin):
     """The question set. A question that a person asked can't be edited, only what it expects."""
 
     allowed = ("add", "change")
+    list_title = gettext_lazy("Question set")
     read_as = "question"
     list_is_read = True
     form = QuestionForm

@@ -84,8 +84,8 @@ class Migration(migrations.Migration):
                 ('message', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name="+", to='sessions_app.message', verbose_name='message')),
             ],
             options={
-                'verbose_name': 'question of the set',
-                'verbose_name_plural': 'question set',
+                'verbose_name': 'question',
+                'verbose_name_plural': 'questions',
                 'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('text'), models.F('user_role'), condition=models.Q(('text', ''), _negated=True), name='check_question_once', violation_error_message='This question is in the set already.')],
             },
         ),

@@ -209,7 +209,7 @@ class AnswerResolved(models.Model):
         return f"turn {self.turn_id} is resolved"
 
 
-# The question set: questions that have to be answered rightly, checked each night.
+# The question set: questions that have to be answered rightly, checked each day.
 
 
 ASKERS = [(CLIENT, _("a client")), (GODFATHER, _("the owner"))]
@@ -259,8 +259,8 @@ class CheckQuestion(models.Model):
     recalled_now = models.JSONField(_("recalled now"), default=list)
 
     class Meta:
-        verbose_name = _("question of the set")
-        verbose_name_plural = _("question set")
+        verbose_name = _("question")
+        verbose_name_plural = _("questions")
         constraints: ClassVar = [
             models.UniqueConstraint(
                 Lower("text"),

@@ -22,6 +22,7 @@
   // Shows what works with a script only, and looks for the answers that are being made.
   function begin(result) {
     for (const each of result.querySelectorAll(".verdicts, .verdict-keys, [data-verdicts]")) each.hidden = false;
+    for (const each of result.querySelectorAll("[data-again]")) each.hidden = true;
     count(result);
     if (result.querySelector("[data-open]")) setTimeout(() => look(result), 1500);
   }
