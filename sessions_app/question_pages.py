@@ -138,12 +138,9 @@ class CheckQuestionAdmin(ConversationAdmin):
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         days = list(CheckDay.objects.order_by("-day")[:DAYS_SHOWN])
-        return {
-            "days": days,
-            "most": max((day.passed + day.failed for day in days), default=0),
-            "starters": {} if CheckQuestion.objects.exists() else NAMES["starters"],
-            "may_add": request.user.has_perms(ADD),
-        }
+        most = max((day.passed + day.failed for day in days), default=0)
+        starters = {} if CheckQuestion.objects.exists() else NAMES["starters"]
+        return {"days": days, "most": most, "starters": starters}
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Store a question; what passed before was another one."""
@@ -171,27 +168,24 @@ class CheckQuestionAdmin(ConversationAdmin):
             raise Http404("There is no such beginning.")
         text = (STARTERS / f"{starter}.csv").read_text(encoding="utf-8") if starter else ""
         form = QuestionTableForm(request.POST or ({"text": text} if text else None), request.FILES)
-        rows: list[Any] = []
-        error = ""
+        context: dict[str, Any] = {"form": form}
         try:
             if form.is_bound and form.is_valid():
-                rows = table_questions(form.cleaned_data["text"])
-                form = QuestionTableForm(initial=form.cleaned_data)
-        except TableError as unreadable:
-            error = str(unreadable)
-        if rows and request.POST.get("do") == "store":
-            self._store(request, rows)
+                context["rows"] = table_questions(form.cleaned_data["text"])
+                context["form"] = QuestionTableForm(initial=form.cleaned_data)
+        except TableError as error:
+            context["error"] = str(error)
+        if "rows" in context and request.POST.get("do") == "store":
+            self._store(request, context["rows"])
             return redirect("admin:sessions_app_checkquestion_changelist")
-        context = {"form": form, "rows": rows, "error": error}
-        status, title = 400 if form.errors or error else 200, _("Import questions")
-        template = f"{TEMPLATES}/import.html"
+        status = 400 if form.errors or "error" in context else 200
+        template, title = f"{TEMPLATES}/import.html", _("Import questions")
         return staff_page(request, template, title, context, of=self.model, status=status)
 
     def _store(self, request: HttpRequest, rows: Sequence[tuple[int, QuestionForm, str]]) -> None:
         good = [form.instance for _number, form, _answer in rows if form.is_valid()]
         for question in good:
-            question.source = TABLE
-            question.created_by = request.user.get_username()
+            question.source, question.created_by = TABLE, request.user.get_username()
         CheckQuestion.objects.bulk_create(good, ignore_conflicts=True)
         staff_record(request, ACTION, "questions", rows=len(good), how="import")
         enqueue("sessions_app.tasks.check_questions", task_name="check the question set")

@@ -147,8 +147,8 @@ def _shown(
     model = model or _model()
     typed = [(key, request.POST.getlist(key)) for key in request.POST if key not in OF_TRIAL]
     context = {"trial": trial, "rows": rows, "problem": problem, "save": save, "typed": typed}
-    context |= {"asked": ask, "ask": uuid.uuid4(), "count": len(asked), "model": model}
-    context["cost"] = _cost(asked, model)
+    context |= {"asked": ask, "ask": uuid.uuid4(), "count": len(asked)}
+    context |= {"model": model, "cost": _cost(asked, model)}
     if is_live(request):
         return TemplateResponse(request, "admin/sessions_app/turn/change_trial_list.html", context)
     return staff_page(request, PAGE, _("What would change"), context, of=Turn)
@@ -175,9 +175,8 @@ def _asked(request: HttpRequest, ask: UUID, each: Difference, wanted: Wanted) ->
 def _cost(asked: Iterable[Difference], model: str) -> str:
     """Return about what the answers cost, by the tokens of those that were sent; "" if unknown."""
     limits, cost = replace(build_usage_limits(), model=model), 0.0
-    for replay in (TurnReplay.of(each.turn) for each in asked):
-        tokens = replay.prompt_tokens or 0, replay.completion_tokens or 0
-        cost += limits.cost_of(model, *tokens) or 0
+    for then in (TurnReplay.of(each.turn) for each in asked):
+        cost += limits.cost_of(model, then.prompt_tokens or 0, then.completion_tokens or 0) or 0
     return small_cost_shown(cost) if cost else ""
 
 

@@ -77,9 +77,9 @@ def questions_check(*, dependencies: Dependencies, now: datetime) -> list[CheckQ
 
 def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -> bool:
     """Put the result into the question; return False where memory could not be searched."""
-    turn = getattr(question.message, "turn", None)
-    if question.message and turn:
-        found = recall_today(question.message, turn=turn, dependencies=dependencies)
+    message, turn = question.message, getattr(question.message, "turn", None)
+    if message and turn:
+        found = recall_today(message, turn=turn, dependencies=dependencies)
     else:
         found = recall_for_prompt(
             question.asked,

@@ -56,11 +56,10 @@ class Command(ReportingCommand):
 
 
 def _row(question: CheckQuestion, *, with_texts: bool) -> dict[str, str]:
-    turn = getattr(question.message, "turn", None)
+    turn, memory = getattr(question.message, "turn", None), question.memory_id
     row = {"question_id": str(question.pk), "turn_id": str(turn.turn_id) if turn else ""}
-    row["memory_id"] = str(question.memory_id or "")
+    row["memory_id"] = str(memory or "")
     if with_texts:
-        memory = Memory.objects.filter(pk=question.memory_id).values_list("content", flat=True)
-        row |= {"question": question.asked, "expected": question.expected}
-        row["memory"] = memory.first() or ""
+        text = Memory.objects.filter(pk=memory).values_list("content", flat=True).first() or ""
+        row |= {"question": question.asked, "expected": question.expected, "memory": text}
     return row
