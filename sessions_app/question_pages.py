@@ -45,7 +45,7 @@ EDITED = ("text", "expected", "user_role", "language")
 PLACES = (*EDITED, "answer")
 STATES = {
     "regressed": (gettext_lazy("Was right, fails now"), REGRESSED),
-    **{str(state): (state.label, Q(state=state)) for state in QuestionState},
+    **{value: (label, Q(state=value)) for value, label in QuestionState.choices},
 }
 STATE_FILTER = choice_filter("state", gettext_lazy("state"), STATES)
 HELP = gettext_lazy("One of the recalled texts has to hold all of them, in any form.")
