@@ -16,6 +16,7 @@ import sessions_app.inbound.admin
 import sessions_app.inbox.admin
 import sessions_app.memories.memory_pages
 import sessions_app.profile_page
+import sessions_app.question_pages
 import sessions_app.summaries.admin
 import sessions_app.takeover.canned_replies
 import sessions_app.tokens
@@ -24,6 +25,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from sessions_app.models import Turn
 from sessions_app.outcomes.outcome_pages import OUTCOME_PAGES
 from sessions_app.takeover.views import TAKEOVER_PAGES
+from sessions_app.trials.change_trial_page import change_trial_page
 from sessions_app.trials.presentation import trials_page
 from sessions_app.turns.presentation import TurnAdmin
 
@@ -38,6 +40,7 @@ class TurnPages(TurnAdmin):
     own_pages: ClassVar[Any] = {
         "trials": OwnPage("<int:turn_id>/trials/", trials_page, "GET HEAD POST"),
         **OUTCOME_PAGES,
+        "change_trial": OwnPage("change-trial/", change_trial_page, "POST"),
     }
 
     def get_urls(self) -> list[Any]:

@@ -30,6 +30,7 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage
 from sessions_app.conversations.epochs import profile_locked
 from sessions_app.models import AssistantProfile
 from sessions_app.models.chats import CLIENT, GODFATHER
+from sessions_app.trials.change_trial_page import profile_try
 from sessions_app.turns.facade import PromptParts, Recalled, build_prompt, profile_for_prompt
 from sessions_app.turns.presentation import PromptLine, prompt_lines
 
@@ -255,12 +256,14 @@ class AssistantProfileAdmin(StaffAdmin):
         """Return the page with the typed values and the prompt that they produce, without saving.
 
         POST the form with ``kind`` and ``language``. With the header ``X-Part``, return only the
-        prompt.
+        prompt; with ``ask``, what models answer by it.
         """
         if not self.has_change_permission(request):
             raise PermissionDenied
         profile = AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
         form = ProfileForm(request.POST, instance=profile)
+        if form.is_valid() and "ask" in request.POST:
+            return profile_try(request, form.instance)
         if not form.is_valid():
             if "X-Part" in request.headers:
                 return TemplateResponse(request, PART, {"problems": _words(form)}, status=422)

@@ -63,6 +63,7 @@ from sessions_app.turns.facade import (
     sends_resume,
     turns_sweep,
 )
+from sessions_app.turns.question_set import questions_check_store
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 
 
@@ -71,6 +72,11 @@ def run_trial(trial_id: str) -> str:
     return trial_run(
         trial_id=UUID(trial_id), dependencies=build_turn_dependencies(), model_named=trial_model
     )
+
+
+def check_questions() -> dict[str, int]:
+    """Check the question set; return how many questions passed and failed."""
+    return questions_check_store(dependencies=build_turn_dependencies(), now=timezone.now())
 
 
 def run_job(job_id: str) -> str:

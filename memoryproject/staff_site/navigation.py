@@ -82,6 +82,7 @@ MENU: tuple[tuple[Any, Entries], ...] = (
             Entry("rule", "memories_app.mergeproposal"),
             Entry("description", "memories_app.sourcedocument"),
             Entry("folder_open", "memories_app.memorydocument"),
+            Entry("spellcheck", "sessions_app.checkquestion", _("Question set")),
             Entry("support_agent", "sessions_app.assistantprofile", _("The assistant's profile")),
         ),
     ),

@@ -22,6 +22,7 @@ from sessions_app.models import (
     Chat,
     ChatAddress,
     ChatSession,
+    CheckQuestion,
     ContactMerge,
     InboundDelivery,
     Message,
@@ -78,6 +79,7 @@ def _lines(chat_id: UUID) -> Iterator[str]:
         SourceDocument.objects.filter(chat_id=chat_id),
         Turn.objects.filter(chat=chat_id).select_related("replay").order_by("id"),
         AnswerTrial.objects.filter(turn__chat=chat_id).order_by("created_at"),
+        CheckQuestion.objects.filter(message__chat=chat_id).order_by("id"),
         InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
         Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
     ]

@@ -33,7 +33,7 @@ from sessions_app.forgetting.redact_answers import AnswerRedaction
 from sessions_app.forgetting.redact_records import UnscopedTraces, kept_texts
 from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
 from sessions_app.forgetting.sweep import Sweep
-from sessions_app.models import ForgottenKind, InboundDelivery, Message, Note
+from sessions_app.models import CheckQuestion, ForgottenKind, InboundDelivery, Message, Note
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messages_found, recall
 
 # What the probe found, beside the word in the receipt.
@@ -53,6 +53,7 @@ READ_TABLES = (
     "sessions_app_outboundpart",
     "sessions_app_note",
     "sessions_app_inbounddelivery",
+    "sessions_app_checkquestion",
     "django_q_task",
     "django_q_ormq",
     "django_admin_log",
@@ -69,6 +70,7 @@ KINDS: dict[type[Model], str] = {
     Session: "login",
     IdempotentAnswer: "answer",
     InboundDelivery: "delivery",
+    CheckQuestion: "question",
 }
 
 # This many texts are searched by their own words, as any user could. A larger number is sampled

@@ -202,6 +202,7 @@ WORDS = {
     "sessions_app_messageembedding": gettext_lazy("Vectors of messages"),
     "sessions_app_turn": gettext_lazy("Replays of answers, deleted or cleaned"),
     "sessions_app_answertrial": gettext_lazy("Trials of answers"),
+    "sessions_app_checkquestion": gettext_lazy("Questions of the question set"),
     "sessions_app_outboundpart": gettext_lazy("Parts of answers on their way"),
     "sessions_app_inbounddelivery": gettext_lazy("Raw deliveries, emptied"),
     "sessions_app_summarizationmetadata": gettext_lazy("Summaries, taken back"),

@@ -31,6 +31,7 @@ from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
 from sessions_app.models import (
+    CheckQuestion,
     ForgetReceipt,
     InboundDelivery,
     Job,
@@ -190,6 +191,7 @@ class UnscopedTraces:
         yield from self._logins()
         yield from self._api_answers()
         yield from self._deliveries_without_chat()
+        yield from self._questions()
 
     def _tasks(self) -> Iterator[Trace]:
         """Yield finished tasks, and tasks that wait in the queue."""
@@ -246,6 +248,15 @@ class UnscopedTraces:
                 changed = IdempotentAnswer.objects.filter(pk=row.pk)
                 empty = partial(changed.update, body="", headers={}, withheld=True)
                 yield Trace(IdempotentAnswer, row.pk, empty)
+
+    def _questions(self) -> Iterator[Trace]:
+        """Yield questions of the set that expect what was erased, or that quote it."""
+        for row in CheckQuestion.objects.iterator(ROWS_AT_ONCE):
+            self.read += 1
+            texts = [row.text, row.expected]
+            quotes = row.created_at >= self._since and self._quotes(texts)
+            if quotes or _bare(str(row.memory_id)) in self._ids or self._is_about(texts):
+                yield Trace(CheckQuestion, row.pk, row.delete)
 
     def _deliveries_without_chat(self) -> Iterator[Trace]:
         """Yield deliveries that matched no chat, and quote a text or name the person.

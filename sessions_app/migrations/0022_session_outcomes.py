@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0019_jobs'),
+        ('sessions_app', '0021_question_set'),
     ]
 
     operations = [

@@ -33,5 +33,12 @@ from sessions_app.models.summaries import (
     TranscriptBatch,
 )
 from sessions_app.models.takeover import CannedReply, ChatPause
-from sessions_app.models.trials import AnswerRating, AnswerResolved, AnswerTrial, RatingReason
+from sessions_app.models.trials import (
+    AnswerRating,
+    AnswerResolved,
+    AnswerTrial,
+    CheckDay,
+    CheckQuestion,
+    RatingReason,
+)
 from sessions_app.models.turns import Turn, TurnReplay

@@ -1,4 +1,4 @@
-"""Trials: staff make an answer again, with another model, prompt or memories. Nothing is sent."""
+"""Trials of answers, ratings, and the question set. Nothing of them reaches WhatsApp."""
 
 import uuid
 
@@ -6,11 +6,14 @@ from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
+from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import known, labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
 from memoryproject.foundation.leases import LeasedWork
+from sessions_app.models.chats import CLIENT, GODFATHER
+from sessions_app.models.messages import Message
 from sessions_app.models.turns import Turn
 
 # The ids of the texts that a trial was given.
@@ -32,6 +35,7 @@ class TrialMemories(models.TextChoices):
     NOW = labelled("now", _("as recalled now"))
     NONE = labelled("none", _("none"))
     CHOSEN = labelled("chosen", _("the ticked ones"))
+    CHANGED = labelled("changed", _("with a change that is tried"))
 
 
 class TrialPrompt(models.TextChoices):
@@ -47,7 +51,8 @@ class AnswerTrial(LeasedWork):
 
     ``chosen``: the ids of the ticked texts. ``system_text``: the instructions; those that were
     typed, or once it is made those that were used. ``recalled``: what the model was given, in the
-    form of the replay record. ``unseen_pictures``: how many pictures the answer's model saw and
+    form of the replay record; of a change that is tried, what it is to be given.
+    ``unseen_pictures``: how many pictures the answer's model saw and
     this one didn't. ``model`` was asked for; ``answered_by`` is what the server names.
 
     A trial is a throwaway: where anything in it is to be forgotten, the row is deleted.
@@ -183,3 +188,99 @@ class AnswerResolved(models.Model):
 
     def __str__(self) -> str:
         return f"turn {self.turn_id} is resolved"
+
+
+# The question set: questions that have to be answered rightly, checked each day.
+
+
+ASKERS = [(CLIENT, _("a client")), (GODFATHER, _("the owner"))]
+LANGUAGES = [("en", _("English")), ("he", _("Hebrew"))]
+ANSWER, TABLE = "answer", "table"
+SOURCES = [(ANSWER, _("a right answer")), ("hand", _("by hand")), (TABLE, _("a table"))]
+
+
+class QuestionState(models.TextChoices):
+    """``OFF``: there is nothing that could be expected."""
+
+    NEW = labelled("new", _("not checked yet"))
+    PASSES = labelled("passes", _("passes"))
+    FAILS = labelled("fails", _("fails"))
+    OFF = labelled("off", _("nothing to expect"))
+
+
+class CheckQuestion(models.Model):
+    """A question of the set, and what must be recalled for it: a memory, or a text with words.
+
+    ``message``: the person's question, with whose rights it is asked; it goes with it. Else
+    ``text`` is asked in nobody's chat, as ``user_role``. ``expected``: the words. ``memory_id``:
+    the memory. ``since``: when ``state`` began. ``passed_at``: when it passed last; None after an
+    edit. ``recalled_then``, ``recalled_now``: the memories that were recalled when it passed last,
+    and at the last check: [id, score] each, no texts.
+    """
+
+    message = models.OneToOneField(
+        Message, verbose_name=_("message"), null=True, on_delete=CASCADE, related_name="+"
+    )
+    # It fits into an index.
+    text = models.CharField(_("question"), max_length=500)
+    expected = models.CharField(_("expected words"), max_length=200, blank=True)
+    memory_id = models.UUIDField(_("expected memory"), null=True)
+    user_role = models.CharField(_("audience"), max_length=16, choices=ASKERS, default=CLIENT)
+    language = models.CharField(_("language"), max_length=8, choices=LANGUAGES, blank=True)
+    source = models.CharField(_("source"), max_length=8, choices=SOURCES, default="hand")
+    created_by = models.CharField(_("made by"), max_length=150, blank=True)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+    state = models.CharField(
+        _("state"), max_length=8, choices=QuestionState.choices, default=QuestionState.NEW
+    )
+    since = models.DateTimeField(_("since"), null=True)
+    passed_at = models.DateTimeField(_("passed last"), null=True)
+    checked_at = models.DateTimeField(_("checked"), null=True)
+    recalled_then = models.JSONField(_("recalled then"), default=list)
+    recalled_now = models.JSONField(_("recalled now"), default=list)
+
+    class Meta:
+        verbose_name = _("question")
+        verbose_name_plural = _("questions")
+        constraints = [
+            models.UniqueConstraint(
+                Lower("text"),
+                "user_role",
+                condition=~Q(text=""),
+                name="check_question_once",
+                violation_error_message=_("This question is in the set already."),
+            )
+        ]
+
+    def __str__(self) -> str:
+        # Without people's words: the admin's own log keeps it.
+        return f"{self._meta.verbose_name} {self.pk}"
+
+    @property
+    def asked(self) -> str:
+        return self.message.content.strip() if self.message else self.text
+
+    @property
+    def chat_id(self) -> uuid.UUID | None:
+        """Return the chat whose conversation the question shows, for the audit log."""
+        return self.message.chat_id if self.message else None
+
+
+# Questions that passed before and fail now.
+REGRESSED = Q(state=QuestionState.FAILS, passed_at__isnull=False)
+
+
+class CheckDay(models.Model):
+    """How many questions of the set passed and failed in the last check of a day."""
+
+    day = models.DateField(_("day"), primary_key=True)
+    passed = models.PositiveIntegerField(_("passed"))
+    failed = models.PositiveIntegerField(_("failed"))
+
+    class Meta:
+        verbose_name = _("day of checks")
+        verbose_name_plural = _("days of checks")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return str(self.day)

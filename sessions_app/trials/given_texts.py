@@ -71,6 +71,8 @@ def texts_given(
     if trial.memories == TrialMemories.NONE:
         return Given([kept], [])
     zone = dependencies.rules.time_zone
+    if trial.memories == TrialMemories.CHANGED:
+        return _given(kept, [(each, hit_text(_hit(each), zone)) for each in trial.recalled])
     if trial.memories == TrialMemories.NOW:
         hits = _recalled_now(turn, dependencies)
         return _given(kept, [(hit_record(hit), hit_text(hit, zone)) for hit in hits])

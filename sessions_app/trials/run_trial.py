@@ -34,7 +34,7 @@ from sessions_app.conversations.epochs import (
 )
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.limits.answer_limits import MeteredChatModel
-from sessions_app.models import AnswerTrial, Turn, TurnReplay
+from sessions_app.models import AnswerTrial, AssistantProfile, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
 from sessions_app.recall.facade import CLIENT_NAME
@@ -68,13 +68,17 @@ MAX_INSTRUCTIONS = 20_000
 
 @dataclass(frozen=True)
 class TrialWanted:
-    """The settings of a trial. ``system_text`` counts where the instructions are edited."""
+    """The settings of a trial. ``system_text`` counts where the instructions are edited.
+
+    ``given``: the recalled texts of a change that is tried, in the form of the replay record.
+    """
 
     model: str
     memories: str = TrialMemories.THEN
     instructions: str = TrialPrompt.THEN
     system_text: str = ""
     chosen: Sequence[str] = field(default_factory=tuple)
+    given: Sequence[dict[str, Any]] = field(default_factory=tuple)
 
 
 def trial_check(*, turn: Turn, models: Sequence[str]) -> None:
@@ -138,6 +142,7 @@ def _trial_create(
         instructions=wanted.instructions,
         system_text=wanted.system_text.strip() if edited else "",
         chosen=list(wanted.chosen) if wanted.memories == TrialMemories.CHOSEN else [],
+        recalled=list(wanted.given),
         user=user,
         user_name=user.get_username(),
         created_at=now,
@@ -289,9 +294,16 @@ def _instructions(
         return trial.system_text
     if trial.instructions == TrialPrompt.THEN:
         return stored.instructions
+    return instructions_by(profile_current(), turn, stored, dependencies)
+
+
+def instructions_by(
+    profile: AssistantProfile, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
+) -> str:
+    """Return the instructions that a profile gives for an answer, with the day and time of it."""
     now = system_text(
         PromptParts(
-            profile=profile_for_prompt(profile_current()),
+            profile=profile_for_prompt(profile),
             now=turn.asked_at,
             time_zone=dependencies.rules.time_zone,
             fence=turn.turn_id.hex[:12],

@@ -25,6 +25,7 @@ from sessions_app.models import AnswerRating, AnswerResolved, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import TurnState
 from sessions_app.recall.facade import NEAREST
+from sessions_app.turns.question_set import question_follow
 
 # Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
 # is no work list, and a million rows is too many to read for one.
@@ -40,7 +41,8 @@ def answer_rate(
     """Store a staff member's opinion of an answer, in place of an earlier one.
 
     ``user`` None: that of a program, which is known by the actor's name. A bad answer is to be
-    reviewed until somebody resolves it. Raises Turn.DoesNotExist.
+    reviewed until somebody resolves it; a good one is in the question set. Raises
+    Turn.DoesNotExist.
     """
     with transaction.atomic():
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
@@ -58,6 +60,7 @@ def answer_rate(
             },
         )
         turn_audit("answer.rate", turn, actor, good=is_good, reason=rating.reason)
+        question_follow(turn)
     return rating
 
 
@@ -71,6 +74,7 @@ def rating_remove(*, turn_id: int, user: User, actor: Actor) -> bool:
         gone, _rows = AnswerRating.objects.filter(turn=turn, user=user).delete()
         if gone:
             turn_audit("answer.unrate", turn, actor)
+            question_follow(turn)
     return bool(gone)
 
 

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
-from django.utils import timezone
+from django.db.models import QuerySet
 
 from memories_app.facts.validation import MAX_CONTENT
-from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
     embed_covered,
     embed_queries,
 )
-from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.models import AnswerRating, Turn, TurnReplay
+from sessions_app.models import AnswerRating, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.recall.facade import Hit
 from sessions_app.turns.compose_prompt import recall_today
@@ -32,7 +30,6 @@ MAX_SECONDS = 4.0
 # So many of the newest answers are looked at for questions that differ.
 LOOKED_AT = 400
 COMMAND = "/"
-UNKNOWN = UUID(int=0)
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class ChangeTrial:
-    """``questions``: how many were recalled both ways."""
+    """``questions``: how many were recalled both ways; or none was, as the change concerns what a
+    model answers (``recalls`` is false)."""
 
     questions: int
     differences: Sequence[Difference]
+    recalls: bool = True
 
 
 @dataclass
@@ -84,11 +83,12 @@ def change_try(
     content: str,
     turns: Sequence[Turn],
     dependencies: Dependencies,
+    changed: Mapping[str, Any] = MappingProxyType({}),
 ) -> ChangeTrial:
     """Make a change, recall the turns' questions, and take the change back.
 
     ``change`` stores ``content`` and gets the embedder that it has to use; its errors are passed
-    on. Nothing is stored, sent or recorded.
+    on. ``changed``: rules of answers by name. Nothing is stored, sent or recorded.
     """
     kept = KeptVectors(dependencies.embedder)
     # A provider may make the vectors: none is called while the transaction is open.
@@ -98,52 +98,12 @@ def change_try(
     before = _recalled(turns, with_kept)
     with transaction.atomic():
         change(kept)
-        after = _recalled(turns[: len(before)], with_kept)
+        changed_too = replace(with_kept, rules=replace(dependencies.rules, **changed))
+        after = _recalled(turns[: len(before)], changed_too)
         transaction.set_rollback(True)
     pairs = zip(turns, before, after, strict=False)
     differences = [Difference(*each) for each in pairs if _texts(each[1]) != _texts(each[2])]
     return ChangeTrial(len(after), differences)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A question that was answered rightly; ``memory``: what came first then.
-
-    ``found``: whether it is recalled today.
-    """
-
-    turn: Turn
-    memory: Memory
-    found: bool
-
-
-def marked_check(*, dependencies: Dependencies) -> list[Checked]:
-    """Recall the questions whose answers staff rated good, the newest first.
-
-    Only those count whose memory is still in use. Raises EmbedderError.
-    """
-    turns = list(_different(_rated_good().select_related("replay")))
-    first = {turn.pk: key for turn in turns if (key := _first_memory(turn)) is not None}
-    now = timezone.now()
-    kept = Q(expires_at=None) | Q(expires_at__gt=now)
-    holds = Q(valid_until=None) | Q(valid_until__gte=now)
-    in_use = Memory.objects.filter(kept, holds, status=MemoryStatus.ACTIVE)
-    memories = in_use.in_bulk(set(first.values()))
-    checked = []
-    for turn in turns:
-        memory = memories.get(first.get(turn.pk, UNKNOWN))
-        if memory is not None and turn.message is not None:
-            found = recall_today(turn.message, turn=turn, dependencies=dependencies).hits
-            checked.append(Checked(turn, memory, memory.pk in {hit.id for hit in found}))
-    return checked
-
-
-def _first_memory(turn: Turn) -> UUID | None:
-    """Return the memory that came first in the answer's prompt."""
-    for entry in TurnReplay.of(turn).recalled:
-        if entry.get("source") == "memory" and entry.get("in_prompt"):
-            return uuid_or_none(str(entry.get("id", "")))
-    return None
 
 
 def _answered() -> QuerySet[Turn]:

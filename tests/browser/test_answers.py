@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import AnswerTrial, Turn
+from sessions_app.models import AnswerTrial, CheckDay, Turn
 from sessions_app.trials.run_trial import trial_run
 from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, GODFATHER, World, remember
@@ -131,5 +131,60 @@ def test_an_answer_is_tried_again_and_compared(visit: Visit, staff: Page, world:
     expect(column.locator("del")).to_contain_text("invoices")
     typed = staff.get_by_label("Instructions for this trial only")
     expect(typed).to_have_value("For the next one.")
+    assert looked_at(staff) == []
+    assert visit.troubles() == []
+
+
+def test_answers_with_a_change_are_judged_by_keys(visit: Visit, staff: Page, world: World) -> None:
+    remember(world, PAYS)
+    for question in ("When does TestCorp pay its invoices?", "Who pays within 30 days?"):
+        world.say(CLIENT, question)
+    memory = Memory.objects.get()
+    staff.goto(f"/admin/memories_app/memory/{memory.pk}/change/")
+    staff.get_by_label("Content").fill("TestCorp pays its invoices within 60 days")
+    staff.get_by_role("button", name="See what would change").press("Enter")
+    staff.get_by_role("button", name="Compare 2 answers of the model").press("Enter")
+    rows = staff.locator("article.compared[data-open]")
+    expect(rows).to_have_count(2)
+    model = ScriptedChatModel(lambda _request: "Within sixty days.")
+    for trial in AnswerTrial.objects.all():
+        trial_run(
+            trial_id=trial.pk, dependencies=world.dependencies, model_named=lambda _name: model
+        )
+    expect(staff.get_by_text("Within sixty days.")).to_have_count(2)
+    judged = staff.locator("article.compared")
+    judged.first.press("1")
+    expect(judged.last).to_be_focused()
+    judged.last.press("s")
+    expect(staff.get_by_text("1 better · 0 worse · 1 the same")).to_be_visible()
+    judged.last.get_by_role("button", name="Worse").click()
+    expect(staff.get_by_text("1 better · 1 worse · 0 the same")).to_be_visible()
+    assert looked_at(staff) == []
+    memory.refresh_from_db()
+    assert memory.content == PAYS
+    with staff.expect_navigation():
+        staff.locator("[data-save]").press("Enter")
+    memory.refresh_from_db()
+    assert memory.content == "TestCorp pays its invoices within 60 days"
+    assert visit.troubles() == []
+
+
+def test_the_question_set_shows_its_results(visit: Visit, staff: Page) -> None:
+    staff.goto("/admin/sessions_app/checkquestion/")
+    with staff.expect_navigation():
+        staff.get_by_role("link", name="בית קפה").press("Enter")
+    expect(staff.locator(".planned-row")).to_have_count(20)
+    assert looked_at(staff) == []
+    with staff.expect_navigation():
+        staff.get_by_role("button", name="Add the questions").press("Enter")
+    CheckDay.objects.create(day="2026-03-01", passed=17, failed=3)
+    with staff.expect_navigation():
+        staff.reload()
+    expect(staff.get_by_role("img", name="Plot of the results")).to_be_visible()
+    assert looked_at(staff) == []
+    staff.get_by_text("As a table").press("Enter")
+    expect(staff.get_by_role("cell", name="17")).to_be_visible()
+    staff.get_by_role("link", name="מתי אתם פותחים?").click()
+    expect(staff.get_by_text("Recalled at the last check")).to_be_visible()
     assert looked_at(staff) == []
     assert visit.troubles() == []

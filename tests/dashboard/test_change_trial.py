@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,16 +16,27 @@ from memories_app.models.memories import MemoryRevision
 from memories_app.store.change import memory_patch
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.embedding.facade import embedder
-from sessions_app.models import Turn
+from sessions_app.models import (
+    AnswerTrial,
+    AssistantProfile,
+    Message,
+    StoredSetting,
+    Turn,
+    TurnReplay,
+)
+from sessions_app.trials.run_trial import trial_run
 from sessions_app.turns.answer_review import answer_rate
 from sessions_app.turns.change_trial import MAX_QUESTIONS, change_try, turns_to_try
 from sessions_app.turns.dependencies import build_turn_dependencies
+from tests.forms import opened
 from tests.remembering import remember
 from tests.shown import words_of
 from tests.world import CLIENT, OTHER_CLIENT, World, new_world
 
 pytestmark = pytest.mark.django_db
+LIVE = {"X-Requested-With": "live"}
 TRY = "/admin/sessions_app/turn/change-trial/"
 OPENS = "We open at 9 on weekdays"
 
@@ -157,3 +169,111 @@ def test_the_button_is_where_memories_are_written(admin_client: Client, asked: N
         (f"/admin/sessions_app/turn/{turn.pk}/change/", f"?turn={turn.pk}"),
     ):
         assert f'formaction="{TRY}{query}"' in admin_client.get(address).content.decode()
+
+
+# What a model answers with the change.
+
+
+@pytest.fixture
+def models(settings: Any) -> None:
+    settings.CHAT_MODEL, settings.OPENAI_API_KEY = "openai", "a-key"
+    settings.OPENAI_MODEL, settings.COMPARISON_MODELS = "scripted", ["other"]
+    settings.MODEL_PRICES, settings.MODEL_CURRENCY = {"scripted": (1_000.0, 1_000.0)}, "EUR"
+
+
+def asks(page: str) -> list[str]:
+    return re.findall(r'name="ask" value="([^"]+)"', page)
+
+
+def answers(
+    client: Client, address: str, values: Any, said: str
+) -> tuple[str, list[ScriptedChatModel]]:
+    """Ask for the answers as the page does, let a worker make them, and look again."""
+    shown = client.post(address, values, headers=LIVE).content.decode()
+    assert not AnswerTrial.objects.filter(state="waiting").exists(), "costs are shown before"
+    ask = {**values, "ask": asks(shown)[0]}
+    for _click in range(2):
+        waiting = client.post(address, ask, headers=LIVE)
+        assert waiting.status_code == 200
+    assert "data-open" in waiting.content.decode()
+    used = []
+    for trial in AnswerTrial.objects.filter(state="waiting"):
+        used.append(ScriptedChatModel(lambda _request: said, name=trial.model))
+        trial_run(
+            trial_id=trial.pk,
+            dependencies=replace(build_turn_dependencies(), chat_model=used[-1]),
+            model_named=lambda _name: used[-1],
+        )
+    return client.post(address, ask, headers=LIVE).content.decode(), used
+
+
+def test_a_model_answers_with_the_changed_memory(
+    admin_client: Client, asked: None, models: None
+) -> None:
+    memory, said = Memory.objects.get(), Message.objects.count()
+    TurnReplay.objects.update(prompt_tokens=3_000, completion_tokens=1_000)
+    address, text = f"{TRY}?memory={memory.pk}", "We open at 7 on weekdays"
+    before = admin_client.post(address, {"content": text}, headers=LIVE).content.decode()
+    assert "costs about EUR 4.00" in words_of(before)
+    shown, (model,) = answers(admin_client, address, {"content": text}, "We open at seven.")
+    assert "We open at seven." in words_of(shown)
+    prompt = "\n".join(message.content for message in model.requests[0].messages)
+    assert text in prompt
+    assert OPENS not in prompt
+    assert AnswerTrial.objects.count() == 1, "two clicks ask once"
+    assert (Message.objects.count(), Memory.objects.get().content) == (said, OPENS)
+    # Save posts what was typed to the memory's own page.
+    save = f'formaction="/admin/memories_app/memory/{memory.pk}/change/"'
+    assert save in shown
+    assert f'name="content" value="{text}"' in shown
+
+
+def test_a_model_answers_by_an_unsaved_profile(
+    admin_client: Client, asked: None, models: None
+) -> None:
+    profile, _made = AssistantProfile.objects.get_or_create(pk=1)
+    address = "/admin/sessions_app/assistantprofile/1/change/"
+    form = {name: value[0] for name, value in opened(admin_client, address).items() if value}
+    preview = "/admin/sessions_app/assistantprofile/preview/"
+    assert f'formaction="{preview}" name="ask"' in admin_client.get(address).content.decode()
+    values = {**form, "persona": "You speak like a sailor.", "ask": ""}
+    shown, used = answers(admin_client, preview, values, "Ahoy.")
+    assert words_of(shown).count("Ahoy.") == 2
+    assert all("You speak like a sailor." in each.requests[0].messages[0].content for each in used)
+    assert f'formaction="{address}"' in shown
+    profile.refresh_from_db()
+    assert "sailor" not in profile.persona
+    wrong = admin_client.post(preview, {**values, "name": ""}, headers=LIVE)
+    assert wrong.status_code == 422
+
+
+def test_thresholds_and_the_model_are_tried_where_they_are_changed(
+    admin_client: Client, asked: None, models: None
+) -> None:
+    address = "/admin/operations/settings/RECALL_MIN_SIMILARITY/"
+    assert 'name="ask"' in admin_client.get(address).content.decode()
+    tried = admin_client.post(address, {"RECALL_MIN_SIMILARITY": "1", "ask": ""}, headers=LIVE)
+    assert f"removed: {OPENS}" in words_of(tried.content.decode())
+    wrong = admin_client.post(address, {"RECALL_MIN_SIMILARITY": "7", "ask": ""}, headers=LIVE)
+    assert "RECALL_MIN_SIMILARITY" in words_of(wrong.content.decode())
+    model = "/admin/operations/settings/OPENAI_MODEL/"
+    shown, _used = answers(admin_client, model, {"OPENAI_MODEL": "other", "ask": ""}, "By other.")
+    assert words_of(shown).count("By other.") == 2
+    assert not StoredSetting.objects.exists()
+    unknown = {"OPENAI_MODEL": "gpt-secret", "ask": asks(shown)[0]}
+    refused = admin_client.post(model, unknown, headers=LIVE).content.decode()
+    assert "The model gpt-secret isn't among those to compare" in words_of(refused)
+    port = "/admin/operations/settings/CLIENT_MESSAGES_PER_HOUR/"
+    assert 'name="ask"' not in admin_client.get(port).content.decode()
+
+
+def test_asking_a_model_takes_the_right_to_retry(client: Client, asked: None, models: None) -> None:
+    user = User.objects.create_user("teacher", is_staff=True)
+    client.force_login(user)
+    rights = ("view_chat", "view_message", "view_turn", "change_memory")
+    user.user_permissions.set(Permission.objects.filter(codename__in=rights))
+    address, values = f"{TRY}?memory={Memory.objects.get().pk}", {"content": "We open at 7"}
+    assert not asks(client.post(address, values).content.decode())
+    ask = {**values, "ask": "00000000-0000-4000-8000-000000000000"}
+    assert client.post(address, ask).status_code == 403
+    assert not AnswerTrial.objects.exists()

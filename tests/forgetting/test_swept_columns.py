@@ -27,6 +27,7 @@ from sessions_app.forgetting.redact_answers import TURN_TEXTS
 from sessions_app.forgetting.registry import swept_columns
 from sessions_app.models import (
     AnswerTrial,
+    CheckQuestion,
     ContactMerge,
     ExtractionWork,
     InboundDelivery,
@@ -75,6 +76,7 @@ def world(world: World) -> World:
     ExtractionWork.objects.get_or_create(turn=Turn.objects.latest("id"))
     AnswerTrial.objects.create(turn=Turn.objects.latest("id"), created_at=now)
     InboundDelivery.objects.create(provider="cloud", delivery_key="nobody's", raw={})
+    CheckQuestion.objects.create(text="-", expected="-")
     SourceDocument.objects.create(name="-", size=1, sha256="-", chat_id=chat.pk, visibility="chat")
     memory_update(
         memory_id=Memory.objects.get().pk,

@@ -38,6 +38,7 @@ from sessions_app.models import (
     ChatLabel,
     ChatPause,
     ChatSession,
+    CheckQuestion,
     ExtractionWork,
     ForgetRun,
     Label,
@@ -182,6 +183,9 @@ class Crowd:
         label, _ = Label.objects.get_or_create(name=f"{WORD} {number}")
         words = {"name": f"{WORD} {number}", "text": "Hello {name}"}
         CannedReply.objects.get_or_create(shortcut=f"{WORD}-{number}", defaults=words)
+        CheckQuestion.objects.get_or_create(
+            message=said, defaults={"recalled_now": [[str(uuid.uuid4()), 0.5]]}
+        )
         for each in {label.pk, self.keys["sessions_app.label"]}:
             ChatLabel.objects.get_or_create(chat=chat, label_id=each)
         ChatAddress.objects.create(chat=chat, provider="green", address=f"{number}-{chat.pk}@c.us")

@@ -68,6 +68,7 @@ LISTS: Mapping[str, Rows] = {
     "sessions_app.chataddress": Rows(READ),
     "sessions_app.label": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
     "sessions_app.cannedreply": Rows(READ, add=MANAGE, change=MANAGE, delete=MANAGE),
+    "sessions_app.checkquestion": Rows(READ, add=REVIEW, change=REVIEW, delete=REVIEW),
     "sessions_app.chatsession": Rows(
         READ, actions={"forget_selected": MANAGE, "make_selected_cards": REVIEW}
     ),
@@ -205,6 +206,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_outcomes_decide": Page(None, REVIEW, data={"session": str(UUID(int=0))}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
     # --- memories
+    "sessions_app_checkquestion_import": Page(REVIEW, REVIEW),
     "memories_app_memory_export": Page(None, MANAGE),
     "memories_app_memory_import": Page(MANAGE, MANAGE),
     "memories_app_memory_table": Page(MANAGE, MANAGE),

@@ -28,6 +28,7 @@ from sessions_app.models import (
     CannedReply,
     Chat,
     ChatAddress,
+    CheckQuestion,
     ContactMerge,
     ForgetReceipt,
     ForgetRun,
@@ -65,6 +66,7 @@ def furnish(world: World) -> None:
     Label.objects.create(name="urgent")
     _merge(chat)
     CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five, {name}.")
+    CheckQuestion.objects.create(text="Are you open?", expected="open")
     ForgetReceipt.objects.create(
         kind="memory", object_id=chat.pk, actor_kind="staff", content_hash=SHA, probe="absent"
     )

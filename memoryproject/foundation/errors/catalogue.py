@@ -59,6 +59,7 @@ CATALOGUE: dict[str, str] = {
     "kind_delivery": _("delivery"),
     "kind_task": _("finished job"),
     "kind_log_entry": _("log entry"),
+    "kind_question": _("question of the set"),
     "kind_job": _("job"),
     "kind_login": _("login"),
     "kind_answer": _("answer to an API call"),

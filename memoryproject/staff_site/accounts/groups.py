@@ -29,6 +29,7 @@ _REVIEW = (
     "sessions_app.takeover_chat",
     "sessions_app.rerun_turn",
     "memories_app.decide_mergeproposal",
+    "sessions_app.*_checkquestion",
 )
 _MANAGE = (
     "memories_app.add_memory",

@@ -23,6 +23,8 @@ from memoryproject.foundation.integrations.llm.base import ModelTokens, model_to
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
+from sessions_app.models import CheckQuestion
+from sessions_app.models.trials import REGRESSED
 from sessions_app.models.turns import WAITING_STATES
 from sessions_app.outcomes.outcome_pages import COUNTS, RIGHTS, outcomes_ended, share_shown
 from sessions_app.promises.pages import promises_due
@@ -431,3 +433,10 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         notes = [Note(_("bad, failed, or without a memory"))]
         title, tone = _("Answers to review"), "warn" if count else ""
         yield Tile("answers_review", title, count, address, notes, tone)
+    if to.may("sessions_app.view_checkquestion"):
+        failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_COUNTED])
+        page = "admin:sessions_app_checkquestion_change"
+        notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
+        address = to.list_of("sessions_app_checkquestion", state="regressed")
+        title, tone = _("Questions answered worse"), "bad" if failing else ""
+        yield Tile("regressed", title, len(failing), address, notes, tone)

@@ -36,6 +36,7 @@ from sessions_app.stored_settings import (
     stored_problems,
     stored_text,
 )
+from sessions_app.trials.change_trial_page import TRIED_SETTINGS, setting_try
 
 # Pages that a value is copied from put these around it; nobody sees them.
 INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -142,6 +143,8 @@ def change_setting_page(request: HttpRequest, name: str) -> HttpResponseBase:
         raise Http404
     form = SettingsForm(request.POST or None, names=[name])
     form.removes = request.POST.get("do") == "remove"
+    if "ask" in request.POST and name in TRIED_SETTINGS and form.is_valid():
+        return setting_try(request, name, form.texts()[name])
     if request.method == "POST" and form.store(request):
         messages.success(request, _("The setting is in use within two seconds."))
         return redirect(f"{reverse('admin:operations_settings')}#{name}")
@@ -155,5 +158,6 @@ def change_setting_page(request: HttpRequest, name: str) -> HttpResponseBase:
         "origin": origin_shown(name),
         "elsewhere": is_set_elsewhere(name),
         "stored": stored and stored_shown(stored),
+        "may_try": name in TRIED_SETTINGS,
     }
     return operations_page(request, "setting", title=name, context=context, status=form.status)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.run_trial": gettext_lazy("Try an answer again"),
+    "sessions_app.tasks.check_questions": gettext_lazy("Check the question set"),
     "sessions_app.tasks.sweep_work": gettext_lazy("Retry stuck work"),
     "sessions_app.tasks.summarize_sessions": gettext_lazy("Sum up sessions that are due"),
     "sessions_app.tasks.summarize_session": gettext_lazy("Sum up a session"),

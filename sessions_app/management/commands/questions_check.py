@@ -1,22 +1,28 @@
-"""Ask again what staff marked as answered rightly, and tell whether the same memories are found."""
+"""Ask the question set again, and tell whether what must be recalled is found."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.core.management.base import CommandError
+from django.utils import timezone
 
+from memories_app.models import Memory
 from memoryproject.foundation.commands import ReportingCommand, flag, option
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from sessions_app.turns.change_trial import Checked, marked_check
+from sessions_app.models import CheckQuestion
+from sessions_app.models.trials import QuestionState
 from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.question_set import questions_check
 
 
 class Command(ReportingCommand):
     help = (
-        "Recall the questions whose answers staff rated good, and compare: is the memory that came "
-        "first then still recalled? Memories that were erased, replaced or ended since don't "
-        "count. Exits with 1 if fewer than --min of 100 are found. Nothing is sent or stored."
+        "Recall the questions of the question set: those whose answers staff marked as right, and "
+        "those that were written or imported. Is the expected memory, or a text with the expected "
+        "words, recalled? Questions whose memory was erased or ended, and that expect no words, "
+        "don't count. Exits with 1 if fewer than --min of 100 pass. Nothing is sent, no result is "
+        "stored."
     )
     refusals = {**ReportingCommand.refusals, EmbedderError: "No question could be asked: {error}"}
 
@@ -26,27 +32,31 @@ class Command(ReportingCommand):
             type=float,
             default=100.0,
             metavar="PERCENT",
-            help="How many of 100 must be found. Default: 100.",
+            help="How many of 100 must pass. Default: 100.",
         ),
-        flag("--texts", "Also print the questions and the memories."),
+        flag("--texts", "Also print the questions and what they expect."),
     ]
 
     def run(self, options: dict[str, Any]) -> None:
-        checked = marked_check(dependencies=build_turn_dependencies())
-        lost = [each for each in checked if not each.found]
+        found = questions_check(dependencies=build_turn_dependencies(), now=timezone.now())
+        checked = [question for question in found if question.state != QuestionState.OFF]
+        lost = [question for question in checked if question.state == QuestionState.FAILS]
         percent = 100.0 * (len(checked) - len(lost)) / len(checked) if checked else 100.0
-        rows = [_row(each, with_texts=options["texts"]) for each in lost]
+        rows = [_row(question, with_texts=options["texts"]) for question in lost]
         report = {"questions": len(checked), "lost": rows, "percent": round(percent, 1)}
         lines = [" ".join(map(str, row.values())) for row in rows]
-        found = f"{len(checked) - len(lost)} of {len(checked)} questions find their memory."
-        none = "No answer whose memories are still there was rated good: there is nothing to check."
-        self.report(options, report, "\n".join([*lines, found if checked else none]))
+        says = f"{len(checked) - len(lost)} of {len(checked)} questions find what they expect."
+        none = "The question set has nothing that could be expected: there is nothing to check."
+        self.report(options, report, "\n".join([*lines, says if checked else none]))
         if percent < options["min"]:
             raise CommandError(f"{percent:.1f} of 100 are found, fewer than {options['min']:g}.")
 
 
-def _row(each: Checked, *, with_texts: bool) -> dict[str, str]:
-    row = {"turn_id": str(each.turn.turn_id), "memory_id": str(each.memory.pk)}
-    if with_texts and each.turn.message is not None:
-        row |= {"question": each.turn.message.content, "memory": each.memory.content}
+def _row(question: CheckQuestion, *, with_texts: bool) -> dict[str, str]:
+    turn, memory = getattr(question.message, "turn", None), question.memory_id
+    row = {"question_id": str(question.pk), "turn_id": str(turn.turn_id) if turn else ""}
+    row["memory_id"] = str(memory or "")
+    if with_texts:
+        text = Memory.objects.filter(pk=memory).values_list("content", flat=True).first() or ""
+        row |= {"question": question.asked, "expected": question.expected, "memory": text}
     return row

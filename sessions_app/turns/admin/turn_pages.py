@@ -31,7 +31,6 @@ from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
 from sessions_app.presentation.links import contact_address
-from sessions_app.turns.admin.change_trial_page import change_trial_page
 from sessions_app.turns.admin.rating_pages import (
     FAILURE_PAGES,
     REVIEW_FILTER,
@@ -95,7 +94,6 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         "rerun": OwnPage("<int:turn_id>/rerun/", rerun_page, "GET HEAD POST"),
         "recall": OwnPage("<int:turn_id>/recall/", "recall_page", "GET HEAD"),
         "near": OwnPage("<int:turn_id>/near/", "near_page", "GET HEAD"),
-        "change_trial": OwnPage("change-trial/", change_trial_page, "POST"),
         **FAILURE_PAGES,
     }
 
