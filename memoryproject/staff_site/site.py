@@ -198,6 +198,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_chat_takeover_pause": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_resume": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_reply": ("sessions_app_chat_takeover", "chat_id"),
+    "sessions_app_chat_takeover_draft": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_template": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_turn_failures_act": ("sessions_app_turn_failures", ""),
     "sessions_app_turn_send_held": ("index", ""),

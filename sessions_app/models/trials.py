@@ -35,6 +35,7 @@ class TrialMemories(models.TextChoices):
     NOW = labelled("now", _("as recalled now"))
     NONE = labelled("none", _("none"))
     CHOSEN = labelled("chosen", _("the ticked ones"))
+    DRAFT = labelled("draft", _("as recalled now, for a draft of a reply"))
 
 
 class TrialPrompt(models.TextChoices):
@@ -47,6 +48,9 @@ class TrialPrompt(models.TextChoices):
 
 class AnswerTrial(LeasedWork):
     """One trial of an answer: what was asked for, and what the model answered.
+
+    A draft for staff who reply themselves is one, too: of ``memories`` DRAFT, and made anew as an
+    answer is.
 
     ``chosen``: the ids of the ticked texts. ``system_text``: the instructions; those that were
     typed, or once it is made those that were used. ``recalled``: what the model was given, in the

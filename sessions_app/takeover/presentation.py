@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,17 +26,26 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError, Whats
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
 from memoryproject.foundation.text.characters import cut_at_word
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbox.inbox import until_posted
 from sessions_app.media.outgoing_types import EXTENSIONS
-from sessions_app.models import Chat, ChatPause, Message, Turn
+from sessions_app.models import AnswerTrial, Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
-from sessions_app.models.turns import HANDOVER, TurnState
+from sessions_app.models.turns import HANDOVER, Outcome, TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.takeover.send_template import marketing_stopped, takes_templates, templates_listed
-from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
+from sessions_app.takeover.staff_reply import (
+    DRAFT,
+    OwnNumber,
+    draft_of,
+    draft_question,
+    number_of,
+    quotable,
+)
+from sessions_app.trials.dependencies import OFFLINE
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import last_held
 
@@ -78,7 +88,8 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     until when staff may write to the chat. ``held``: how many messages came in meanwhile and got no
     answer; ``waits``: whether the last of them can still be answered. ``text``, ``template`` and
     ``problem``: what was refused, and the reason. ``file_limits``: the largest size in bytes of
-    each kind of file; empty where the provider takes none.
+    each kind of file; empty where the provider takes none. ``drafts``: whether the assistant may be
+    asked for a draft. ``lesson``: what staff changed in the draft of the reply ``?teach=``.
     """
     now = timezone.now()
     pause = _pause_in_force(chat)
@@ -88,6 +99,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     closes = window_closes(chat, max_answer_age()) if may_act and windowed else None
     waiting = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     held = waiting[:MAX_COUNTED].count() if pause else 0
+    packet = handover_packet(request, chat)
     provider = configured_providers()[by.provider]
     return {
         "chat": chat,
@@ -97,7 +109,9 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "is_open": not windowed or (closes is not None and closes >= now),
         "held": held,
         "pause_minutes": _pause_minutes(chat),
-        "packet": handover_packet(request, chat),
+        "packet": packet,
+        "drafts": may_act and _is_staffs(chat, is_handed_over=bool(pause or packet)),
+        "lesson": _lesson(request, chat) if may_act else None,
         "most_counted": held >= MAX_COUNTED,
         "waits": pause and last_held(chat.pk, since=now - max_answer_age()),
         "key": uuid.uuid4(),
@@ -112,6 +126,51 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         # What the field for a file offers, as its attribute ``accept``.
         "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
     }
+
+
+def _is_staffs(chat: Chat, *, is_handed_over: bool) -> bool:
+    """Return whether staff reply to the chat's last words, as the assistant doesn't or couldn't."""
+    turn = draft_question(chat)
+    return turn is not None and (
+        is_handed_over
+        or turn.outcome == Outcome.FAILED
+        or turn.state in (TurnState.HELD, TurnState.DEFERRED, TurnState.MISSED)
+    )
+
+
+def draft_context(request: HttpRequest, draft: AnswerTrial | None) -> dict[str, Any]:
+    """Return a draft with its sources, which are for staff who may see memories."""
+    sees = request.user.has_perm("memories_app.view_memory")
+    used = [entry for entry in draft.recalled if entry.get("in_prompt")] if draft and sees else []
+    return {
+        "draft": draft,
+        # Facts alone: no model is configured, or none answered.
+        "is_facts": draft and (draft.error or draft.answered_by == OFFLINE),
+        "sources": [
+            {
+                "text": cut_at_word(str(entry.get("content", "")), MAX_SHOWN),
+                "score": entry.get("score"),
+                "memory": entry["id"] if entry.get("source") == "memory" else "",
+            }
+            for entry in used
+        ],
+    }
+
+
+_AFTER_SENTENCE = re.compile(r"(?<=[.!?؟])\s+|\n+")
+
+
+def _lesson(request: HttpRequest, chat: Chat) -> dict[str, Any] | None:
+    """Return the sentences of a reply that its draft didn't have, and what they are taught at."""
+    key = uuid_or_none(request.GET.get("teach", ""))
+    replies = Turn.objects.filter(chat=chat, by_hand=True, turn_id=key).select_related("reply")
+    sent = replies.first() if key and request.user.has_perm("memories_app.add_memory") else None
+    draft = draft_of(chat, sent.context.get(DRAFT, "")) if sent else None
+    if sent is None or draft is None or sent.reply is None:
+        return None
+    sentences = _AFTER_SENTENCE.split(sent.reply.content.strip())
+    new = " ".join(each for each in sentences if each.rstrip(".!?؟") not in draft.text)
+    return {"turn": draft.turn_id, "text": new} if new else None
 
 
 def pause_mark(chat: Chat) -> str:

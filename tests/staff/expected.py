@@ -176,6 +176,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_reply": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_draft": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_templates": Page(REVIEW, None, args=_CHAT),
     "sessions_app_chat_takeover_template": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_canned": Page(REVIEW, None, args=_CHAT),

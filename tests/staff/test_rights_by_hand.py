@@ -48,7 +48,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sessions_app_chat_takeover": TAKES_OVER,
     **{
         f"sessions_app_chat_takeover_{each}": TAKES_OVER
-        for each in ("pause", "resume", "reply", "template", "canned")
+        for each in ("pause", "resume", "reply", "draft", "template", "canned")
     },
     "sessions_app_turn_rerun": (TURN, RERUN),
     "sessions_app_turn_recall": (TURN,),

@@ -110,6 +110,7 @@ ACTIONS: Mapping[str, Any] = {
     "session.expire": _("A session ended"),
     "session.forgotten": _("A session was erased"),
     "setting.change": _("A setting was changed"),
+    "takeover.draft": _("A draft of a reply was asked for"),
     "takeover.pause": _("The assistant was paused in a chat"),
     "takeover.reply": _("Staff replied"),
     "takeover.template": _("Staff sent a template"),

@@ -407,6 +407,7 @@ CATALOGUE: dict[str, str] = {
     "trial_long_prompt": _(
         "The prompt is longer than MAX_CONTEXT_TOKENS allows. Choose fewer memories."
     ),
+    "draft_nothing": _("There is no draft: nothing is remembered that answers this. %(why)s"),
     "trial_busy": _("A trial of this answer is being made already. Wait until it is there."),
     "trial_forgotten": _("Something was erased meanwhile, so the result was discarded. Try again."),
     "trial_ended": _("The worker stopped twice before the model answered. Try again."),
