@@ -94,6 +94,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.views import OPERATIONS_PAGES  # noqa: PLC0415
         from memoryproject.staff_site.setup.step_pages import SETUP_PAGES  # noqa: PLC0415
+        from sessions_app.broadcasts.presentation import BROADCAST_PAGES  # noqa: PLC0415
         from sessions_app.contacts.presentation import CONTACT_PAGES  # noqa: PLC0415
         from sessions_app.moving.presentation import MOVING_PAGES  # noqa: PLC0415
 
@@ -103,6 +104,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             **SEARCH_PAGES,
             **CONTACT_PAGES,
             **MOVING_PAGES,
+            **BROADCAST_PAGES,
             **OPERATIONS_PAGES,
             **SETUP_PAGES,
         }

@@ -36,6 +36,7 @@ from sessions_app.limits.figures import access_join, access_merge
 from sessions_app.merging.merge_record import BOUND, record_begin, record_end
 from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (
+    BroadcastRecipient,
     Chat,
     ChatAccess,
     ChatActivity,
@@ -120,6 +121,12 @@ def _end_older_session(old: Chat, young: Chat) -> None:
 def _rows_move(old: Chat, young: Chat) -> None:
     """Move what belongs to the younger chat to the older one."""
     review_move(from_chat=young.pk, to_chat=old.pk)
+    # Of a broadcast to both, the message that was made counts.
+    both = BroadcastRecipient.objects.filter(chat=young).values("broadcast")
+    twice = BroadcastRecipient.objects.filter(chat=old, broadcast__in=both)
+    twice.filter(made_at=None).delete()
+    kept = BroadcastRecipient.objects.filter(chat=old).values("broadcast")
+    BroadcastRecipient.objects.filter(chat=young).exclude(broadcast__in=kept).update(chat=old)
     for model in MOVED:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import ClassVar
 
-from django.conf import settings
 from django.db import models
 from django.db.models import CASCADE, SET_NULL, Q
 from django.utils import timezone
@@ -54,13 +53,6 @@ class Broadcast(models.Model):
     next_at = models.DateTimeField(_("next messages at"), default=timezone.now)
     began_at = models.DateTimeField(_("running since"), default=timezone.now)
     created_at = models.DateTimeField(_("created at"), auto_now_add=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        verbose_name=_("user"),
-        null=True,
-        on_delete=SET_NULL,
-        related_name="+",
-    )
     user_name = models.CharField(_("user name"), max_length=150)
 
     class Meta:

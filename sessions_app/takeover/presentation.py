@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
@@ -29,25 +30,26 @@ from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
 from sessions_app.embedding.facade import embedder
+from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbox.inbox import until_posted
 from sessions_app.media.outgoing_types import EXTENSIONS
-from sessions_app.models import AnswerTrial, Chat, ChatPause, Message, Turn
+from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
-from sessions_app.models.turns import HANDOVER, Outcome, TurnState
+from sessions_app.models.turns import HANDOVER, WAITING_STATES, Outcome, TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.takeover.send_template import marketing_stopped, takes_templates, templates_listed
 from sessions_app.takeover.staff_reply import (
     DRAFT,
     OwnNumber,
+    Writer,
     draft_of,
     draft_question,
     number_of,
     quotable,
 )
-from sessions_app.trials.dependencies import OFFLINE
 from sessions_app.turns.dependencies import max_answer_age
-from sessions_app.turns.facade import last_held
+from sessions_app.turns.facade import answer_soon, last_held
 
 
 def default_number() -> OwnNumber:
@@ -63,6 +65,8 @@ RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.t
 MAX_COUNTED = 100
 
 
+# Here the assistant has the last word, or is about to.
+ANSWERED = (*WAITING_STATES, TurnState.SENDING, TurnState.SENT)
 TEMPLATE_FIELDS = ("name", "language", "parameters")
 
 
@@ -100,6 +104,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     waiting = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     held = waiting[:MAX_COUNTED].count() if pause else 0
     packet = handover_packet(request, chat)
+    asked = draft_question(chat) if may_act else None
     provider = configured_providers()[by.provider]
     return {
         "chat": chat,
@@ -110,7 +115,8 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "held": held,
         "pause_minutes": _pause_minutes(chat),
         "packet": packet,
-        "drafts": may_act and _is_staffs(chat, is_handed_over=bool(pause or packet)),
+        "drafts": asked is not None
+        and (pause or packet or asked.state not in ANSWERED or asked.outcome == Outcome.FAILED),
         "lesson": _lesson(request, chat) if may_act else None,
         "most_counted": held >= MAX_COUNTED,
         "waits": pause and last_held(chat.pk, since=now - max_answer_age()),
@@ -125,35 +131,6 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "file_limits": provider.file_limits,
         # What the field for a file offers, as its attribute ``accept``.
         "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
-    }
-
-
-def _is_staffs(chat: Chat, *, is_handed_over: bool) -> bool:
-    """Return whether staff reply to the chat's last words, as the assistant doesn't or couldn't."""
-    turn = draft_question(chat)
-    return turn is not None and (
-        is_handed_over
-        or turn.outcome == Outcome.FAILED
-        or turn.state in (TurnState.HELD, TurnState.DEFERRED, TurnState.MISSED)
-    )
-
-
-def draft_context(request: HttpRequest, draft: AnswerTrial | None) -> dict[str, Any]:
-    """Return a draft with its sources, which are for staff who may see memories."""
-    sees = request.user.has_perm("memories_app.view_memory")
-    used = [entry for entry in draft.recalled if entry.get("in_prompt")] if draft and sees else []
-    return {
-        "draft": draft,
-        # Facts alone: no model is configured, or none answered.
-        "is_facts": draft and (draft.error or draft.answered_by == OFFLINE),
-        "sources": [
-            {
-                "text": cut_at_word(str(entry.get("content", "")), MAX_SHOWN),
-                "score": entry.get("score"),
-                "memory": entry["id"] if entry.get("source") == "memory" else "",
-            }
-            for entry in used
-        ],
     }
 
 
@@ -237,7 +214,6 @@ def templates_page(
         listed, error = templates_listed(templates_provider(chat)), ""
     except SendError as refused:
         listed, error = None, translate_error(error_text(refused))
-    slots = zip(chosen.slots if chosen else (), values, strict=False)
     context = {
         "subtitle": chat.shown_name,
         "list_title": _("Inbox"),
@@ -246,7 +222,7 @@ def templates_page(
         "listed": listed,
         "error": error,
         "chosen": chosen,
-        "fields": [(slot, _slot_name(slot), value) for slot, value in slots],
+        "fields": slot_fields(chosen, values),
         "preview": chosen.preview(values) if chosen else "",
         "no_marketing": marketing_stopped(chat),
         "key": uuid.uuid4(),
@@ -255,11 +231,30 @@ def templates_page(
     return staff_page(request, TEMPLATES_PAGE, _("Templates"), context, of=Chat, status=status)
 
 
+def slot_fields(
+    chosen: ApprovedTemplate | None, values: Sequence[str]
+) -> list[tuple[Slot, str, str]]:
+    """Return each slot of a template with its name on the form and its value."""
+    slots = zip(chosen.slots if chosen else (), values, strict=False)
+    return [(slot, _slot_name(slot), value) for slot, value in slots]
+
+
 def _slot_name(slot: Slot) -> str:
     name = str(_SLOT_NAMES[slot.kind])
     shown = name % slot.name if "%s" in name else name
     is_heading = slot.part == HEADER and slot.kind == "text"
     return _("Heading: %(name)s") % {"name": shown} if is_heading else shown
+
+
+def writer_of(request: HttpRequest) -> Writer:
+    """Return the staff member as the writer of what is sent."""
+    return Writer(
+        author_id=request.user.pk or 0,
+        actor=staff_actor(request),
+        rules=build_intake_rules(),
+        enqueue=answer_soon,
+        now=timezone.now(),
+    )
 
 
 def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:

@@ -272,20 +272,29 @@ def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandRe
 
 
 def reply_turn_store(
-    *, action: str, chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer
+    *,
+    action: str,
+    chat: Chat,
+    by: OwnNumber,
+    key: UUID,
+    written: Written,
+    writer: Writer,
+    pauses: bool = True,
 ) -> HandReply:
-    """Store the turn, its message and its parts, and pause the assistant where it isn't paused.
+    """Store the turn, its message and its parts; ``pauses`` the assistant where it isn't paused.
 
     ``action`` names it in the audit log. Call it with the chat locked.
     """
-    pause = step_in(
-        chat=chat,
-        cause=PauseCause.REPLY,
-        lasts=writer.rules.owner_pause(chat),
-        at=writer.now,
-        actor=writer.actor,
-        by=writer.author_id,
-    )
+    pause = None
+    if pauses:
+        pause = step_in(
+            chat=chat,
+            cause=PauseCause.REPLY,
+            lasts=writer.rules.owner_pause(chat),
+            at=writer.now,
+            actor=writer.actor,
+            by=writer.author_id,
+        )
     turn = _turn(chat, by, key, written, writer)
     parts_store(turn, written.parts)
     if written.attachment is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import cast
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from django import forms
@@ -27,7 +27,6 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.models import AnswerTrial, Chat
 from sessions_app.models.chats import Provider
 from sessions_app.models.trials import TrialMemories, TrialState
@@ -38,19 +37,18 @@ from sessions_app.takeover.presentation import (
     TEMPLATE_FIELDS,
     chat_to_act_on,
     default_number,
-    draft_context,
     panel_of,
     panel_page,
     pause_end,
     templates_page,
     templates_provider,
+    writer_of,
 )
 from sessions_app.takeover.send_template import chat_template, takes_templates, template_found
 from sessions_app.takeover.staff_reply import (
     DRAFT,
     HandReply,
     StaffReply,
-    Writer,
     chat_reply,
     draft_of,
     draft_question,
@@ -149,12 +147,11 @@ def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """
     chat = chat_to_act_on(request, chat_id)
     found = None if "new" in request.POST else draft_of(chat, request.POST.get("draft", ""))
-    problem = ""
+    context: dict[str, Any] = {}
     try:
-        found = found or _draft_start(request, chat)
+        context["draft"] = found or _draft_start(request, chat)
     except TrialRefusedError as refused:
-        problem = translate_error(refused.args[0])
-    context = {**draft_context(request, found), "problem": problem}
+        context["problem"] = translate_error(refused.args[0])
     if is_live(request):
         return TemplateResponse(request, "admin/sessions_app/chat/draft.html", context)
     made = found.text if found else ""
@@ -168,11 +165,9 @@ def _draft_start(request: HttpRequest, chat: Chat) -> AnswerTrial:
     asked = draft_question(chat)
     if asked is None:
         raise TrialRefusedError("trial_no_question")
-    drafts = asked.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING)
-    if waiting := drafts.first():
-        return waiting
+    made = asked.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()
     models = trial_models() or [OFFLINE]
-    return trial_start(
+    return made or trial_start(
         turn_id=asked.pk,
         trial_id=uuid4(),
         wanted=TrialWanted(models[0], memories=TrialMemories.DRAFT),
@@ -263,20 +258,10 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
     return chat_reply(
         chat_id=chat.pk,
         reply=reply,
-        writer=_writer(request),
+        writer=writer_of(request),
         providers=configured_providers(),
         otherwise=default_number(),
         storage=configured_media_storage(),
-    )
-
-
-def _writer(request: HttpRequest) -> Writer:
-    return Writer(
-        author_id=request.user.pk or 0,
-        actor=staff_actor(request),
-        rules=build_intake_rules(),
-        enqueue=answer_soon,
-        now=timezone.now(),
     )
 
 
@@ -310,7 +295,7 @@ def template_posted(
         template=Template(typed["name"], typed["language"], tuple(values), slots),
         key=key,
         otherwise=default_number(),
-        writer=_writer(request),
+        writer=writer_of(request),
         approved=approved,
     )
 

@@ -313,12 +313,7 @@ def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies) ->
         text = "" if draft.is_apology else without_notice(draft.text).partition("\n")[2]
     if not text.strip():
         raise TrialRefusedError("draft_nothing", why=draft.error)
-    completion = Completion(
-        text=text,
-        model=draft.model,
-        prompt_tokens=draft.prompt_tokens,
-        completion_tokens=draft.completion_tokens,
-    )
+    completion = Completion(text, draft.model, draft.prompt_tokens, draft.completion_tokens)
     took_ms = round((time.monotonic() - started) * 1000)
     return Made(completion, "", Given([], draft.recalled), took_ms, 0, draft.error)
 

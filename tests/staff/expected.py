@@ -153,6 +153,10 @@ PAGES: Mapping[str, Page] = {
     "contacts": Page(READ),
     "contact": Page(READ, args=_CHAT),
     "moving": Page(ADMINISTER, ADMINISTER, data={"do": "preview"}),
+    "broadcasts": Page(REVIEW, REVIEW, data={"do": "preview"}),
+    "broadcast": Page(
+        REVIEW, REVIEW, args={"broadcast_id": "sessions_app.broadcast"}, data={"do": "pause"}
+    ),
     "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     "contact_export": Page(MANAGE, args=_CHAT),
     "contact_merge_find": Page(MANAGE, args=_CHAT),

@@ -39,6 +39,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ["contact_merge_find", "contact_merge", "contact_merge_undo", "contact_split"], MERGES
     ),
+    **dict.fromkeys(("broadcasts", "broadcast"), TAKES_OVER),
     "moving": ("sessions_app.change_chat", ADD),
     "sessions_app_chat_conversation": (CHAT, MESSAGE),
     "sessions_app_chat_viewers": (CHAT, MESSAGE),
