@@ -323,7 +323,7 @@ WHATSAPP: Settings = {
         _("The id of our WhatsApp business account at Meta, whose templates are listed.")
     ),
     "BROADCAST_PER_MINUTE": Integer(
-        _("To how many people a broadcast goes in a minute at most."), 30, 1, 1000
+        _("How many people a broadcast reaches in a minute."), 30, 1, 1000
     ),
     "GREEN_API_URL": Url(_("The address of Green API."), "https://api.green-api.com"),
     "GREEN_API_ID_INSTANCE": Setting(_("The id of our instance.")),

@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
-from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.configured import configured_providers
-from memoryproject.foundation.integrations.whatsapp.base import SendError, Template
+from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from sessions_app.conversations.chat_queries import handovers_open
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -32,12 +32,14 @@ from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turns import TurnState
 from sessions_app.takeover import facade as takeover
 from sessions_app.takeover.presentation import default_number
-from sessions_app.turns.facade import answer_soon, chat_locked
+from sessions_app.turns.facade import answer_soon
 
 MINUTE = timedelta(minutes=1)
 # It pauses by itself where half of so many messages failed, or Meta refuses them for so long.
 WATCHED, LEAST_FAILED = 20, 5
 REFUSED_FOR = timedelta(minutes=15)
+# What staff may do with one that hasn't ended.
+MOVES = (BroadcastState.RUNNING, BroadcastState.PAUSED, BroadcastState.CANCELLED)
 
 
 # Whom it goes to.
@@ -59,7 +61,7 @@ def segment_chats(segment: Mapping[str, Any]) -> QuerySet[Chat]:
     if segment["labels"]:
         labelled = ChatLabel.objects.filter(label__in=segment["labels"])
         chats = chats.filter(pk__in=labelled.values("chat"))
-    if words := segment["fact"].split():
+    if words := segment.get("fact", "").split():
         facts = Memory.objects.filter(chat_id=OuterRef("pk"), status=MemoryStatus.ACTIVE)
         for word in words:
             facts = facts.filter(Q(content__icontains=word) | Q(key__icontains=word))
@@ -67,71 +69,78 @@ def segment_chats(segment: Mapping[str, Any]) -> QuerySet[Chat]:
     return chats
 
 
-def with_reasons(chats: QuerySet[Chat], parameters: Sequence[str]) -> QuerySet[Chat]:
+def with_reasons(chats: QuerySet[Chat], parameters: Sequence[str]) -> QuerySet[Any]:
     """Annotate why a chat is left out as ``reason``, "" where it isn't."""
-    ways = {str(Provider.CLOUD)}
-    if default_number().provider in ways:
-        ways.add(str(Provider.CONSOLE))
+    # Of a chat that came by no provider, the settings say which one sends.
+    cloud = Q(provider=Provider.CLOUD)
+    if default_number().provider == str(Provider.CLOUD):
+        cloud |= Q(provider=Provider.CONSOLE)
     is_number = Q(whatsapp_chat__endswith="@c.us") | Q(whatsapp_chat__endswith="@bsuid")
-    nameless = takeover.placeholder_values(Chat())
-    needs_name = any(value and not takeover.fill(value, nameless).strip() for value in parameters)
     on_hold = Q(Exists(pauses_in_force().filter(chat=OuterRef("pk"))))
     on_hold |= Q(Exists(handovers_open().filter(chat=OuterRef("pk"))))
     reasons = {
         LeftOut.STOPPED: Q(access__opted_out_at__isnull=False) | Q(access__marketing_stopped=True),
         LeftOut.BLOCKED: Q(access__standing=Standing.BLOCKED),
-        LeftOut.NO_NUMBER: ~(Q(provider__in=ways) & is_number),
+        LeftOut.NO_NUMBER: ~(cloud & is_number),
         LeftOut.ON_HOLD: on_hold,
-        **({LeftOut.NO_NAME: Q(client_name="")} if needs_name else {}),
     }
+    pairs = zip(parameters, _filled(Chat(), parameters), strict=True)
+    if any(value and not filled for value, filled in pairs):
+        reasons[LeftOut.NO_NAME] = Q(client_name="")
     whens = [When(condition, then=Value(name)) for name, condition in reasons.items()]
     return chats.annotate(reason=Case(*whens, default=Value("")))
 
 
-def template_for(chat: Chat, approved: ApprovedTemplate, parameters: Sequence[str]) -> Template:
-    """Return the template with its values filled for a chat, each on one line."""
+def _filled(chat: Chat, parameters: Sequence[str]) -> list[str]:
+    """Return the values for a chat, each on one line; without a name for a new one."""
     known = takeover.placeholder_values(chat)
-    values = [" ".join(takeover.fill(value, known).split()) for value in parameters]
-    return Template(approved.name, approved.language, tuple(values), approved.slots)
+    return [" ".join(takeover.fill(value, known).split()) for value in parameters]
 
 
-def broadcast_start(broadcast: Broadcast, chats: QuerySet[Chat]) -> None:
+def template_for(chat: Chat, approved: ApprovedTemplate, parameters: Sequence[str]) -> Template:
+    """Return the template with its values filled for a chat."""
+    values = tuple(_filled(chat, parameters))
+    return Template(approved.name, approved.language, values, approved.slots)
+
+
+def broadcast_start(broadcast: Broadcast, chats: QuerySet[Any], actor: Actor) -> None:
     """Store a broadcast to those of the chats that aren't left out. Raises IntegrityError."""
     with transaction.atomic():
         broadcast.save(force_insert=True)
         keys = chats.filter(reason="").values_list("pk", flat=True)
         rows = [BroadcastRecipient(broadcast=broadcast, chat_id=key) for key in keys]
         BroadcastRecipient.objects.bulk_create(rows, batch_size=1_000)
-        _audit("start", broadcast, Actor("staff", broadcast.user_name), recipients=len(rows))
+        _audit("started", broadcast, actor, recipients=len(rows))
 
 
-MOVES = {
-    "pause": BroadcastState.PAUSED,
-    "resume": BroadcastState.RUNNING,
-    "cancel": BroadcastState.CANCELLED,
-}
-
-
-def broadcast_move(broadcast: Broadcast, move: str, actor: Actor, error: str = "") -> bool:
+def broadcast_move(broadcast: Broadcast, to: str, actor: Actor, error: str = "") -> bool:
     """Pause, resume or cancel a broadcast; return whether it could be."""
-    now, to = timezone.now(), MOVES[move]
-    movable = {BroadcastState.RUNNING, BroadcastState.PAUSED} - {to}
-    times = {"began_at": now, "next_at": now} if move == "resume" else {}
-    rows = Broadcast.objects.filter(pk=broadcast.pk, state__in=movable)
-    is_moved = bool(rows.update(state=to, error=error, **times))
-    if is_moved:
-        _audit(move, broadcast, actor)
-    return is_moved
+    others = [state for state in MOVES[:2] if state != to]
+    now = timezone.now()
+    times = {"began_at": now, "next_at": now} if to == BroadcastState.RUNNING else {}
+    rows = Broadcast.objects.filter(pk=broadcast.pk, state__in=others)
+    if not rows.update(state=to, error=error, **times):
+        return False
+    _audit(to, broadcast, actor)
+    return True
 
 
-def _audit(what: str, broadcast: Broadcast, actor: Actor, **details: Any) -> None:
-    audit_record(
-        action=f"broadcast.{what}",
-        actor=actor,
-        object_type="broadcast",
-        object_id=broadcast.pk,
-        details={"name": broadcast.template, "language": broadcast.language, **details},
-    )
+def _audit(became: str, about: Broadcast, actor: Actor, **details: Any) -> None:
+    details |= {"name": about.template, "language": about.language}
+    name, action = "broadcast", f"broadcast.{became}"
+    audit_record(action=action, actor=actor, object_type=name, object_id=about.pk, details=details)
+
+
+def message_store(
+    chat: Chat, approved: ApprovedTemplate, parameters: Sequence[str], **about: Any
+) -> Turn:
+    """Store the message for a chat, which a worker sends. Raises ReplyRefusedError.
+
+    ``about``: the ``key``, ``writer`` and ``broadcast`` of ``chat_template``.
+    """
+    template = template_for(chat, approved, parameters)
+    about |= {"chat_id": chat.pk, "otherwise": default_number()}
+    return takeover.chat_template(template=template, approved=approved, **about).turn
 
 
 # Send it, some messages in each minute.
@@ -151,19 +160,14 @@ def broadcast_step(broadcast_id: UUID) -> None:
     """
     now = timezone.now()
     running = Broadcast.objects.filter(pk=broadcast_id, state=BroadcastState.RUNNING)
-    if not running.filter(next_at__lte=now).update(next_at=now + MINUTE):
+    if not running.filter(next_at__lte=now).update(next_at=now + MINUTE, error=""):
         return
     broadcast = Broadcast.objects.get(pk=broadcast_id)
-    try:
-        listed = takeover.templates_listed(configured_providers()[str(Provider.CLOUD)]) or []
-    except SendError as error:
-        # Meta can't be asked: the next minute asks again.
-        running.update(error=error_text(error))
-        return
-    name = (broadcast.template, broadcast.language)
-    approved = next((each for each in listed if (each.name, each.language) == name), None)
-    if approved is None:
-        broadcast_move(broadcast, "pause", SYSTEM, ErrorText("broadcast_template_gone"))
+    provider = configured_providers()[str(Provider.CLOUD)]
+    approved = takeover.template_found(provider, broadcast.template, broadcast.language)
+    if approved is None or len(approved.slots) != len(broadcast.parameters):
+        # Or Meta can't be asked: the next minute asks again.
+        running.update(error=ErrorText("broadcast_template_gone"))
         return
     if _is_slowed(broadcast, now):
         return
@@ -172,7 +176,7 @@ def broadcast_step(broadcast_id: UUID) -> None:
         _message_make(broadcast, key, chat_id, approved)
     unsent = broadcast.recipients.filter(turn__state__in=[TurnState.REPLIED, TurnState.SENDING])
     if not left.exists() and not unsent.exists():
-        running.update(state=BroadcastState.DONE, error="")
+        running.update(state=BroadcastState.DONE)
 
 
 def _is_slowed(broadcast: Broadcast, now: datetime) -> bool:
@@ -184,7 +188,7 @@ def _is_slowed(broadcast: Broadcast, now: datetime) -> bool:
     if waiting is not None:
         if waiting.created_at < now - REFUSED_FOR:
             why = ErrorText("broadcast_refused", why=waiting.error)
-            broadcast_move(broadcast, "pause", SYSTEM, why)
+            broadcast_move(broadcast, BroadcastState.PAUSED, SYSTEM, why)
         return True
     ended = turns.filter(state__in=[TurnState.SENT, TurnState.FAILED])[:WATCHED]
     parts = [part for turn in ended.prefetch_related("parts") for part in turn.parts.all()]
@@ -192,52 +196,41 @@ def _is_slowed(broadcast: Broadcast, now: datetime) -> bool:
     if len(failed) < LEAST_FAILED or 2 * len(failed) < len(parts):
         return False
     why = ErrorText("broadcast_failing", n=len(failed), of=len(parts), why=failed[0])
-    return broadcast_move(broadcast, "pause", SYSTEM, why)
+    return broadcast_move(broadcast, BroadcastState.PAUSED, SYSTEM, why)
 
 
 def _message_make(
-    broadcast: Broadcast, key: int, chat_id: UUID, approved: ApprovedTemplate
+    broadcast: Broadcast, number: int, chat_id: UUID, approved: ApprovedTemplate
 ) -> None:
     """Make the message of one recipient, unless they may not get it any more."""
     with transaction.atomic():
-        # A chat that was erased took its row along; one that was merged is found next time.
-        this_chat = with_reasons(Chat.objects.filter(pk=chat_id), broadcast.parameters)
-        if not this_chat.exists():
+        # The chat before its rows, as in a merge. What was erased or merged isn't found here.
+        this_chat = Chat.objects.filter(pk=chat_id)
+        this_chat.select_for_update(no_key=True).first()
+        rows = BroadcastRecipient.objects.select_for_update(of=("self",)).select_related("chat")
+        is_running = Q(broadcast__state=BroadcastState.RUNNING)
+        recipient = rows.filter(is_running, pk=number, chat=chat_id, made_at=None).first()
+        if recipient is None:
             return
-        chat = chat_locked(chat_id)
-        rows = BroadcastRecipient.objects.select_for_update(of=("self",)).filter(
-            pk=key, chat=chat, made_at=None, broadcast__state=BroadcastState.RUNNING
-        )
-        if (recipient := rows.first()) is None:
-            return
-        recipient.left_out = this_chat.values_list("reason", flat=True).get()
-        if standing_of(access_of(chat)) == Standing.BLOCKED:
+        reasons = with_reasons(this_chat, broadcast.parameters).values_list("reason", flat=True)
+        recipient.left_out = reasons.get()
+        if standing_of(access_of(recipient.chat)) == Standing.BLOCKED:
             recipient.left_out = LeftOut.BLOCKED
         if not recipient.left_out:
+            # One message, also where a restored backup lost the row of the recipient.
+            key = uuid.uuid5(broadcast.pk, str(chat_id))
+            about = {"key": key, "writer": _writer_of(broadcast), "broadcast": str(broadcast.pk)}
+            values = broadcast.parameters
             try:
-                recipient.turn = _turn_make(broadcast, chat, approved)
+                recipient.turn = message_store(recipient.chat, approved, values, **about)
             except takeover.ReplyRefusedError:
                 recipient.left_out = LeftOut.REFUSED
         recipient.made_at = timezone.now()
         recipient.save(update_fields=["turn", "left_out", "made_at"])
 
 
-def _turn_make(broadcast: Broadcast, chat: Chat, approved: ApprovedTemplate) -> Turn:
-    """Store the message, which a worker sends. Raises ReplyRefusedError."""
+def _writer_of(broadcast: Broadcast) -> takeover.Writer:
     author = User.objects.filter(username=broadcast.user_name).first()
-    return takeover.chat_template(
-        chat_id=chat.pk,
-        template=template_for(chat, approved, broadcast.parameters),
-        # One message, also where the row of a recipient was lost with a restored backup.
-        key=uuid.uuid5(broadcast.pk, str(chat.pk)),
-        otherwise=default_number(),
-        writer=takeover.Writer(
-            author_id=author.pk if author else 0,
-            actor=Actor("staff", broadcast.user_name),
-            rules=build_intake_rules(),
-            enqueue=answer_soon,
-            now=timezone.now(),
-        ),
-        approved=approved,
-        broadcast=str(broadcast.pk),
-    ).turn
+    actor, rules = Actor("staff", broadcast.user_name), build_intake_rules()
+    key = author.pk if author else 0
+    return takeover.Writer(key, actor, rules, answer_soon, timezone.now())

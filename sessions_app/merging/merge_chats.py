@@ -122,11 +122,10 @@ def _rows_move(old: Chat, young: Chat) -> None:
     """Move what belongs to the younger chat to the older one."""
     review_move(from_chat=young.pk, to_chat=old.pk)
     # Of a broadcast to both, the message that was made counts.
-    both = BroadcastRecipient.objects.filter(chat=young).values("broadcast")
-    twice = BroadcastRecipient.objects.filter(chat=old, broadcast__in=both)
-    twice.filter(made_at=None).delete()
-    kept = BroadcastRecipient.objects.filter(chat=old).values("broadcast")
-    BroadcastRecipient.objects.filter(chat=young).exclude(broadcast__in=kept).update(chat=old)
+    theirs = BroadcastRecipient.objects.filter(chat=young)
+    unmade = BroadcastRecipient.objects.filter(chat=old, made_at=None)
+    unmade.filter(broadcast__in=theirs.values("broadcast")).delete()
+    theirs.exclude(broadcast__recipients__chat=old).update(chat=old)
     for model in MOVED:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)

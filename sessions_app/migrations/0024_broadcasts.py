@@ -3,7 +3,6 @@
 import django.db.models.deletion
 import django.utils.timezone
 import uuid
-from django.conf import settings
 from django.db import migrations, models
 
 
@@ -11,15 +10,9 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('sessions_app', '0019_jobs'),
-        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
-        migrations.AlterField(
-            model_name='answertrial',
-            name='memories',
-            field=models.CharField(choices=[('then', 'as recalled then'), ('now', 'as recalled now'), ('none', 'none'), ('chosen', 'the ticked ones'), ('draft', 'as recalled now, for a draft of a reply')], max_length=8, verbose_name='memories'),
-        ),
         migrations.CreateModel(
             name='Broadcast',
             fields=[
@@ -33,7 +26,6 @@ class Migration(migrations.Migration):
                 ('began_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='running since')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created at')),
                 ('user_name', models.CharField(max_length=150, verbose_name='user name')),
-                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
             ],
             options={
                 'verbose_name': 'broadcast',
@@ -42,11 +34,16 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
             },
         ),
+        migrations.AlterField(
+            model_name='answertrial',
+            name='memories',
+            field=models.CharField(choices=[('then', 'as recalled then'), ('now', 'as recalled now'), ('none', 'none'), ('chosen', 'the ticked ones'), ('draft', 'as recalled now, for a draft of a reply')], max_length=8, verbose_name='memories'),
+        ),
         migrations.CreateModel(
             name='BroadcastRecipient',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('left_out', models.CharField(blank=True, choices=[('stopped', 'has said stop'), ('blocked', 'is blocked'), ('no_number', 'has no number that takes templates'), ('on_hold', 'is on hold: staff have taken over, or are asked to'), ('no_name', 'has no name, which the message needs'), ('refused', "the template can't be filled, or was refused here")], default='', max_length=16, verbose_name='left out')),
+                ('left_out', models.CharField(blank=True, choices=[('stopped', 'has said stop'), ('blocked', 'is blocked'), ('no_number', 'has no number that takes templates'), ('on_hold', 'is on hold: staff have taken over, or are asked to'), ('no_name', 'has no name, which the message needs'), ('refused', "the template can't be filled, or was refused here")], max_length=16, verbose_name='left out')),
                 ('made_at', models.DateTimeField(null=True, verbose_name='made at')),
                 ('broadcast', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='recipients', to='sessions_app.broadcast', verbose_name='broadcast')),
                 ('chat', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='broadcasts', to='sessions_app.chat', verbose_name='chat')),
@@ -56,18 +53,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'recipient of a broadcast',
                 'verbose_name_plural': 'recipients of broadcasts',
                 'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('broadcast', 'chat'), name='broadcast_once_a_chat')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='broadcast',
-            index=models.Index(condition=models.Q(('state', 'running')), fields=['next_at'], name='broadcasts_running'),
-        ),
-        migrations.AddIndex(
-            model_name='broadcastrecipient',
-            index=models.Index(condition=models.Q(('made_at__isnull', True)), fields=['broadcast', 'id'], name='broadcast_recipients_left'),
-        ),
-        migrations.AddConstraint(
-            model_name='broadcastrecipient',
-            constraint=models.UniqueConstraint(fields=('broadcast', 'chat'), name='broadcast_once_a_chat'),
         ),
     ]

@@ -6,7 +6,7 @@ import uuid
 from typing import ClassVar
 
 from django.db import models
-from django.db.models import CASCADE, SET_NULL, Q
+from django.db.models import CASCADE, SET_NULL
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -47,7 +47,7 @@ class Broadcast(models.Model):
     language = models.CharField(_("language"), max_length=6)
     parameters = models.JSONField(_("values"), default=list)
     state = models.CharField(
-        _("state"), max_length=9, choices=BroadcastState.choices, default=BroadcastState.RUNNING
+        _("state"), max_length=9, choices=BroadcastState, default=BroadcastState.RUNNING
     )
     error = ErrorField(_("error"), blank=True)
     next_at = models.DateTimeField(_("next messages at"), default=timezone.now)
@@ -61,13 +61,6 @@ class Broadcast(models.Model):
         # The permission is Chat's takeover_chat.
         default_permissions = ()
         ordering: ClassVar = ["-created_at"]
-        indexes: ClassVar = [
-            models.Index(
-                fields=["next_at"],
-                condition=Q(state=BroadcastState.RUNNING),
-                name="broadcasts_running",
-            )
-        ]
 
     def __str__(self) -> str:
         return f"{self.template} ({self.language})"
@@ -80,17 +73,13 @@ class BroadcastRecipient(models.Model):
     """
 
     broadcast = models.ForeignKey(
-        Broadcast, verbose_name=_("broadcast"), on_delete=CASCADE, related_name="recipients"
+        Broadcast, CASCADE, verbose_name=_("broadcast"), related_name="recipients"
     )
-    chat = models.ForeignKey(
-        Chat, verbose_name=_("chat"), on_delete=CASCADE, related_name="broadcasts"
-    )
+    chat = models.ForeignKey(Chat, CASCADE, verbose_name=_("chat"), related_name="broadcasts")
     turn = models.OneToOneField(
-        Turn, verbose_name=_("answer"), null=True, on_delete=SET_NULL, related_name="recipient"
+        Turn, SET_NULL, verbose_name=_("answer"), null=True, related_name="recipient"
     )
-    left_out = models.CharField(
-        _("left out"), max_length=16, choices=LeftOut.choices, blank=True, default=""
-    )
+    left_out = models.CharField(_("left out"), max_length=16, choices=LeftOut, blank=True)
     made_at = models.DateTimeField(_("made at"), null=True)
 
     class Meta:
@@ -99,13 +88,6 @@ class BroadcastRecipient(models.Model):
         default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["broadcast", "chat"], name="broadcast_once_a_chat")
-        ]
-        indexes: ClassVar = [
-            models.Index(
-                fields=["broadcast", "id"],
-                condition=Q(made_at__isnull=True),
-                name="broadcast_recipients_left",
-            )
         ]
 
     def __str__(self) -> str:

@@ -2,10 +2,5 @@
 
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.canned_replies import fill, placeholder_values, unknown_placeholders
-from sessions_app.takeover.send_template import (
-    chat_template,
-    template_check,
-    template_found,
-    templates_listed,
-)
+from sessions_app.takeover.send_template import chat_template, template_check, template_found
 from sessions_app.takeover.staff_reply import OwnNumber, StaffReply, Writer, chat_reply

@@ -200,6 +200,14 @@ def templates_provider(chat: Chat) -> WhatsAppProvider:
     return configured_providers()[number_of(chat, default_number()).provider]
 
 
+def templates_or_error(provider: WhatsAppProvider) -> tuple[list[ApprovedTemplate] | None, str]:
+    """Return Meta's list, None without one, and why it can't be had in words."""
+    try:
+        return templates_listed(provider), ""
+    except SendError as refused:
+        return None, translate_error(error_text(refused))
+
+
 def templates_page(
     request: HttpRequest,
     chat: Chat,
@@ -210,10 +218,7 @@ def templates_page(
     status: int = 200,
 ) -> HttpResponse:
     """Return the page of Meta's templates, with the form and the preview of the chosen one."""
-    try:
-        listed, error = templates_listed(templates_provider(chat)), ""
-    except SendError as refused:
-        listed, error = None, translate_error(error_text(refused))
+    listed, error = templates_or_error(templates_provider(chat))
     context = {
         "subtitle": chat.shown_name,
         "list_title": _("Inbox"),

@@ -99,9 +99,9 @@ def chat_template(
                 context={TEMPLATE: {**about, "slots": slots}, **of},
                 metadata={"template": about, **of},
                 details={**about, **of},
+                pauses=not broadcast,
             ),
             writer=writer,
-            pauses=not broadcast,
         )
 
 

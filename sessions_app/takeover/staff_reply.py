@@ -183,8 +183,8 @@ def draft_of(chat: Chat, draft_id: str) -> AnswerTrial | None:
 
 def draft_question(chat: Chat) -> Turn | None:
     """Return the turn of the person's last words, which a draft replies to."""
-    asked = Turn.objects.filter(chat=chat, by_hand=False, message__isnull=False)
-    return asked.filter(message__revoked_at=None).order_by("-id").first()
+    asked = Turn.objects.filter(chat=chat, by_hand=False, message__revoked_at=None)
+    return asked.filter(message__content__gt="").order_by("-id").first()
 
 
 # Name one of our numbers, and choose the one that writes to a chat.
@@ -226,7 +226,8 @@ class Written:
     ``text`` stands in the conversation, ``parts`` are sent, the first one with ``attachment``, if
     there is one. ``asked_at``: when the person last
     wrote, or now where no window holds. ``context`` and ``metadata``: what the turn and the message
-    hold beyond what each reply by staff holds. ``details`` go to the audit log.
+    hold beyond what each reply by staff holds. ``details`` go to the audit log. ``pauses``: the
+    assistant, for a while.
     """
 
     text: str
@@ -237,6 +238,7 @@ class Written:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     attachment: Attachment | None = None
+    pauses: bool = True
 
 
 @dataclass(frozen=True)
@@ -272,21 +274,14 @@ def sent_before(*, key: UUID, chat: Chat, text: str, sha256: str = "") -> HandRe
 
 
 def reply_turn_store(
-    *,
-    action: str,
-    chat: Chat,
-    by: OwnNumber,
-    key: UUID,
-    written: Written,
-    writer: Writer,
-    pauses: bool = True,
+    *, action: str, chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer
 ) -> HandReply:
-    """Store the turn, its message and its parts; ``pauses`` the assistant where it isn't paused.
+    """Store the turn, its message and its parts, and pause the assistant where it isn't paused.
 
     ``action`` names it in the audit log. Call it with the chat locked.
     """
     pause = None
-    if pauses:
+    if written.pauses:
         pause = step_in(
             chat=chat,
             cause=PauseCause.REPLY,

@@ -27,7 +27,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.models import AnswerTrial, Chat
+from sessions_app.models import AnswerTrial, Chat, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.trials import TrialMemories, TrialState
 from sessions_app.presentation.links import conversation_address
@@ -149,20 +149,18 @@ def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     found = None if "new" in request.POST else draft_of(chat, request.POST.get("draft", ""))
     context: dict[str, Any] = {}
     try:
-        context["draft"] = found or _draft_start(request, chat)
+        context["draft"] = found or _draft_start(request, draft_question(chat))
     except TrialRefusedError as refused:
         context["problem"] = translate_error(refused.args[0])
     if is_live(request):
         return TemplateResponse(request, "admin/sessions_app/chat/draft.html", context)
-    made = found.text if found else ""
-    panel = panel_of(request, chat, quote=request.POST.get("quote", ""))
-    panel |= {**context, "text": text_posted(request) or made}
+    context["text"] = text_posted(request) or (found.text if found else "")
+    panel = panel_of(request, chat, quote=request.POST.get("quote", "")) | context
     return panel_page(request, chat, panel)
 
 
-def _draft_start(request: HttpRequest, chat: Chat) -> AnswerTrial:
+def _draft_start(request: HttpRequest, asked: Turn | None) -> AnswerTrial:
     """Ask for a draft, or return the one that is being made. Raises TrialRefusedError."""
-    asked = draft_question(chat)
     if asked is None:
         raise TrialRefusedError("trial_no_question")
     made = asked.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()

@@ -304,7 +304,6 @@ def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies) ->
     # The functions that a model may call change what is stored.
     rules = replace(dependencies.rules, model_tools=False)
     work = TurnWork(turn, cast("Any", lease), replace(dependencies, rules=rules))
-    started = time.monotonic()
     pictures = pictures_of(work) if rules.sees_pictures else []
     draft = model_reply(work, turn.message.content, pictures)
     text = to_whatsapp(without_notice(draft.text))
@@ -314,7 +313,7 @@ def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies) ->
     if not text.strip():
         raise TrialRefusedError("draft_nothing", why=draft.error)
     completion = Completion(text, draft.model, draft.prompt_tokens, draft.completion_tokens)
-    took_ms = round((time.monotonic() - started) * 1000)
+    took_ms = draft.timings["model_ms"]
     return Made(completion, "", Given([], draft.recalled), took_ms, 0, draft.error)
 
 

@@ -32,14 +32,17 @@ from sessions_app.conversations.epochs import (
 from sessions_app.conversations.phrases import received_text
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.limits.answer_limits import answer_check, day_notice_due, notice_for
-from sessions_app.limits.intake import BLOCKED, DAY_CODES, NOT_OWNERS, LimitReachedError, access_of
-from sessions_app.models import BroadcastRecipient, ChatAddress, Message, Turn
-from sessions_app.models.broadcasts import BroadcastState
+from sessions_app.limits.answer_limits import (
+    answer_check,
+    broadcast_refusal,
+    day_notice_due,
+    notice_for,
+)
+from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
+from sessions_app.models import ChatAddress, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
-from sessions_app.models.limits import Standing
 from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import BROADCAST, Outcome, TurnState
+from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.turns.bursts import REMADE, burst_join
 from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
 from sessions_app.turns.handing_over import (
@@ -87,7 +90,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     has_ended = False
     try:
         work = TurnWork(_turn_read(lease), lease, dependencies)
-        refused = _role_renew(work) or _broadcast_refusal(work.turn)
+        refused = _role_renew(work) or broadcast_refusal(work.turn)
         message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
@@ -167,19 +170,6 @@ def _role_renew(work: TurnWork) -> str:
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
         return ""
     return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
-
-
-def _broadcast_refusal(turn: Turn) -> str:
-    """Return the code of why a message of a broadcast must not go out any more, or ""."""
-    if BROADCAST not in turn.context:
-        return ""
-    access = access_of(turn.chat)
-    if access.opted_out_at or access.marketing_stopped:
-        return "broadcast_stopped"
-    if access.standing == Standing.BLOCKED:
-        return BLOCKED
-    ended = BroadcastRecipient.objects.filter(turn=turn, broadcast__state=BroadcastState.CANCELLED)
-    return "broadcast_cancelled" if ended.exists() else ""
 
 
 def _turn_read(lease: TurnLease) -> Any:

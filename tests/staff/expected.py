@@ -155,7 +155,7 @@ PAGES: Mapping[str, Page] = {
     "moving": Page(ADMINISTER, ADMINISTER, data={"do": "preview"}),
     "broadcasts": Page(REVIEW, REVIEW, data={"do": "preview"}),
     "broadcast": Page(
-        REVIEW, REVIEW, args={"broadcast_id": "sessions_app.broadcast"}, data={"do": "pause"}
+        REVIEW, REVIEW, args={"broadcast_id": "sessions_app.broadcast"}, data={"to": "cancelled"}
     ),
     "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     "contact_export": Page(MANAGE, args=_CHAT),
