@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.admin_kit.stamped_form import digest_of
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
@@ -38,6 +39,7 @@ from sessions_app.takeover import facade as takeover
 from sessions_app.takeover import presentation as panel
 
 EXAMPLES, AT_ONCE = 3, 50
+OWN_FIELDS = ("csrfmiddlewaretoken", "do", "key", "seen")
 LANGUAGES = [("", "–"), *((code, code) for code in languages())]
 
 
@@ -123,7 +125,10 @@ def _posted(
     chats = sending.with_reasons(sending.segment_chats(given), values)
     counts = dict(chats.order_by("reason").values_list("reason").annotate(n=Count("pk")))
     to = counts.pop("", 0)
-    if do == "send" and to and request.POST.get("to") == str(to):
+    # What the preview showed, and nothing else, is sent.
+    asked = sorted(each for each in request.POST.lists() if each[0] not in OWN_FIELDS)
+    seen = digest_of([asked, to])
+    if do == "send" and to and request.POST.get("seen") == seen:
         broadcast = Broadcast(key, chosen.name, chosen.language, values)
         broadcast.next_at = given["at"] or timezone.now()
         broadcast.user_name = request.user.get_username()
@@ -137,6 +142,7 @@ def _posted(
     texts = [(chat, sending.template_for(chat, chosen, values).parameters) for chat in examples]
     return {
         "to": to,
+        "seen": seen,
         "left_out": [(LeftOut(reason).label, n) for reason, n in counts.items()],
         "examples": [(chat, chosen.preview(filled)) for chat, filled in texts],
         "is_other": do == "send",

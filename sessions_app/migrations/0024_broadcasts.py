@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='answertrial',
             name='memories',
-            field=models.CharField(choices=[('then', 'as recalled then'), ('now', 'as recalled now'), ('none', 'none'), ('chosen', 'the ticked ones'), ('draft', 'as recalled now, for a draft of a reply')], max_length=8, verbose_name='memories'),
+            field=models.CharField(choices=[('then', 'as recalled then'), ('now', 'as recalled now'), ('none', 'none'), ('chosen', 'the ticked ones'), ('draft', 'as recalled now, for a draft of a reply')], db_default='then', max_length=8, verbose_name='memories'),
         ),
         migrations.CreateModel(
             name='BroadcastRecipient',

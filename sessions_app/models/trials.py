@@ -68,7 +68,9 @@ class AnswerTrial(LeasedWork):
         _("state"), max_length=8, choices=TrialState.choices, default=TrialState.WAITING
     )
     model = models.CharField(_("model"), max_length=128)
-    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories.choices)
+    memories = models.CharField(
+        _("memories"), max_length=8, choices=TrialMemories.choices, db_default=TrialMemories.THEN
+    )
     instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt.choices)
     chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
     system_text = models.TextField(_("instruction text"), blank=True)

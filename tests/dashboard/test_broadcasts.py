@@ -35,6 +35,7 @@ from tests.dashboard.senders import sending_by_cloud
 from tests.dashboard.staff import staff_with
 from tests.loopback.graph import GraphServer
 from tests.loopback.httpd import Fault
+from tests.shown import found_in
 from tests.world import GODFATHER, OTHER_CLIENT, World, message_from, remember
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +80,9 @@ def shown(answer: Any) -> str:
 
 
 def start(client: Client, to: int, **form: Any) -> Broadcast:
-    post(client, "send", to=to, **form)
+    text = shown(post(client, "preview", **form))
+    assert f"Send to {to} p" in text
+    post(client, "send", seen=found_in(r'name="seen" value="(\w+)"', text), **form)
     return Broadcast.objects.latest("created_at")
 
 
@@ -166,7 +169,8 @@ def test_it_is_sent_once_to_each_at_its_pace(
     settings.BROADCAST_PER_MINUTE = 2
     chats = clients(world, 5)
     key = str(uuid.uuid4())
-    assert "has changed" in shown(post(admin_client, "send", to=4, key=key))
+    assert "Nothing is sent yet" in shown(post(admin_client, "send", seen="other", key=key))
+    assert not Broadcast.objects.exists()
     for _ in range(2):
         broadcast = start(admin_client, 5, key=key)
     assert BroadcastRecipient.objects.count() == 5
@@ -303,7 +307,7 @@ def test_a_test_goes_to_one_number_alone(
     assert not Broadcast.objects.exists()
     assert "That is no number" in shown(post(admin_client, "test", number="Emma"))
     for form in ({"value-1": ""}, {"value-1": "{price}"}):
-        assert 'role="alert"' in shown(post(admin_client, "send", to=2, **form))
+        assert 'role="alert"' in shown(post(admin_client, "send", **form))
 
 
 def test_merged_chats_get_it_once(
