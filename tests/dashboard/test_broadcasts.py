@@ -19,6 +19,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.providers import graph_error
 from sessions_app.broadcasts.send_broadcast import broadcast_step
+from sessions_app.inbox.move_markers import attention_count
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Broadcast,
@@ -323,3 +324,19 @@ def test_merged_chats_get_it_once(
     assert len(bodies(graph)) == 1
     assert BroadcastRecipient.objects.get().chat_id == one.pk
     assert broadcast.state == "done"
+
+
+def test_it_answers_nobody_who_waits_and_its_failures_are_not_the_queue_of_staff(
+    admin_client: Client, world: World, graph: GraphServer
+) -> None:
+    chats = clients(world, 2)
+    Turn.objects.filter(chat=chats[0]).update(state="failed")
+    assert attention_count() == 1
+    broadcast = start(admin_client, 2)
+    refuse(graph, 131026, 2)
+    minute(world, broadcast)
+    assert Turn.objects.filter(by_hand=True, state="failed").count() == 2
+    assert attention_count() == 1, "who waited before waits still, and the other one doesn't"
+    world.forget("chat", chats[0].pk)
+    assert BroadcastRecipient.objects.get().chat_id == chats[1].pk
+    assert "Failed <b>1</b>" in shown(admin_client.get(f"{PAGE}{broadcast.pk}/"))
