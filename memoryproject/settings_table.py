@@ -322,6 +322,9 @@ WHATSAPP: Settings = {
     "WHATSAPP_BUSINESS_ACCOUNT_ID": Setting(
         _("The id of our WhatsApp business account at Meta, whose templates are listed.")
     ),
+    "BROADCAST_PER_MINUTE": Integer(
+        _("How many people a broadcast reaches in a minute."), 30, 1, 1000
+    ),
     "GREEN_API_URL": Url(_("The address of Green API."), "https://api.green-api.com"),
     "GREEN_API_ID_INSTANCE": Setting(_("The id of our instance.")),
     "GREEN_API_TOKEN": Setting(_("Lets us send by Green API."), secret=True),

@@ -24,7 +24,7 @@ from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.text.characters import fold
 from sessions_app.memories.table_pages import TableForm
-from sessions_app.memories.tables.read_table import TableError, rows_of
+from sessions_app.memories.tables.columns import TableError, rows_of
 from sessions_app.models import CheckDay, CheckQuestion
 from sessions_app.models.chats import CLIENT
 from sessions_app.models.trials import REGRESSED, TABLE, QuestionState

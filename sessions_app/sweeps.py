@@ -14,6 +14,7 @@ from memories_app.embedding_models.vectors import vectors_waiting
 from memories_app.store.keyed import keyed_expire
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
+from sessions_app.broadcasts.send_broadcast import broadcast_step, broadcasts_due
 from sessions_app.conversations.redact_derived import redactions_due
 from sessions_app.documents.upload import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
@@ -55,6 +56,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("trials", trials_abandoned, enqueue_trial)
     yield LeasedKind("jobs", jobs_abandoned, enqueue_job, jobs_drop)
+    yield LeasedKind("broadcasts", broadcasts_due, broadcast_step)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 

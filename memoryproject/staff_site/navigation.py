@@ -86,6 +86,7 @@ MENU: tuple[tuple[Any, Entries], ...] = (
             Entry("support_agent", "sessions_app.assistantprofile", _("The assistant's profile")),
         ),
     ),
+    ("", (Entry("campaign", "broadcasts", _("Say something"), "sessions_app.takeover_chat"),)),
     ("", (Entry("contacts", "contacts", _("Contacts"), "sessions_app.view_chat"),)),
     (
         _("Privacy & audit"),

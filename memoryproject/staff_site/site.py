@@ -94,6 +94,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
         # Their views need this site, which is being created here.
         from memoryproject.staff_site.operations.views import OPERATIONS_PAGES  # noqa: PLC0415
         from memoryproject.staff_site.setup.step_pages import SETUP_PAGES  # noqa: PLC0415
+        from sessions_app.broadcasts.presentation import BROADCAST_PAGES  # noqa: PLC0415
         from sessions_app.contacts.presentation import CONTACT_PAGES  # noqa: PLC0415
         from sessions_app.moving.presentation import MOVING_PAGES  # noqa: PLC0415
 
@@ -103,6 +104,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             **SEARCH_PAGES,
             **CONTACT_PAGES,
             **MOVING_PAGES,
+            **BROADCAST_PAGES,
             **OPERATIONS_PAGES,
             **SETUP_PAGES,
         }
@@ -198,6 +200,7 @@ FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "sessions_app_chat_takeover_pause": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_resume": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_reply": ("sessions_app_chat_takeover", "chat_id"),
+    "sessions_app_chat_takeover_draft": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_chat_takeover_template": ("sessions_app_chat_takeover", "chat_id"),
     "sessions_app_turn_failures_act": ("sessions_app_turn_failures", ""),
     "sessions_app_turn_send_held": ("index", ""),

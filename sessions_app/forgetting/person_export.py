@@ -19,6 +19,7 @@ from memories_app.models import Memory, MemoryRevision, SourceDocument
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from sessions_app.models import (
     AnswerTrial,
+    BroadcastRecipient,
     Chat,
     ChatAddress,
     ChatSession,
@@ -81,6 +82,7 @@ def _lines(chat_id: UUID) -> Iterator[str]:
         AnswerTrial.objects.filter(turn__chat=chat_id).order_by("created_at"),
         CheckQuestion.objects.filter(message__chat=chat_id).order_by("id"),
         InboundDelivery.objects.filter(chat=chat_id).order_by("id"),
+        BroadcastRecipient.objects.filter(chat=chat_id).order_by("id"),
         Note.objects.filter(chat=chat_id).order_by("created_at", "note_id"),
     ]
     for rows in own:

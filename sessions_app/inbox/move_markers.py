@@ -28,6 +28,7 @@ from sessions_app.inbox.read_markers import (
     place_marked,
 )
 from sessions_app.models import (
+    BroadcastRecipient,
     Chat,
     ChatActivity,
     ChatPause,
@@ -242,6 +243,8 @@ def turns_gone_wrong() -> QuerySet[Turn]:
     time when its page was made.
     """
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
+    # A message to many that failed stands on the page of its broadcast.
+    wrong = wrong.filter(~Exists(BroadcastRecipient.objects.filter(turn=OuterRef("pk"))))
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
     # Not by way of the chats: all of them would be read to find the few.
     since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef("over_at"))

@@ -48,10 +48,11 @@ from sessions_app.limits.intake import (
     reached_mark,
     standing_of,
 )
-from sessions_app.models import Chat, ChatAccess, ChatAddress, Turn, UsageDay
+from sessions_app.models import Broadcast, Chat, ChatAccess, ChatAddress, Turn, UsageDay
+from sessions_app.models.broadcasts import BroadcastState
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import BROADCAST, TurnState
 
 logger = logging.getLogger(__name__)
 
@@ -92,6 +93,19 @@ def access_check(chat: Chat, limits: UsageLimits) -> None:
     """Raise LimitReachedError where a client's chat isn't answered at all."""
     if code := _access_refusal(access_of(chat), limits):
         raise LimitReachedError(code)
+
+
+def broadcast_refusal(turn: Turn) -> str:
+    """Return the code of why a message of a broadcast must not go out any more, or ""."""
+    if BROADCAST not in turn.context:
+        return ""
+    access = access_of(turn.chat)
+    if access.opted_out_at or access.marketing_stopped:
+        return "broadcast_stopped"
+    ended = Broadcast.objects.filter(recipients__turn=turn, state=BroadcastState.CANCELLED)
+    if ended.exists():
+        return "broadcast_cancelled"
+    return BLOCKED if access.standing == Standing.BLOCKED else ""
 
 
 def can_be_blocked(turn: Turn, *, is_owners: bool) -> bool:

@@ -36,6 +36,7 @@ from sessions_app.limits.figures import access_join, access_merge
 from sessions_app.merging.merge_record import BOUND, record_begin, record_end
 from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (
+    BroadcastRecipient,
     Chat,
     ChatAccess,
     ChatActivity,
@@ -120,6 +121,11 @@ def _end_older_session(old: Chat, young: Chat) -> None:
 def _rows_move(old: Chat, young: Chat) -> None:
     """Move what belongs to the younger chat to the older one."""
     review_move(from_chat=young.pk, to_chat=old.pk)
+    # Of a broadcast to both, the message that was made counts.
+    theirs = BroadcastRecipient.objects.filter(chat=young)
+    unmade = BroadcastRecipient.objects.filter(chat=old, made_at=None)
+    unmade.filter(broadcast__in=theirs.values("broadcast")).delete()
+    theirs.exclude(broadcast__recipients__chat=old).update(chat=old)
     for model in MOVED:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)

@@ -1,5 +1,6 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
+from sessions_app.models.broadcasts import Broadcast, BroadcastRecipient
 from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.jobs import Job, JobKind, JobPart, JobState

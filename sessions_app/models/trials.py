@@ -36,6 +36,7 @@ class TrialMemories(models.TextChoices):
     NONE = labelled("none", _("none"))
     CHOSEN = labelled("chosen", _("the ticked ones"))
     CHANGED = labelled("changed", _("with a change that is tried"))
+    DRAFT = labelled("draft", _("as recalled now, for a draft of a reply"))
 
 
 class TrialPrompt(models.TextChoices):
@@ -48,6 +49,9 @@ class TrialPrompt(models.TextChoices):
 
 class AnswerTrial(LeasedWork):
     """One trial of an answer: what was asked for, and what the model answered.
+
+    A draft for staff who reply themselves is one, too: of ``memories`` DRAFT, and made anew as an
+    answer is.
 
     ``chosen``: the ids of the ticked texts. ``system_text``: the instructions; those that were
     typed, or once it is made those that were used. ``recalled``: what the model was given, in the
@@ -66,7 +70,9 @@ class AnswerTrial(LeasedWork):
         _("state"), max_length=8, choices=TrialState, default=TrialState.WAITING
     )
     model = models.CharField(_("model"), max_length=128)
-    memories = models.CharField(_("memories"), max_length=8, choices=TrialMemories)
+    memories = models.CharField(
+        _("memories"), max_length=8, choices=TrialMemories, db_default=TrialMemories.THEN
+    )
     instructions = models.CharField(_("instructions"), max_length=8, choices=TrialPrompt)
     chosen = models.JSONField(_("chosen texts"), default=list, blank=True)
     system_text = models.TextField(_("instruction text"), blank=True)

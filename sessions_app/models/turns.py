@@ -47,6 +47,8 @@ class TurnState(models.TextChoices):
 QUOTES = "quotes"
 # The key of a turn's context for the name and the language of the template that it sends.
 TEMPLATE = "template"
+# The key of a turn's context for the id of the broadcast that it is a message of.
+BROADCAST = "broadcast"
 # The key of a turn's context for the kind of the file that a reply by staff sends.
 SENDS_FILE = "sends_file"
 # The key of a turn's context for how often its answer failed for a cause outside while the services

@@ -1,4 +1,6 @@
 """Public face of taking chats over: what other packages may use."""
 
-from sessions_app.takeover.send_template import chat_template
+from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
+from sessions_app.takeover.canned_replies import fill, placeholder_values, unknown_placeholders
+from sessions_app.takeover.send_template import chat_template, template_check, template_found
 from sessions_app.takeover.staff_reply import OwnNumber, StaffReply, Writer, chat_reply

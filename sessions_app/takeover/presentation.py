@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,25 +20,36 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.base import SendError, WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.registry import own_numbers
 from memoryproject.foundation.integrations.whatsapp.templates import HEADER, ApprovedTemplate, Slot
 from memoryproject.foundation.text.characters import cut_at_word
+from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.chat_queries import handovers_open, has_window, window_closes
 from sessions_app.embedding.facade import embedder
+from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbox.inbox import until_posted
 from sessions_app.media.outgoing_types import EXTENSIONS
 from sessions_app.models import Chat, ChatPause, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
-from sessions_app.models.turns import HANDOVER, TurnState
+from sessions_app.models.turns import HANDOVER, WAITING_STATES, Outcome, TurnState
 from sessions_app.presentation.links import chat_or_404, conversation_address
 from sessions_app.recall.facade import MEMORIES, Viewer, recall
 from sessions_app.takeover.send_template import marketing_stopped, takes_templates, templates_listed
-from sessions_app.takeover.staff_reply import OwnNumber, number_of, quotable
+from sessions_app.takeover.staff_reply import (
+    DRAFT,
+    OwnNumber,
+    Writer,
+    draft_of,
+    draft_question,
+    number_of,
+    quotable,
+)
 from sessions_app.turns.dependencies import max_answer_age
-from sessions_app.turns.facade import last_held
+from sessions_app.turns.facade import answer_soon, last_held
 
 
 def default_number() -> OwnNumber:
@@ -53,6 +65,8 @@ RIGHTS = ("sessions_app.view_chat", "sessions_app.view_message", "sessions_app.t
 MAX_COUNTED = 100
 
 
+# Here the assistant has the last word, or is about to.
+ANSWERED = (*WAITING_STATES, TurnState.SENDING, TurnState.SENT)
 TEMPLATE_FIELDS = ("name", "language", "parameters")
 
 
@@ -78,7 +92,8 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     until when staff may write to the chat. ``held``: how many messages came in meanwhile and got no
     answer; ``waits``: whether the last of them can still be answered. ``text``, ``template`` and
     ``problem``: what was refused, and the reason. ``file_limits``: the largest size in bytes of
-    each kind of file; empty where the provider takes none.
+    each kind of file; empty where the provider takes none. ``drafts``: whether the assistant may be
+    asked for a draft. ``lesson``: what staff changed in the draft of the reply ``?teach=``.
     """
     now = timezone.now()
     pause = _pause_in_force(chat)
@@ -88,6 +103,8 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     closes = window_closes(chat, max_answer_age()) if may_act and windowed else None
     waiting = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     held = waiting[:MAX_COUNTED].count() if pause else 0
+    packet = handover_packet(request, chat)
+    asked = draft_question(chat) if may_act else None
     provider = configured_providers()[by.provider]
     return {
         "chat": chat,
@@ -97,7 +114,10 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "is_open": not windowed or (closes is not None and closes >= now),
         "held": held,
         "pause_minutes": _pause_minutes(chat),
-        "packet": handover_packet(request, chat),
+        "packet": packet,
+        "drafts": asked is not None
+        and (pause or packet or asked.state not in ANSWERED or asked.outcome == Outcome.FAILED),
+        "lesson": _lesson(request, chat) if may_act else None,
         "most_counted": held >= MAX_COUNTED,
         "waits": pause and last_held(chat.pk, since=now - max_answer_age()),
         "key": uuid.uuid4(),
@@ -106,12 +126,29 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "reply_provider": _reply_provider(chat, by),
         "quote": quotable(chat, by, quote) if may_act else None,
         "takes_templates": takes_templates(by),
+        "lists_templates": bool(getattr(provider, "list_key", "")),
         "no_marketing": marketing_stopped(chat),
         "template": dict.fromkeys(TEMPLATE_FIELDS, ""),
         "file_limits": provider.file_limits,
         # What the field for a file offers, as its attribute ``accept``.
         "file_types": ",".join(f".{each}" for few in EXTENSIONS.values() for each in few),
     }
+
+
+_AFTER_SENTENCE = re.compile(r"(?<=[.!?؟])\s+|\n+")
+
+
+def _lesson(request: HttpRequest, chat: Chat) -> dict[str, Any] | None:
+    """Return the sentences of a reply that its draft didn't have, and what they are taught at."""
+    key = uuid_or_none(request.GET.get("teach", ""))
+    replies = Turn.objects.filter(chat=chat, by_hand=True, turn_id=key).select_related("reply")
+    sent = replies.first() if key and request.user.has_perm("memories_app.add_memory") else None
+    draft = draft_of(chat, sent.context.get(DRAFT, "")) if sent else None
+    if sent is None or draft is None or sent.reply is None:
+        return None
+    sentences = _AFTER_SENTENCE.split(sent.reply.content.strip())
+    new = " ".join(each for each in sentences if each.rstrip(".!?؟") not in draft.text)
+    return {"turn": draft.turn_id, "text": new} if new else None
 
 
 def pause_mark(chat: Chat) -> str:
@@ -164,6 +201,14 @@ def templates_provider(chat: Chat) -> WhatsAppProvider:
     return configured_providers()[number_of(chat, default_number()).provider]
 
 
+def templates_or_error(provider: WhatsAppProvider) -> tuple[list[ApprovedTemplate] | None, str]:
+    """Return Meta's list, None without one, and why it can't be had in words."""
+    try:
+        return templates_listed(provider), ""
+    except SendError as refused:
+        return None, translate_error(error_text(refused))
+
+
 def templates_page(
     request: HttpRequest,
     chat: Chat,
@@ -174,11 +219,7 @@ def templates_page(
     status: int = 200,
 ) -> HttpResponse:
     """Return the page of Meta's templates, with the form and the preview of the chosen one."""
-    try:
-        listed, error = templates_listed(templates_provider(chat)), ""
-    except SendError as refused:
-        listed, error = None, translate_error(error_text(refused))
-    slots = zip(chosen.slots if chosen else (), values, strict=False)
+    listed, error = templates_or_error(templates_provider(chat))
     context = {
         "subtitle": chat.shown_name,
         "list_title": _("Inbox"),
@@ -187,7 +228,7 @@ def templates_page(
         "listed": listed,
         "error": error,
         "chosen": chosen,
-        "fields": [(slot, _slot_name(slot), value) for slot, value in slots],
+        "fields": slot_fields(chosen, values),
         "preview": chosen.preview(values) if chosen else "",
         "no_marketing": marketing_stopped(chat),
         "key": uuid.uuid4(),
@@ -196,11 +237,30 @@ def templates_page(
     return staff_page(request, TEMPLATES_PAGE, _("Templates"), context, of=Chat, status=status)
 
 
+def slot_fields(
+    chosen: ApprovedTemplate | None, values: Sequence[str]
+) -> list[tuple[Slot, str, str]]:
+    """Return each slot of a template with its name on the form and its value."""
+    slots = zip(chosen.slots if chosen else (), values, strict=False)
+    return [(slot, _slot_name(slot), value) for slot, value in slots]
+
+
 def _slot_name(slot: Slot) -> str:
     name = str(_SLOT_NAMES[slot.kind])
     shown = name % slot.name if "%s" in name else name
     is_heading = slot.part == HEADER and slot.kind == "text"
     return _("Heading: %(name)s") % {"name": shown} if is_heading else shown
+
+
+def writer_of(request: HttpRequest) -> Writer:
+    """Return the staff member as the writer of what is sent."""
+    return Writer(
+        author_id=request.user.pk or 0,
+        actor=staff_actor(request),
+        rules=build_intake_rules(),
+        enqueue=answer_soon,
+        now=timezone.now(),
+    )
 
 
 def chat_to_act_on(request: HttpRequest, chat_id: UUID) -> Chat:

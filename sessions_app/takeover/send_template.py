@@ -24,7 +24,7 @@ from memoryproject.foundation.integrations.whatsapp.templates import (
     Slot,
 )
 from sessions_app.models import Chat, ChatAccess
-from sessions_app.models.turns import TEMPLATE
+from sessions_app.models.turns import BROADCAST, TEMPLATE
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.staff_reply import (
     HandReply,
@@ -59,13 +59,14 @@ def chat_template(
     otherwise: OwnNumber,
     writer: Writer,
     approved: ApprovedTemplate | None = None,
+    broadcast: str = "",
 ) -> HandReply:
     """Store a template as an assistant message and hand it to the chat's provider.
 
     It may go out at any time, also to a person who never wrote, but no marketing to a person who
     stopped that. ``approved``: the template in Meta's list, where it is known. The same ``key``
-    sends once. Where the assistant isn't paused, it is paused for OWN_PAUSE. Raises
-    ReplyRefusedError and Chat.DoesNotExist.
+    sends once. Where the assistant isn't paused, it is paused for OWN_PAUSE, but not by a message
+    of the ``broadcast`` with this id. Raises ReplyRefusedError and Chat.DoesNotExist.
     """
     template_check(template)
     title, values = f"{template.name} ({template.language})", template.parameters
@@ -73,6 +74,7 @@ def chat_template(
     text = "\n".join([title, *shown])
     about = {"name": template.name, "language": template.language}
     slots = [asdict(slot) for slot in template.slots]
+    of = {BROADCAST: broadcast} if broadcast else {}
     with transaction.atomic():
         chat = chat_locked(chat_id)
         earlier = sent_before(key=key, chat=chat, text=text)
@@ -94,9 +96,10 @@ def chat_template(
                 parts=["\n".join([title, *values])],
                 asked_at=writer.now,
                 kind="template",
-                context={TEMPLATE: {**about, "slots": slots}},
-                metadata={"template": about},
-                details=about,
+                context={TEMPLATE: {**about, "slots": slots}, **of},
+                metadata={"template": about, **of},
+                details={**about, **of},
+                pauses=not broadcast,
             ),
             writer=writer,
         )

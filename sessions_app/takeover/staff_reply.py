@@ -24,10 +24,11 @@ from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_open
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.media.media_store import attachment_of
-from sessions_app.models import Chat, Message, Turn
+from sessions_app.models import AnswerTrial, Chat, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.takeover import PauseCause
+from sessions_app.models.trials import TrialMemories
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import QUOTES, SENDS_FILE, Outcome, TurnState
 from sessions_app.takeover.attachment import (
@@ -46,13 +47,15 @@ class StaffReply:
     """A reply as it was written.
 
     The same ``key`` sends once, however often it comes. ``quote`` is the id of a message of the
-    chat that the reply quotes, or empty. ``file`` goes with the text.
+    chat that the reply quotes, or empty. ``file`` goes with the text. ``draft`` is the id of the
+    assistant's draft that the text began as, or empty.
     """
 
     text: str
     key: UUID
     quote: str = ""
     file: UploadedFile[Any] | None = None
+    draft: str = ""
 
 
 def chat_reply(
@@ -84,6 +87,11 @@ def chat_reply(
         by = number_of(chat, otherwise)
         asked_at = _asked_at(chat, by, writer.rules, writer.now)
         quoted = _quoted(chat, by, reply.quote)
+        context = {QUOTES: quoted} if quoted else {}
+        details = {"file": attachment.kind} if attachment else {}
+        if draft := draft_of(chat, reply.draft):
+            context[DRAFT] = str(draft.pk)
+            details["draft"] = "sent" if draft.text.strip() == text.strip() else "changed"
         parts = parts_of(text, attachment, providers[by.provider])
         return reply_turn_store(
             action="takeover.reply",
@@ -95,9 +103,9 @@ def chat_reply(
                 parts=parts,
                 asked_at=asked_at,
                 kind=attachment.kind if attachment else "text",
-                context={QUOTES: quoted} if quoted else {},
+                context=context,
                 metadata={"reply_to_id": quoted} if quoted else {},
-                details={"file": attachment.kind} if attachment else {},
+                details=details,
                 attachment=attachment,
             ),
             writer=writer,
@@ -161,6 +169,24 @@ def quotable(chat: Chat, by: OwnNumber, message_id: str) -> Message | None:
     )
 
 
+# The drafts that the assistant makes for staff.
+
+# The key of the context of a reply that began as a draft, for the draft's id.
+DRAFT = "draft"
+
+
+def draft_of(chat: Chat, draft_id: str) -> AnswerTrial | None:
+    """Return a draft of the chat; None where there is none, or not any more."""
+    drafts = AnswerTrial.objects.filter(turn__chat=chat, memories=TrialMemories.DRAFT)
+    return drafts.filter(pk=uuid_or_none(draft_id)).first()
+
+
+def draft_question(chat: Chat) -> Turn | None:
+    """Return the turn of the person's last words, which a draft replies to."""
+    asked = Turn.objects.filter(chat=chat, by_hand=False, message__revoked_at=None)
+    return asked.filter(message__content__gt="").order_by("-id").first()
+
+
 # Name one of our numbers, and choose the one that writes to a chat.
 
 
@@ -200,7 +226,8 @@ class Written:
     ``text`` stands in the conversation, ``parts`` are sent, the first one with ``attachment``, if
     there is one. ``asked_at``: when the person last
     wrote, or now where no window holds. ``context`` and ``metadata``: what the turn and the message
-    hold beyond what each reply by staff holds. ``details`` go to the audit log.
+    hold beyond what each reply by staff holds. ``details`` go to the audit log. ``pauses``: the
+    assistant, for a while.
     """
 
     text: str
@@ -211,6 +238,7 @@ class Written:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     attachment: Attachment | None = None
+    pauses: bool = True
 
 
 @dataclass(frozen=True)
@@ -252,14 +280,16 @@ def reply_turn_store(
 
     ``action`` names it in the audit log. Call it with the chat locked.
     """
-    pause = step_in(
-        chat=chat,
-        cause=PauseCause.REPLY,
-        lasts=writer.rules.owner_pause(chat),
-        at=writer.now,
-        actor=writer.actor,
-        by=writer.author_id,
-    )
+    pause = None
+    if written.pauses:
+        pause = step_in(
+            chat=chat,
+            cause=PauseCause.REPLY,
+            lasts=writer.rules.owner_pause(chat),
+            at=writer.now,
+            actor=writer.actor,
+            by=writer.author_id,
+        )
     turn = _turn(chat, by, key, written, writer)
     parts_store(turn, written.parts)
     if written.attachment is not None:

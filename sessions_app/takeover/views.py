@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from uuid import UUID
+from typing import Any, cast
+from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, is_live
 from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
@@ -23,9 +27,9 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.models import Chat
+from sessions_app.models import AnswerTrial, Chat, Turn
 from sessions_app.models.chats import Provider
+from sessions_app.models.trials import TrialMemories, TrialState
 from sessions_app.presentation.links import conversation_address
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.canned_replies import canned_search
@@ -38,9 +42,20 @@ from sessions_app.takeover.presentation import (
     pause_end,
     templates_page,
     templates_provider,
+    writer_of,
 )
 from sessions_app.takeover.send_template import chat_template, takes_templates, template_found
-from sessions_app.takeover.staff_reply import HandReply, StaffReply, Writer, chat_reply, number_of
+from sessions_app.takeover.staff_reply import (
+    DRAFT,
+    HandReply,
+    StaffReply,
+    chat_reply,
+    draft_of,
+    draft_question,
+    number_of,
+)
+from sessions_app.trials.dependencies import OFFLINE, enqueue_trial, trial_models
+from sessions_app.trials.run_trial import TrialRefusedError, TrialWanted, trial_start
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.facade import answer_soon, chat_pause, chat_resume
 
@@ -121,7 +136,45 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         panel |= {"text": text_posted(request), "problem": refused.text}
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
-    return redirect(conversation_address(chat.pk))
+    is_taught = "?teach=" + str(done.turn.turn_id) if DRAFT in done.turn.context else ""
+    return redirect(f"{conversation_address(chat.pk)}{is_taught}")
+
+
+def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
+    """Ask for a draft of a reply by POST, or with its id as ``draft`` look whether it is there.
+
+    The panel's script gets the draft alone; else the panel is shown, with what was typed.
+    """
+    chat = chat_to_act_on(request, chat_id)
+    found = None if "new" in request.POST else draft_of(chat, request.POST.get("draft", ""))
+    context: dict[str, Any] = {}
+    try:
+        context["draft"] = found or _draft_start(request, draft_question(chat))
+    except TrialRefusedError as refused:
+        context["problem"] = translate_error(refused.args[0])
+    if is_live(request):
+        return TemplateResponse(request, "admin/sessions_app/chat/draft.html", context)
+    context["text"] = text_posted(request) or (found.text if found else "")
+    panel = panel_of(request, chat, quote=request.POST.get("quote", "")) | context
+    return panel_page(request, chat, panel)
+
+
+def _draft_start(request: HttpRequest, asked: Turn | None) -> AnswerTrial:
+    """Ask for a draft, or return the one that is being made. Raises TrialRefusedError."""
+    if asked is None:
+        raise TrialRefusedError("trial_no_question")
+    made = asked.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()
+    models = trial_models() or [OFFLINE]
+    return made or trial_start(
+        turn_id=asked.pk,
+        trial_id=uuid4(),
+        wanted=TrialWanted(models[0], memories=TrialMemories.DRAFT),
+        user=cast("User", request.user),
+        actor=staff_actor(request),
+        models=models,
+        enqueue=enqueue_trial,
+        now=timezone.now(),
+    )
 
 
 def templates(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -198,24 +251,15 @@ def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
         key=_key_posted(request, text),
         quote=request.POST.get("quote", ""),
         file=request.FILES.get("file"),
+        draft=request.POST.get("draft", ""),
     )
     return chat_reply(
         chat_id=chat.pk,
         reply=reply,
-        writer=_writer(request),
+        writer=writer_of(request),
         providers=configured_providers(),
         otherwise=default_number(),
         storage=configured_media_storage(),
-    )
-
-
-def _writer(request: HttpRequest) -> Writer:
-    return Writer(
-        author_id=request.user.pk or 0,
-        actor=staff_actor(request),
-        rules=build_intake_rules(),
-        enqueue=answer_soon,
-        now=timezone.now(),
     )
 
 
@@ -249,7 +293,7 @@ def template_posted(
         template=Template(typed["name"], typed["language"], tuple(values), slots),
         key=key,
         otherwise=default_number(),
-        writer=_writer(request),
+        writer=writer_of(request),
         approved=approved,
     )
 
@@ -273,6 +317,7 @@ TAKEOVER_PAGES = {
     "takeover_pause": _page("pause/", pause, "POST"),
     "takeover_resume": _page("resume/", resume, "POST"),
     "takeover_reply": _page("reply/", reply, "POST"),
+    "takeover_draft": _page("draft/", draft, "POST"),
     "takeover_templates": _page("templates/", templates, "GET"),
     "takeover_template": _page("template/", template, "POST"),
     "takeover_canned": _page("canned/", canned_replies, "GET"),

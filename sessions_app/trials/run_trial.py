@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.llm.base import (
     ChatRequest,
     Completion,
 )
+from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline
 from sessions_app.conversations.epochs import (
@@ -33,6 +34,7 @@ from sessions_app.conversations.epochs import (
     epoch_read,
 )
 from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.message_text import without_notice
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.models import AnswerTrial, AssistantProfile, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
@@ -43,17 +45,20 @@ from sessions_app.trials.given_texts import (
     Given,
     StoredPrompt,
     TrialBusyError,
-    TrialRefusedError,
     prompt_apart,
     prompt_together,
     role_now,
     texts_given,
     with_day_of,
 )
+from sessions_app.trials.given_texts import TrialRefusedError as TrialRefusedError
 from sessions_app.turns.facade import (
     Dependencies,
     PromptParts,
+    TurnWork,
+    model_reply,
     pictures_named,
+    pictures_of,
     pictures_of_record,
     profile_for_prompt,
     recital,
@@ -81,13 +86,17 @@ class TrialWanted:
     given: Sequence[dict[str, Any]] = field(default_factory=tuple)
 
 
-def trial_check(*, turn: Turn, models: Sequence[str]) -> None:
-    """Check whether one of the models can try the answer again. Raises TrialRefusedError."""
+def trial_check(*, turn: Turn, models: Sequence[str], is_draft: bool = False) -> None:
+    """Check whether one of the models can try the answer again. Raises TrialRefusedError.
+
+    ``is_draft``: a draft needs no answer before it.
+    """
     if turn.by_hand:
         raise TrialRefusedError("trial_by_hand")
     if turn.message is None or turn.message.revoked_at is not None:
         raise TrialRefusedError("trial_no_question")
-    prompt_apart(TurnReplay.of(turn).prompt)
+    if not is_draft:
+        prompt_apart(TurnReplay.of(turn).prompt)
     if not models:
         raise TrialRefusedError("trial_no_key")
 
@@ -118,13 +127,15 @@ def trial_start(
             return known
         if turn.trials.filter(state=TrialState.WAITING).exists():
             raise TrialBusyError
-        trial_check(turn=turn, models=models)
+        is_draft = wanted.memories == TrialMemories.DRAFT
+        trial_check(turn=turn, models=models, is_draft=is_draft)
         _check(wanted, models)
         oldest = turn.trials.order_by("-created_at").values_list("pk", flat=True)
         AnswerTrial.objects.filter(pk__in=list(oldest[MAX_TRIALS - 1 :])).delete()
         trial = _trial_create(trial_id, turn, wanted, user, now)
         names = ("model", "memories", "instructions")
-        turn_audit("answer.try", turn, actor, **{name: getattr(trial, name) for name in names})
+        action = "takeover.draft" if is_draft else "answer.try"
+        turn_audit(action, turn, actor, **{name: getattr(trial, name) for name in names})
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(trial.pk), robust=True)
     return trial
@@ -175,13 +186,14 @@ MAX_ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class Made:
-    """The answer of the model, and its input."""
+    """The answer of the model, and its input. ``error``: why no model wrote it."""
 
     completion: Completion
     instructions: str
     given: Given
     took_ms: int
     unseen_pictures: int
+    error: str = ""
 
 
 def trial_run(
@@ -248,6 +260,8 @@ def _make(
 ) -> Made:
     """Ask the model. Raises TrialRefusedError and ChatModelError."""
     trial = lease.row
+    if trial.memories == TrialMemories.DRAFT:
+        return _draft(lease, turn, dependencies)
     if chat_model is None:
         raise TrialRefusedError("trial_unknown_model", model=trial.model)
     if turn.message is None or turn.message.revoked_at is not None:
@@ -285,6 +299,27 @@ def _make(
     took_ms = round((time.monotonic() - started) * 1000)
     unseen = sum(key not in pictures for key in pictures_named(prompt))
     return Made(completion, instructions, given, took_ms, unseen)
+
+
+def _draft(lease: Lease[AnswerTrial], turn: Turn, dependencies: Dependencies) -> Made:
+    """Make the reply that the assistant would give now. Raises TrialRefusedError."""
+    if turn.message is None or turn.message.revoked_at is not None:
+        raise TrialRefusedError("trial_no_question")
+    turn.user_role = role_now(turn, dependencies)
+    # The functions that a model may call change what is stored.
+    rules = replace(dependencies.rules, model_tools=False)
+    work = TurnWork(turn, cast("Any", lease), replace(dependencies, rules=rules))
+    pictures = pictures_of(work) if rules.sees_pictures else []
+    draft = model_reply(work, turn.message.content, pictures)
+    text = to_whatsapp(without_notice(draft.text))
+    if draft.is_system_text:
+        # Facts alone, without the words to the client that introduce them, or an apology.
+        text = "" if draft.is_apology else without_notice(draft.text).partition("\n")[2]
+    if not text.strip():
+        raise TrialRefusedError("draft_nothing", why=draft.error)
+    completion = Completion(text, draft.model, draft.prompt_tokens, draft.completion_tokens)
+    took_ms = draft.timings["model_ms"]
+    return Made(completion, "", Given([], draft.recalled), took_ms, 0, draft.error)
 
 
 def _instructions(
@@ -328,7 +363,7 @@ def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:
         "completion_tokens": completion.completion_tokens,
         "unseen_pictures": made.unseen_pictures,
         "took_ms": made.took_ms,
-        "error": "",
+        "error": made.error,
         "finished_at": timezone.now(),
     }
     with transaction.atomic():

@@ -32,7 +32,12 @@ from sessions_app.conversations.epochs import (
 from sessions_app.conversations.phrases import received_text
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.limits.answer_limits import answer_check, day_notice_due, notice_for
+from sessions_app.limits.answer_limits import (
+    answer_check,
+    broadcast_refusal,
+    day_notice_due,
+    notice_for,
+)
 from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
 from sessions_app.models import ChatAddress, Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
@@ -85,7 +90,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     has_ended = False
     try:
         work = TurnWork(_turn_read(lease), lease, dependencies)
-        refused = _role_renew(work)
+        refused = _role_renew(work) or broadcast_refusal(work.turn)
         message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session

@@ -7,9 +7,11 @@ from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_p
 from sessions_app.turns.message_files import (
     pictures_gone,
     pictures_named,
+    pictures_of,
     pictures_of_record,
     sent_document_name,
 )
+from sessions_app.turns.model_reply import model_reply
 from sessions_app.turns.open_questions import questions_resume
 from sessions_app.turns.prompt import (
     RECALLED_LABELS,
@@ -44,5 +46,5 @@ from sessions_app.turns.turn_claims import (
     turn_update_state,
     turns_sweep,
 )
-from sessions_app.turns.turn_dependencies import Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 from sessions_app.turns.unknown_questions import likeness, message_questions, questions_group

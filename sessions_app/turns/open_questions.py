@@ -27,7 +27,7 @@ from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turn_states import turn_create, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, DEFERRALS, QUOTES, TurnState
+from sessions_app.models.turns import APOLOGY_FOR, BROADCAST, DEFERRALS, QUOTES, TurnState
 from sessions_app.turns.reply_store import (
     Draft,
     apology,
@@ -54,7 +54,7 @@ CALLED_WITHIN = timedelta(minutes=10)
 # The database, not the message, was to blame.
 CONNECTION_ERRORS = (OperationalError.__name__, InterfaceError.__name__)
 # Not words of the conversation.
-OF_OURS = ["command", "system_text"]
+OF_OURS = ["command", "system_text", BROADCAST]
 MESSAGE_CAME = "InboundMessage"
 # An answer is made.
 MADE = (TurnState.REPLIED, TurnState.SENDING, TurnState.SENT, TurnState.UNCONFIRMED)
@@ -235,6 +235,7 @@ def _is_overtaken(turn: Turn) -> bool:
         # Memory is off: what was said isn't stored, but that it came is.
         came = InboundDelivery.objects.filter(chat=turn.chat_id, event=MESSAGE_CAME)
         written = Turn.objects.filter(chat=turn.chat_id, id__gt=turn.pk, by_hand=True)
+        written = written.exclude(context__has_key=BROADCAST)
         return came.filter(received_at__gt=turn.created_at).exists() or written.exists()
     if message is None or session.status != SessionStatus.ACTIVE:
         return True

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
-from sessions_app.models import CannedReply, Chat, ChatPause, Turn
+from sessions_app.models import AnswerTrial, CannedReply, Chat, ChatPause, Turn
+from sessions_app.trials.run_trial import trial_run
 from tests.browser.test_conversation import HURRIED
 from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, World, message_from
@@ -257,3 +259,41 @@ def test_colleagues_see_a_pause_at_once_and_keep_what_they_type(
     staff.get_by_role("button", name="For 1 hour").click()
     expect(title).to_have_text("The assistant is paused")
     assert ChatPause.objects.count() == 1
+
+
+def test_a_draft_comes_into_an_empty_box_and_stands_beside_typed_words(
+    visit: Visit, staff: Page, world: World
+) -> None:
+    world.say(CLIENT, "Hi")
+    chat = world.chat(CLIENT)
+    ChatPause.objects.create(chat=chat, since=timezone.now())
+    world.say(CLIENT, "When do you open?")
+    staff.goto(f"/admin/sessions_app/chat/{chat.pk}/conversation/")
+    box = staff.get_by_label("Reply as staff")
+
+    def drafted() -> None:
+        expect(staff.get_by_text("A draft is being made")).to_be_visible()
+        draft = AnswerTrial.objects.get(state="waiting")
+        trial_run(trial_id=draft.pk, dependencies=world.dependencies, model_named=lambda _: None)
+        expect(staff.get_by_role("button", name="Drop the draft")).to_be_visible(timeout=20_000)
+
+    box.press("Alt+Enter")
+    drafted()
+    expect(box).to_have_value("answer to: When do you open?")
+    staff.get_by_role("button", name="Drop the draft").click()
+    expect(box).to_have_value("")
+    box.fill("At nine, I think")
+    staff.get_by_role("button", name="Draft for me").click()
+    drafted()
+    expect(box).to_have_value("At nine, I think")
+    assert looked_at(staff) == []
+    staff.get_by_role("button", name="Use the draft").click()
+    expect(box).to_have_value("answer to: When do you open?")
+    box.fill("We open at nine.")
+    with staff.expect_navigation():
+        box.press("Control+Enter")
+    lesson = staff.get_by_label("Teach this?")
+    expect(lesson).to_have_value("We open at nine.")
+    lesson.press("Escape")
+    expect(lesson).to_be_hidden()
+    assert visit.troubles() == []

@@ -154,6 +154,10 @@ PAGES: Mapping[str, Page] = {
     "contacts": Page(READ),
     "contact": Page(READ, args=_CHAT),
     "moving": Page(ADMINISTER, ADMINISTER, data={"do": "preview"}),
+    "broadcasts": Page(REVIEW, REVIEW, data={"do": "preview"}),
+    "broadcast": Page(
+        REVIEW, REVIEW, args={"broadcast_id": "sessions_app.broadcast"}, data={"to": "cancelled"}
+    ),
     "contact_edit": Page(REVIEW, REVIEW, args=_CHAT),
     "contact_export": Page(MANAGE, args=_CHAT),
     "contact_merge_find": Page(MANAGE, args=_CHAT),
@@ -177,6 +181,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_chat_takeover_pause": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_resume": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_reply": Page(None, REVIEW, args=_CHAT),
+    "sessions_app_chat_takeover_draft": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_templates": Page(REVIEW, None, args=_CHAT),
     "sessions_app_chat_takeover_template": Page(None, REVIEW, args=_CHAT),
     "sessions_app_chat_takeover_canned": Page(REVIEW, None, args=_CHAT),

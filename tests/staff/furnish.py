@@ -25,6 +25,7 @@ from memoryproject.foundation.rest_kit.models import ApiToken
 from sessions_app.merging.merge_record import record_begin, record_end
 from sessions_app.models import (
     AssistantProfile,
+    Broadcast,
     CannedReply,
     Chat,
     ChatAddress,
@@ -201,6 +202,10 @@ def _others(world: World) -> None:
         failures_since_start=9,
     )
     Turn.objects.filter(pk=Turn.objects.latest("pk").pk).update(state="failed")
+    broadcast = Broadcast.objects.create(
+        template="sale", language="en", state="paused", user_name="somebody"
+    )
+    broadcast.recipients.create(chat=Chat.objects.latest("created_at"))
     User.objects.create_user("somebody")
     Group.objects.create(name="Night shift")
 
@@ -219,6 +224,7 @@ def rows() -> dict[str, Any]:
         row = queryset.first()
         assert row is not None, f"add a row of {model._meta.label} to tests/staff/furnish.py"
         found[model._meta.label_lower] = row.pk
+    found["sessions_app.broadcast"] = Broadcast.objects.latest("created_at").pk
     found["sessions_app.contactmerge"] = ContactMerge.objects.latest("merged_at").pk
     found["sessions_app.mediafile.message_id"] = MediaFile.objects.latest("pk").message_id
     found["sessions_app.forgetreceipt.receipt_id"] = ForgetReceipt.objects.latest("pk").receipt_id

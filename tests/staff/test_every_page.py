@@ -38,6 +38,8 @@ ENTRIES = {
     "password_change": "password_change",
     "password_change_done": "password_change",
     "two_factor": "two_factor",
+    "broadcasts": "broadcasts",
+    "broadcast": "broadcasts",
     "contact": "contacts",
     "contacts": "contacts",
     "operations": "operations",

@@ -39,6 +39,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ["contact_merge_find", "contact_merge", "contact_merge_undo", "contact_split"], MERGES
     ),
+    **dict.fromkeys(("broadcasts", "broadcast"), TAKES_OVER),
     "moving": ("sessions_app.change_chat", ADD),
     "sessions_app_chat_conversation": (CHAT, MESSAGE),
     "sessions_app_chat_viewers": (CHAT, MESSAGE),
@@ -48,7 +49,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "sessions_app_chat_takeover": TAKES_OVER,
     **{
         f"sessions_app_chat_takeover_{each}": TAKES_OVER
-        for each in ("pause", "resume", "reply", "template", "canned")
+        for each in ("pause", "resume", "reply", "draft", "template", "canned")
     },
     "sessions_app_turn_rerun": (TURN, RERUN),
     "sessions_app_turn_recall": (TURN,),

@@ -408,9 +408,16 @@ CATALOGUE: dict[str, str] = {
     "trial_long_prompt": _(
         "The prompt is longer than MAX_CONTEXT_TOKENS allows. Choose fewer memories."
     ),
+    "draft_nothing": _("There is no draft: nothing is remembered that answers this. %(why)s"),
     "trial_busy": _("A trial of this answer is being made already. Wait until it is there."),
     "trial_forgotten": _("Something was erased meanwhile, so the result was discarded. Try again."),
     "trial_ended": _("The worker stopped twice before the model answered. Try again."),
+    # Broadcasts.
+    "broadcast_stopped": _("It wasn't sent: the person has stopped such messages."),
+    "broadcast_cancelled": _("It wasn't sent: staff cancelled the broadcast."),
+    "broadcast_template_gone": _("Meta's list doesn't show the template any more."),
+    "broadcast_failing": _("%(n)s of the last %(of)s messages failed. The last one: %(why)s"),
+    "broadcast_refused": _("Meta takes no messages for a quarter of an hour: %(why)s"),
     # The audit log.
     "event_number": _("Event %(number)s"),
     "event_numbers": _("Events %(first)s to %(last)s"),
