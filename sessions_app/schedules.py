@@ -42,6 +42,7 @@ PLANNED = (
     Planned("Drop webhook deliveries", "sessions_app.tasks.drop_webhook_deliveries", 60),
     Planned("Count the dashboard's figures", "memoryproject.staff_site.tasks.recount", 1),
     Planned("Check for alerts", "memoryproject.staff_site.tasks.check_alerts", 1),
+    Planned("Notify staff", "memoryproject.staff_site.tasks.notify_staff", 1),
     Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import ClassVar
 
 from axes.models import AccessAttempt
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
+from memoryproject.foundation.notices import Kind
+from memoryproject.foundation.outgoing_webhooks.endpoints import secret_new
+from sessions_app.models import Chat
 
 
 class Operations(models.Model):
@@ -179,3 +187,111 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return str(self.text)
+
+
+# What members of staff are notified of, and how.
+
+
+class Channel(models.TextChoices):
+    PUSH = labelled("push", _("Browser push"))
+    EMAIL = labelled("email", _("E-mail"))
+    TELEGRAM = labelled("telegram", _("Telegram"))
+    WEBHOOK = labelled("webhook", _("Webhook"))
+
+
+class Rhythm(models.TextChoices):
+    AT_ONCE = labelled("at_once", _("At once"))
+    HOURLY = labelled("hourly", _("Every hour, together"))
+    DAILY = labelled("daily", _("Once a day, together"))
+
+
+def wanted_at_first() -> list[str]:
+    """Return the choices of who has made none."""
+    return [f"{Kind.ASKED}:{channel}" for channel in Channel.values]
+
+
+class NotificationSettings(models.Model):
+    """How one member of staff is notified; who has no row has its defaults.
+
+    ``wanted``: kinds and channels as "asked:push". Between ``quiet_from`` and ``quiet_until`` in
+    ``time_zone`` nothing is sent. ``language``: of the texts.
+    """
+
+    user = models.OneToOneField(
+        User, models.CASCADE, primary_key=True, related_name="notification_settings"
+    )
+    wanted = ArrayField(models.CharField(max_length=32), default=wanted_at_first, blank=True)
+    rhythm = models.CharField(_("when"), max_length=16, choices=Rhythm.choices, default="at_once")
+    telegram_chat = models.CharField(
+        _("your id at Telegram"),
+        max_length=64,
+        blank=True,
+        validators=[RegexValidator(r"^(-?[0-9]{1,20}|@[A-Za-z0-9_]{4,32})$")],
+    )
+    webhook_url = models.CharField(_("address"), max_length=2000, blank=True)
+    webhook_secret = models.CharField(max_length=128, default=secret_new)
+    quiet_from = models.TimeField(_("from"), null=True, blank=True)
+    quiet_until = models.TimeField(_("until"), null=True, blank=True)
+    time_zone = models.CharField(_("time zone"), max_length=64)
+    language = models.CharField(max_length=16, default="en")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"notifications of {self.user_id}"
+
+
+class PushDevice(models.Model):
+    """A browser that takes pushes for a member of staff, with the keys that encrypt them."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="push_devices")
+    endpoint = models.CharField(max_length=1000, unique=True)
+    p256dh = models.CharField(max_length=88)
+    auth = models.CharField(max_length=24)
+    name = models.CharField(max_length=64)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        default_permissions = ()
+        ordering: ClassVar = ["id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Notification(models.Model):
+    """An event for one person by one channel, with ids alone: its words are looked up when it is
+    sent.
+
+    ``target``: a channel; of pushes with the device, as "push:12". ``subject``: the event's own id,
+    such as an answer's. ``due_at``: None once it was sent, given up (then it has an error) or
+    dealt with. A worker that sends it puts it off first, so that no other one does.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    user = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    target = models.CharField(max_length=32)
+    kind = models.CharField(max_length=16)
+    subject = models.CharField(max_length=100)
+    chat = models.ForeignKey(Chat, models.CASCADE, null=True, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, db_index=True)
+    due_at = models.DateTimeField(null=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    error = ErrorField(blank=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "target", "kind", "subject"], name="one_notification_an_event"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["due_at"], condition=Q(due_at__isnull=False), name="notifications_due"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.user_id} by {self.target}"

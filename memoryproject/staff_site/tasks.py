@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from memoryproject.staff_site.alerts import alerts_update, configured_channels, current_conditions
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
+from memoryproject.staff_site.notification_delivery import notifications_tend
 from memoryproject.staff_site.operations.models_page import KEPT_SECONDS, LAST_CHECK
 
 # A run ends before the next one is due.
@@ -20,6 +21,11 @@ def check_alerts() -> int:
     """Find what needs attention and tell the operator; return how much it is."""
     now = timezone.now()
     return alerts_update(current_conditions(now), configured_channels(), now)
+
+
+def notify_staff() -> int:
+    """Tell members of staff what happened; return how many notifications were sent."""
+    return notifications_tend(timezone.now())
 
 
 def recount() -> int:

@@ -19,6 +19,7 @@ from django.utils import timezone
 from cards_app.models import MemoryCard
 from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
+from memoryproject.foundation.notices import Kind, notify
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.text.uuids import iso_utc
@@ -289,6 +290,7 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     """
     failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
     _raise_of(EventType.TURN_FAILED, turn, failed)
+    notify(Kind.FAILED, {turn.turn_id: turn.chat_id})
 
 
 def answer_stored(turn: Turn) -> None:

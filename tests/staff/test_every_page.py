@@ -38,6 +38,7 @@ ENTRIES = {
     "password_change": "password_change",
     "password_change_done": "password_change",
     "two_factor": "two_factor",
+    "notifications": "notifications",
     "contact": "contacts",
     "contacts": "contacts",
     "operations": "operations",

@@ -1,0 +1,78 @@
+"""What members of staff are notified of, how, and what is still to be sent. It only adds tables."""
+
+import django.contrib.postgres.fields
+import django.core.validators
+import django.db.models.deletion
+import django.utils.timezone
+import memoryproject.foundation.outgoing_webhooks.endpoints
+import memoryproject.staff_site.models
+import uuid
+from django.conf import settings
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('auth', '0012_alter_user_first_name_max_length'),
+        ('dashboard', '0002_groups'),
+        ('sessions_app', '0019_jobs'),
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name='NotificationSettings',
+            fields=[
+                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='notification_settings', serialize=False, to=settings.AUTH_USER_MODEL)),
+                ('wanted', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), blank=True, default=memoryproject.staff_site.models.wanted_at_first, size=None)),
+                ('rhythm', models.CharField(choices=[('at_once', 'At once'), ('hourly', 'Every hour, together'), ('daily', 'Once a day, together')], default='at_once', max_length=16, verbose_name='when')),
+                ('telegram_chat', models.CharField(blank=True, max_length=64, validators=[django.core.validators.RegexValidator('^(-?[0-9]{1,20}|@[A-Za-z0-9_]{4,32})$')], verbose_name='your id at Telegram')),
+                ('webhook_url', models.CharField(blank=True, max_length=2000, verbose_name='address')),
+                ('webhook_secret', models.CharField(default=memoryproject.foundation.outgoing_webhooks.endpoints.secret_new, max_length=128)),
+                ('quiet_from', models.TimeField(blank=True, null=True, verbose_name='from')),
+                ('quiet_until', models.TimeField(blank=True, null=True, verbose_name='until')),
+                ('time_zone', models.CharField(max_length=64, verbose_name='time zone')),
+                ('language', models.CharField(default='en', max_length=16)),
+            ],
+            options={
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='PushDevice',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('endpoint', models.CharField(max_length=1000, unique=True)),
+                ('p256dh', models.CharField(max_length=88)),
+                ('auth', models.CharField(max_length=24)),
+                ('name', models.CharField(max_length=64)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='push_devices', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ['id'],
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='Notification',
+            fields=[
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('target', models.CharField(max_length=32)),
+                ('kind', models.CharField(max_length=16)),
+                ('subject', models.CharField(max_length=100)),
+                ('created_at', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
+                ('due_at', models.DateTimeField(null=True)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('error', models.TextField(blank=True)),
+                ('chat', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='sessions_app.chat')),
+                ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'default_permissions': (),
+                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='notifications_due')],
+                'constraints': [models.UniqueConstraint(fields=('user', 'target', 'kind', 'subject'), name='one_notification_an_event')],
+            },
+        ),
+    ]
