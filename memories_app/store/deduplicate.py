@@ -276,7 +276,7 @@ class Storing:
         rows_add(list(self._created.values()))
         proposed = (one for one in self._created.values() if one.status == MemoryStatus.PROPOSED)
         # Without the chat: here it is a plain column, and may name none.
-        notify(Kind.SUGGESTED, {memory.pk: None for memory in proposed})
+        notify(Kind.SUGGESTED, ((memory.pk, None) for memory in proposed))
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
         merged = [self._changed[memory_id] for memory_id in self._before_merge]

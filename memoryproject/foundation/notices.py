@@ -1,21 +1,18 @@
 """What members of staff are told of: any feature says that it happened, the staff site tells them.
 
-The ground floor and the features know no staff site, so a signal lies between.
+The ground floor and the features know no staff site: a job lies between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db import models
-from django.dispatch import Signal
 from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
-
-# Sent in the transaction of the change. Arguments: kind, chats, user_id; see ``notify``.
-noticed = Signal()
+from memoryproject.foundation.process.jobs import enqueue
 
 
 class Kind(models.TextChoices):
@@ -30,12 +27,14 @@ class Kind(models.TextChoices):
     REGRESSION = labelled("regression", _("A test of the answers failed"))
 
 
-def notify(kind: Kind, chats: Mapping[object, UUID | None], *, user_id: int | None = None) -> None:
+def notify(
+    kind: Kind, events: Iterable[tuple[object, UUID | None]], *, user_id: int | None = None
+) -> None:
     """Let staff be told of these events. Call it in the transaction of the change.
 
-    ``chats``: the chat of each event, if it has one, by the event's own id of at most 100
-    characters: an event that was told of before isn't told of again. ``user_id``: the only person
-    whom it concerns.
+    ``events``: the id of each event, of at most 100 characters, and its chat, if it has one. What
+    was told of isn't told of again. ``user_id``: the only person whom it concerns.
     """
-    if chats:
-        noticed.send(sender=Kind, kind=kind, chats=chats, user_id=user_id)
+    if found := [(str(subject), chat) for subject, chat in events]:
+        task = "memoryproject.staff_site.tasks.notify_staff"
+        enqueue(task, str(kind), found, user_id, task_name="notify staff")

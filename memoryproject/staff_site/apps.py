@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
-
-from memoryproject.foundation.notices import noticed
 
 
 class DashboardConfig(AppConfig):
@@ -23,13 +19,6 @@ class DashboardConfig(AppConfig):
         from memoryproject.staff_site.accounts.groups import after_migrate  # noqa: PLC0415 models
 
         post_migrate.connect(after_migrate, dispatch_uid="staff_groups")
-        noticed.connect(_store_notices, dispatch_uid="store_notices")
-
-
-def _store_notices(kind: str, chats: Any, user_id: int | None, **_: Any) -> None:
-    from memoryproject.staff_site.notification_delivery import notices_store  # noqa: PLC0415 imports models
-
-    notices_store(kind, chats, user_id)
 
 
 class StaffAdminConfig(SimpleAdminConfig):

@@ -8,7 +8,6 @@ from typing import ClassVar
 from axes.models import AccessAttempt
 from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
-from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -199,10 +198,8 @@ class Channel(models.TextChoices):
     WEBHOOK = labelled("webhook", _("Webhook"))
 
 
-class Rhythm(models.TextChoices):
-    AT_ONCE = labelled("at_once", _("At once"))
-    HOURLY = labelled("hourly", _("Every hour, together"))
-    DAILY = labelled("daily", _("Once a day, together"))
+# By the hours in which e-mails are collected.
+RHYTHMS = ((0, _("At once")), (1, _("Every hour, together")), (24, _("Once a day, together")))
 
 
 def wanted_at_first() -> list[str]:
@@ -221,13 +218,8 @@ class NotificationSettings(models.Model):
         User, models.CASCADE, primary_key=True, related_name="notification_settings"
     )
     wanted = ArrayField(models.CharField(max_length=32), default=wanted_at_first, blank=True)
-    rhythm = models.CharField(_("when"), max_length=16, choices=Rhythm.choices, default="at_once")
-    telegram_chat = models.CharField(
-        _("your id at Telegram"),
-        max_length=64,
-        blank=True,
-        validators=[RegexValidator(r"^(-?[0-9]{1,20}|@[A-Za-z0-9_]{4,32})$")],
-    )
+    rhythm = models.PositiveSmallIntegerField(_("when"), choices=RHYTHMS, default=0)
+    telegram_chat = models.CharField(_("your id at Telegram"), max_length=64, blank=True)
     webhook_url = models.CharField(_("address"), max_length=2000, blank=True)
     webhook_secret = models.CharField(max_length=128, default=secret_new)
     quiet_from = models.TimeField(_("from"), null=True, blank=True)

@@ -37,8 +37,6 @@ TELEGRAM_CHARACTERS = 4000
 GONE = (404, 410)
 # Of the client's errors (4xx), those that are over after a while.
 BUSY = (408, 425, 429)
-# The number of points of the curve P-256 (NIST SP 800-186, 3.2.1.3): keys are below it.
-P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 
 class Line(NamedTuple):
@@ -136,7 +134,7 @@ def _telegram(chat: str, text: str) -> None:
     if not answer.is_success:
         status = answer.status_code
         text = ErrorText("telegram_status", status=status, why=str(why or "")[:200])
-        raise NotSentError(text, status, wait)
+        raise NotSentError(text, status, wait if isinstance(wait, int) else None)
 
 
 def _webhook(person: NotificationSettings, line: Line) -> None:
@@ -207,7 +205,8 @@ def push_key() -> Any:
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 slow
 
     made = salted_hmac("browser push", "key", settings.SECRET_KEY, algorithm="sha256").digest()
-    return ec.derive_private_key(int.from_bytes(made, "big") % (P256_ORDER - 1) + 1, ec.SECP256R1())
+    # Of 248 bits: a key is a number below the order of the curve, which is just below 2 to the 256.
+    return ec.derive_private_key(int.from_bytes(made[:31], "big"), ec.SECP256R1())
 
 
 def push_public_key() -> str:

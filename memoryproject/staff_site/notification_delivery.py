@@ -1,13 +1,12 @@
 """Tell members of staff what happened: each event once to each person and channel.
 
-What is to be sent is stored in the transaction of its change, and a worker sends it. What was
-dealt with by then isn't sent.
+A worker stores what is to be sent and sends what is due. What was dealt with by then isn't sent.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,12 +20,11 @@ from django.utils import timezone, translation
 
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.notices import Kind, notify
+from memoryproject.foundation.notices import Kind
 from memoryproject.foundation.outgoing_webhooks.sending import next_wait
-from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.staff_site.alerts import ANSWER_DELAY
-from memoryproject.staff_site.models import Channel, Notification, NotificationSettings, Rhythm
+from memoryproject.staff_site.models import Channel, Notification, NotificationSettings
 from memoryproject.staff_site.notification_channels import (
     Line,
     NotSentError,
@@ -41,7 +39,7 @@ from sessions_app.presentation.links import conversation_address
 from sessions_app.turns.facade import is_seen, is_unknown
 
 KEPT = timedelta(days=30)
-# Staff are told of a late answer, or a question without one, when it is no older.
+# Of a change that is older staff aren't told any more.
 NEW = timedelta(hours=1)
 MAX_FOUND = 200
 # Longer than sending takes: what a killed worker had taken is then sent by another one.
@@ -52,49 +50,30 @@ MAX_TOGETHER = 50
 MAX_WORDS = 300
 
 
-def _is_late(now: datetime) -> Q:
-    waiting = Q(state__in=WAITING_STATES, not_before=None)
-    return waiting & Q(created_at__lt=now - ANSWER_DELAY)
-
-
-def _turns(kind: str, now: datetime) -> QuerySet[Turn] | None:
-    """Return the answers of this kind that nobody has dealt with; None for events of others."""
-    reviewed = ReviewedMark.objects.filter(
-        chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
-    )
-    which = {
-        Kind.ASKED: Q(context__has_key=HANDOVER),
-        Kind.FAILED: ~is_seen() & (Q(outcome=Outcome.FAILED) | _is_late(now)),
-        Kind.UNKNOWN: ~is_seen() & is_unknown(),
-    }
-    if kind not in which:
-        return None
-    return without_reply(Turn.objects.filter(which[Kind(kind)], ~Exists(reviewed)))
-
-
 def settings_of(user: User) -> NotificationSettings:
     """Return how a person is notified: as they chose, or as everybody is at first."""
     known: NotificationSettings | None = getattr(user, "notification_settings", None)
     return known or NotificationSettings(user=user, time_zone=settings.BUSINESS_TIME_ZONE)
 
 
-def notices_store(kind: str, chats: Mapping[object, UUID | None], user_id: int | None) -> None:
-    """Store what ``notify`` was called with for each person and channel; let a worker send it."""
+def notices_store(
+    kind: str, events: Iterable[tuple[object, UUID | None]], user_id: int | None = None
+) -> None:
+    """Store each event for each person and channel that wants it; see ``notify``.
+
+    ``events`` is read only if anybody does.
+    """
     staff = User.objects.filter(is_active=True, is_staff=True).order_by("id")
     if user_id is not None:
         staff = staff.filter(pk=user_id)
     known = staff.select_related("notification_settings").prefetch_related("push_devices")
     rows = [
-        Notification(
-            user=user, kind=kind, target=to, subject=str(subject), chat_id=chat, due_at=due_at
-        )
+        Notification(user=user, target=to, kind=kind, subject=key, chat_id=chat, due_at=due_at)
         for user in known
         for to, due_at in _targets(settings_of(user), kind, timezone.now())
-        for subject, chat in chats.items()
+        for key, chat in events
     ]
-    if rows:
-        Notification.objects.bulk_create(rows, ignore_conflicts=True)
-        enqueue("memoryproject.staff_site.tasks.notify_staff", task_name="notify staff")
+    Notification.objects.bulk_create(rows, ignore_conflicts=True)
 
 
 def _targets(
@@ -110,75 +89,65 @@ def _targets(
             yield channel, _mail_time(person, now) if channel == Channel.EMAIL else now
 
 
-def _local(person: NotificationSettings, now: datetime) -> datetime:
-    return now.astimezone(ZoneInfo(person.time_zone))
-
-
 def _mail_time(person: NotificationSettings, now: datetime) -> datetime:
     """Return when the next e-mail goes out in the person's rhythm."""
-    hour = _local(person, now).replace(minute=0, second=0, microsecond=0)
-    morning = hour.replace(hour=MORNING)
-    times: dict[str, datetime] = {
-        Rhythm.AT_ONCE: now,
-        Rhythm.HOURLY: hour + timedelta(hours=1),
-        Rhythm.DAILY: morning if morning > now else morning + timedelta(days=1),
-    }
-    return times[person.rhythm]
+    if not person.rhythm:
+        return now
+    local = now.astimezone(ZoneInfo(person.time_zone))
+    hour = local.hour if person.rhythm == 1 else MORNING
+    begin = local.replace(hour=hour, minute=0, second=0, microsecond=0)
+    return begin if begin > local else begin + timedelta(hours=person.rhythm)
 
 
 def quiet_end(person: NotificationSettings, now: datetime) -> datetime | None:
     """Return when the person's quiet hours end, which may go over midnight; None outside them."""
     begin, end = person.quiet_from, person.quiet_until
-    local = _local(person, now)
-    # Those that began yesterday, and today.
-    for first in (local.date() - timedelta(days=1), local.date()):
-        if begin is not None and end is not None:
-            last = first + timedelta(days=int(end <= begin))
-            until = datetime.combine(last, end, local.tzinfo)
-            if datetime.combine(first, begin, local.tzinfo) <= now < until:
-                return until
-    return None
+    if begin is None or end is None:
+        return None
+    local = now.astimezone(ZoneInfo(person.time_zone))
+    until = datetime.combine(local.date(), end, local.tzinfo)
+    until += timedelta(days=int(until <= local))
+    first = until.date() - timedelta(days=int(begin >= end))
+    return until if datetime.combine(first, begin, local.tzinfo) <= local else None
 
 
 # Send what is due.
 
 
 def notifications_tend(now: datetime) -> int:
-    """Find what is late or unknown, and send all that is due; return how many were sent."""
-    for kind in (Kind.FAILED, Kind.UNKNOWN):
-        _find(kind, now)
+    """Find what is to be told, and send all that is due; return how many were sent."""
+    # No change of a row makes an answer late or unknown; and a job of the others may be lost.
+    for kind in (Kind.ASKED, Kind.FAILED, Kind.UNKNOWN):
+        turns = _turns(kind, now).filter(created_at__gt=now - NEW)
+        notices_store(kind, turns.values_list("turn_id", "chat_id")[:MAX_FOUND])
     due = Notification.objects.filter(due_at__lte=now).order_by()
     groups = list(due.values_list("user", "target").distinct())
-    sent = sum(_send_due(user_id, target, now) for user_id, target in groups)
+    users = User.objects.select_related("notification_settings").in_bulk({pk for pk, _to in groups})
+    people = {pk: settings_of(user) for pk, user in users.items()}
+    sent = sum(_send_due(people[pk], target, now) for pk, target in groups if pk in people)
     Notification.objects.filter(created_at__lt=now - KEPT).delete()
     return sent
 
 
-def _find(kind: Kind, now: datetime) -> None:
-    """Let staff be told of answers of this kind where no change of a row makes them so."""
-    chosen = [f"{kind}:{channel}" for channel in Channel.values]
-    turns = _turns(kind, now)
-    if turns is None or not NotificationSettings.objects.filter(wanted__overlap=chosen).exists():
-        return
-    found = turns.filter(created_at__gt=now - NEW).values_list("turn_id", "chat_id")[:MAX_FOUND]
-    chats = dict(found)
-    told = Notification.objects.filter(kind=kind, subject__in=map(str, chats))
-    known = set(told.values_list("subject", flat=True))
-    notify(kind, {turn: chat for turn, chat in chats.items() if str(turn) not in known})
+def _turns(kind: str, now: datetime) -> QuerySet[Turn]:
+    """Return the answers of this kind that nobody has dealt with."""
+    reviewed = ReviewedMark.objects.filter(
+        chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
+    )
+    late = Q(state__in=WAITING_STATES, not_before=None, created_at__lt=now - ANSWER_DELAY)
+    which = {
+        Kind.ASKED: Q(context__has_key=HANDOVER),
+        Kind.FAILED: ~is_seen() & (Q(outcome=Outcome.FAILED) | late),
+        Kind.UNKNOWN: ~is_seen() & is_unknown(),
+    }
+    return without_reply(Turn.objects.filter(which[Kind(kind)], ~Exists(reviewed)))
 
 
-def _send_due(user_id: int, target: str, now: datetime) -> int:
+def _send_due(person: NotificationSettings, target: str, now: datetime) -> int:
     """Send until nothing is due for this person and channel, or sending fails."""
-    rows = Notification.objects.filter(user=user_id, target=target, due_at__lte=now)
-    # Read now: rights and choices may have changed since.
-    user = User.objects.filter(pk=user_id, is_active=True, is_staff=True).first()
-    if user is None:
-        rows.update(due_at=None)
-        return 0
-    person = settings_of(user)
+    rows = Notification.objects.filter(user=person.user, target=target, due_at__lte=now)
     if until := quiet_end(person, now):
         rows.update(due_at=until)
-        return 0
     sent = 0
     with translation.override(person.language):
         while taken := _take(rows, 1 if target == Channel.WEBHOOK else MAX_TOGETHER):
@@ -214,7 +183,7 @@ def _again(failure: NotSentError, attempts: int, now: datetime) -> dict[str, Any
 def line_of(row: Notification, person: NotificationSettings, now: datetime) -> Line | None:
     """Return what this person is told; None if it is dealt with, or no longer for them."""
     kind, user, is_memory = Kind(row.kind), person.user, row.kind == Kind.SUGGESTED
-    wanted = f"{kind}:{row.target.partition(':')[0]}" in person.wanted
+    wanted = f"{kind}:{row.target.partition(':')[0]}" in person.wanted and user.is_staff
     right = "memories_app.view_memory" if is_memory else "sessions_app.view_chat"
     detail = _detail(row, user, now) if wanted and user.has_perm(right) else None
     if detail is None:
@@ -232,16 +201,18 @@ def _detail(row: Notification, user: User, now: datetime) -> str | None:
     if row.kind == Kind.SUGGESTED:
         memory = Memory.objects.filter(pk=row.subject, status=MemoryStatus.PROPOSED).first()
         return memory and _shortened(memory.content)
+    name = row.chat.shown_name if row.chat else ""
     of = Assignment.objects.filter(chat=row.chat_id).first()
-    is_others = of is not None and of.assignee_id != user.pk and of.assigned_at >= row.created_at
-    if is_others or (row.kind == Kind.ASSIGNED and of is None):
+    if row.kind == Kind.ASSIGNED and (of is None or of.assignee_id != user.pk):
         return None
-    name, turns = row.chat.shown_name if row.chat else "", _turns(row.kind, now)
-    if turns is None:
+    if row.kind not in (Kind.ASKED, Kind.FAILED, Kind.UNKNOWN):
         return name
-    turn = turns.filter(turn_id=row.subject).select_related("message").first()
-    said = turn.message.content if turn and turn.message and not turn.message.revoked_at else ""
-    return turn and (f"{name}: {_shortened(said)}" if said else name)
+    turn = _turns(row.kind, now).filter(turn_id=row.subject).select_related("message").first()
+    if turn is None or (of and of.assignee_id != user.pk and of.assigned_at >= turn.created_at):
+        # Perhaps a colleague has taken it over.
+        return None
+    said = turn.message.content if turn.message and not turn.message.revoked_at else ""
+    return f"{name}: {_shortened(said)}" if said else name
 
 
 def _shortened(text: str) -> str:

@@ -290,7 +290,7 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     """
     failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
     _raise_of(EventType.TURN_FAILED, turn, failed)
-    notify(Kind.FAILED, {turn.turn_id: turn.chat_id})
+    notify(Kind.FAILED, [(turn.turn_id, turn.chat_id)])
 
 
 def answer_stored(turn: Turn) -> None:

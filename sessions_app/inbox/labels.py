@@ -116,6 +116,6 @@ def chats_assign(
         chats_record("chat.assign", changed, actor, details)
         if assignee is not None and assignee.get_username() != actor.name:
             # Who takes a conversation knows it.
-            given = {f"{key}@{now.timestamp()}": key for key in changed}
+            given = [(f"{key}@{now.timestamp()}", key) for key in changed]
             notify(Kind.ASSIGNED, given, user_id=assignee.pk)
     return Assigned(len(changed), sorted(taken.values()))

@@ -139,4 +139,4 @@ def hand_over(turn: Turn, reason: str) -> None:
         "reason": reason,
     }
     hooks_raise([HookEvent(EventType.HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
-    notify(Kind.ASKED, {turn.turn_id: turn.chat_id})
+    notify(Kind.ASKED, [(turn.turn_id, turn.chat_id)])

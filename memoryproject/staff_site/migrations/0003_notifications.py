@@ -1,7 +1,6 @@
 """What members of staff are notified of, how, and what is still to be sent. It only adds tables."""
 
 import django.contrib.postgres.fields
-import django.core.validators
 import django.db.models.deletion
 import django.utils.timezone
 import memoryproject.foundation.outgoing_webhooks.endpoints
@@ -26,8 +25,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='notification_settings', serialize=False, to=settings.AUTH_USER_MODEL)),
                 ('wanted', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=32), blank=True, default=memoryproject.staff_site.models.wanted_at_first, size=None)),
-                ('rhythm', models.CharField(choices=[('at_once', 'At once'), ('hourly', 'Every hour, together'), ('daily', 'Once a day, together')], default='at_once', max_length=16, verbose_name='when')),
-                ('telegram_chat', models.CharField(blank=True, max_length=64, validators=[django.core.validators.RegexValidator('^(-?[0-9]{1,20}|@[A-Za-z0-9_]{4,32})$')], verbose_name='your id at Telegram')),
+                ('rhythm', models.PositiveSmallIntegerField(choices=[(0, 'At once'), (1, 'Every hour, together'), (24, 'Once a day, together')], default=0, verbose_name='when')),
+                ('telegram_chat', models.CharField(blank=True, max_length=64, verbose_name='your id at Telegram')),
                 ('webhook_url', models.CharField(blank=True, max_length=2000, verbose_name='address')),
                 ('webhook_secret', models.CharField(default=memoryproject.foundation.outgoing_webhooks.endpoints.secret_new, max_length=128)),
                 ('quiet_from', models.TimeField(blank=True, null=True, verbose_name='from')),
