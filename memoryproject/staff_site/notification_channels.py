@@ -179,12 +179,12 @@ def _push(device: PushDevice, line: Line) -> None:
             auth_secret=urlsafe_b64decode(device.auth + "=="),
         )
         _post(device.endpoint, headers, body)
-    except ValueError:
+    except (ValueError, NotSentError) as failure:
+        status = getattr(failure, "status", GONE[0])
+        if status not in GONE:
+            raise
         device.delete()
-    except NotSentError as failure:
-        if failure.status in GONE:
-            device.delete()
-        raise
+        raise NotSentError(ErrorText("push_gone"), status) from None
 
 
 def _post(url: str, headers: Mapping[str, str], body: bytes) -> None:
