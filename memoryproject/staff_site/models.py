@@ -192,7 +192,7 @@ class Alert(models.Model):
 
 
 class Channel(models.TextChoices):
-    PUSH = labelled("push", _("Browser push"))
+    PUSH = labelled("push", _("Push"))
     EMAIL = labelled("email", _("E-mail"))
     TELEGRAM = labelled("telegram", _("Telegram"))
     WEBHOOK = labelled("webhook", _("Webhook"))
