@@ -28,7 +28,7 @@ class Kind(models.TextChoices):
 
 
 def notify(
-    kind: Kind, events: Iterable[tuple[object, UUID | None]], *, user_id: int | None = None
+    kind: str, events: Iterable[tuple[object, UUID | None]], *, user_id: int | None = None
 ) -> None:
     """Let staff be told of these events. Call it in the transaction of the change.
 

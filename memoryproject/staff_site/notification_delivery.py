@@ -68,7 +68,7 @@ def notices_store(
         staff = staff.filter(pk=user_id)
     known = staff.select_related("notification_settings").prefetch_related("push_devices")
     rows = [
-        Notification(user=user, target=to, kind=kind, subject=key, chat_id=chat, due_at=due_at)
+        Notification(user=user, target=to, kind=kind, subject=str(key), chat_id=chat, due_at=due_at)
         for user in known
         for to, due_at in _targets(settings_of(user), kind, timezone.now())
         for key, chat in events

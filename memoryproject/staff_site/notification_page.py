@@ -64,8 +64,15 @@ class NotificationForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = NotificationSettings
-        fields = ("wanted", "rhythm", "telegram_chat", "webhook_url", "quiet_from", "quiet_until")
-        fields = (*fields, "time_zone")
+        fields = [
+            "wanted",
+            "rhythm",
+            "telegram_chat",
+            "webhook_url",
+            "quiet_from",
+            "quiet_until",
+            "time_zone",
+        ]
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or {}
@@ -99,14 +106,15 @@ def notifications_page(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, person: NotificationSettings, form: Any) -> HttpResponse:
-    failed = Notification.objects.filter(user=person.user, due_at=None).exclude(error="")
-    newest = failed.order_by("created_at").values_list("target", "error")
-    errors = {target.partition(":")[0]: error for target, error in newest}
+    tried = Notification.objects.filter(user=person.user, due_at=None)
+    newest = tried.order_by("target", "-created_at").distinct("target")
+    errors = {row.target.partition(":")[0]: row.error for row in newest}
+    channels = map(Channel, Channel.values)
     context = {
         "form": form,
         "kinds": Kind,
         "chosen": form["wanted"].value() or (),
-        "channels": [(each, missing(each, person), errors.get(each)) for each in Channel],
+        "channels": [(each, missing(each, person), errors.get(each)) for each in channels],
         "devices": person.user.push_devices.all(),
         "push_key": push_public_key(),
     }

@@ -102,7 +102,7 @@ class Browser:
         point = base64.urlsafe_b64decode(key + "=")
         public = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), point)
         origin = self.endpoint.rpartition("/")[0]
-        claims = jwt.decode(token, public, ["ES256"], audience=origin)  # type: ignore[arg-type]
+        claims = jwt.decode(token, public, ["ES256"], audience=origin)
         assert claims["sub"].startswith(("mailto:", "https://"))
         plain = http_ece.decrypt(request.raw, private_key=self.key, auth_secret=self.auth)
         found: dict[str, Any] = json.loads(plain)
@@ -126,7 +126,7 @@ def mail(settings: Any) -> Iterator[MailServer]:
     server = MailServer()
     settings.EMAIL_URL = "smtp://127.0.0.1"
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-    settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address
+    settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", server.server_address[1]
     settings.EMAIL_TIMEOUT = 10
     yield server
     server.shutdown()
