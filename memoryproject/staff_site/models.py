@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
-from memoryproject.foundation.notices import Kind
 from memoryproject.foundation.outgoing_webhooks.endpoints import secret_new
+from memoryproject.foundation.staff_notices import Kind
 from sessions_app.models import Chat
 
 
@@ -215,19 +215,26 @@ class NotificationSettings(models.Model):
     """
 
     user = models.OneToOneField(
-        User, models.CASCADE, primary_key=True, related_name="notification_settings"
+        User,
+        models.CASCADE,
+        primary_key=True,
+        verbose_name=_("user"),
+        related_name="notification_settings",
     )
-    wanted = ArrayField(models.CharField(max_length=32), default=wanted_at_first, blank=True)
+    wanted = ArrayField(
+        models.CharField(max_length=32), verbose_name=_("wanted"), default=wanted_at_first
+    )
     rhythm = models.PositiveSmallIntegerField(_("when"), choices=RHYTHMS, default=0)
     telegram_chat = models.CharField(_("your id at Telegram"), max_length=64, blank=True)
     webhook_url = models.CharField(_("address"), max_length=2000, blank=True)
-    webhook_secret = models.CharField(max_length=128, default=secret_new)
+    webhook_secret = models.CharField(_("secret"), max_length=128, default=secret_new)
     quiet_from = models.TimeField(_("from"), null=True, blank=True)
     quiet_until = models.TimeField(_("until"), null=True, blank=True)
     time_zone = models.CharField(_("time zone"), max_length=64)
-    language = models.CharField(max_length=16, default="en")
+    language = models.CharField(_("language"), max_length=16, default="en")
 
     class Meta:
+        verbose_name = verbose_name_plural = _("Notifications")
         default_permissions = ()
 
     def __str__(self) -> str:
@@ -237,14 +244,17 @@ class NotificationSettings(models.Model):
 class PushDevice(models.Model):
     """A browser that takes pushes for a member of staff, with the keys that encrypt them."""
 
-    user = models.ForeignKey(User, models.CASCADE, related_name="push_devices")
-    endpoint = models.CharField(max_length=1000, unique=True)
-    p256dh = models.CharField(max_length=88)
-    auth = models.CharField(max_length=24)
-    name = models.CharField(max_length=64)
-    created_at = models.DateTimeField(auto_now_add=True)
+    user = models.ForeignKey(
+        User, models.CASCADE, verbose_name=_("user"), related_name="push_devices"
+    )
+    endpoint = models.CharField(_("address"), max_length=1000, unique=True)
+    p256dh = models.CharField(_("key"), max_length=88)
+    auth = models.CharField(_("secret"), max_length=24)
+    name = models.CharField(_("name"), max_length=64)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
 
     class Meta:
+        verbose_name = verbose_name_plural = _("Push")
         default_permissions = ()
         ordering: ClassVar = ["id"]
 
@@ -261,18 +271,19 @@ class Notification(models.Model):
     dealt with. A worker that sends it puts it off first, so that no other one does.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
-    user = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
-    target = models.CharField(max_length=32)
-    kind = models.CharField(max_length=16)
-    subject = models.CharField(max_length=100)
-    chat = models.ForeignKey(Chat, models.CASCADE, null=True, related_name="+")
-    created_at = models.DateTimeField(default=timezone.now, db_index=True)
-    due_at = models.DateTimeField(null=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    error = ErrorField(blank=True)
+    id = models.UUIDField(_("ID"), primary_key=True, default=uuid.uuid4)
+    user = models.ForeignKey(User, models.CASCADE, "+", verbose_name=_("user"), db_index=False)
+    target = models.CharField(_("channel"), max_length=32)
+    kind = models.CharField(_("kind"), max_length=16)
+    subject = models.CharField(_("event"), max_length=100)
+    chat = models.ForeignKey(Chat, models.CASCADE, "+", verbose_name=_("chat"), null=True)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, db_index=True)
+    due_at = models.DateTimeField(_("due at"), null=True)
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    error = ErrorField(_("error"), blank=True)
 
     class Meta:
+        verbose_name = verbose_name_plural = _("Notifications")
         default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(

@@ -124,8 +124,8 @@ def _telegram(chat: str, text: str) -> None:
     why = wait = None
     try:
         answer = httpx.post(url, json=body, timeout=SECONDS)
-        told = answer.json()
-        why, wait = told.get("description"), told.get("parameters", {}).get("retry_after")
+        payload = answer.json()
+        why, wait = payload.get("description"), payload.get("parameters", {}).get("retry_after")
     except (httpx.HTTPError, httpx.InvalidURL):
         raise NotSentError(ErrorText("service_unreachable")) from None
     except (ValueError, AttributeError):
@@ -155,7 +155,7 @@ def _push(device: PushDevice, line: Line) -> None:
     from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415 slow
 
     words = line.detail[:PUSH_CHARACTERS] if settings.PUSH_SHOWS_TEXT else ""
-    told = {"title": line.title, "body": words, "url": line.url, "tag": str(line.key)}
+    payload = {"title": line.title, "body": words, "url": line.url, "tag": str(line.key)}
     where, is_https = urlsplit(device.endpoint), settings.BASE_URL.startswith("https:")
     claims = {
         "aud": f"{where.scheme}://{where.netloc}",
@@ -172,7 +172,7 @@ def _push(device: PushDevice, line: Line) -> None:
     }
     try:
         body = http_ece.encrypt(
-            json.dumps(told, ensure_ascii=False).encode(),
+            json.dumps(payload, ensure_ascii=False).encode(),
             private_key=ec.generate_private_key(ec.SECP256R1()),
             # Without its padding; more of it than is needed does no harm.
             dh=urlsafe_b64decode(device.p256dh + "=="),

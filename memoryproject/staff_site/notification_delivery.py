@@ -20,8 +20,8 @@ from django.utils import timezone, translation
 
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.errors.stored_errors import error_text
-from memoryproject.foundation.notices import Kind
 from memoryproject.foundation.outgoing_webhooks.sending import next_wait
+from memoryproject.foundation.staff_notices import Kind
 from memoryproject.foundation.text.characters import cut_at_word
 from memoryproject.staff_site.alerts import ANSWER_DELAY
 from memoryproject.staff_site.models import Channel, Notification, NotificationSettings
@@ -211,8 +211,8 @@ def _detail(row: Notification, user: User, now: datetime) -> str | None:
     if turn is None or (of and of.assignee_id != user.pk and of.assigned_at >= turn.created_at):
         # Perhaps a colleague has taken it over.
         return None
-    said = turn.message.content if turn.message and not turn.message.revoked_at else ""
-    return f"{name}: {_shortened(said)}" if said else name
+    words = turn.message.content if turn.message and not turn.message.revoked_at else ""
+    return f"{name}: {_shortened(words)}" if words else name
 
 
 def _shortened(text: str) -> str:

@@ -18,7 +18,7 @@ from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.network.addresses import AddressError, url_checked
-from memoryproject.foundation.notices import Kind
+from memoryproject.foundation.staff_notices import Kind
 from memoryproject.staff_site.models import Channel, Notification, NotificationSettings, PushDevice
 from memoryproject.staff_site.notification_channels import (
     Line,
@@ -132,8 +132,8 @@ def _test(request: HttpRequest, person: NotificationSettings, channel: Channel) 
                 lines_send(person, target, [line])
     except NotSentError as error:
         why = translate_error(error_text(error))
-    tell = messages.error if why else messages.success
-    tell(request, f"{channel.label}: {why or _('the test was sent.')}")
+    tell, result = messages.error if why else messages.success, why or _("the test was sent.")
+    tell(request, f"{channel.label}: {result}")
 
 
 def _subscribe(request: HttpRequest) -> None:

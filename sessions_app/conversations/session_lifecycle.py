@@ -19,9 +19,9 @@ from django.utils import timezone
 from cards_app.models import MemoryCard
 from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
-from memoryproject.foundation.notices import Kind, notify
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models import (
     CardWork,

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.notices import Kind, notify
+from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.inbox.move_markers import ReviewError, chats_lock, chats_record
 from sessions_app.models import Assignment, Bookmark, ChatLabel, Label, Message
 

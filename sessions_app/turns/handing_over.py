@@ -13,9 +13,9 @@ from datetime import timedelta
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.notices import Kind, notify
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import denies, wants_person

@@ -24,7 +24,7 @@ from memories_app.models import Memory
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
-from memoryproject.foundation.notices import Kind, notify
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.staff_site.models import Notification, NotificationSettings, PushDevice
 from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from sessions_app.inbox.labels import chats_assign
