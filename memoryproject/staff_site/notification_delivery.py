@@ -193,14 +193,15 @@ def line_of(row: Notification, person: NotificationSettings, now: datetime) -> L
     path = conversation_address(row.chat_id) if row.chat_id else reverse("admin:index")
     if is_memory:
         path = reverse("admin:memories_app_memory_change", args=[row.subject])
-    return Line(row.pk, kind, str(kind.label), detail, page_url(path))
+    words = cut_at_word(" ".join(detail.split()), MAX_WORDS)
+    return Line(row.pk, kind, str(kind.label), words, page_url(path))
 
 
 def _detail(row: Notification, user: User, now: datetime) -> str | None:
     """Return the client's name and words; None if the event is dealt with."""
     if row.kind == Kind.SUGGESTED:
         memory = Memory.objects.filter(pk=row.subject, status=MemoryStatus.PROPOSED).first()
-        return memory and _shortened(memory.content)
+        return memory and memory.content
     name = row.chat.shown_name if row.chat else ""
     of = Assignment.objects.filter(chat=row.chat_id).first()
     if row.kind == Kind.ASSIGNED and (of is None or of.assignee_id != user.pk):
@@ -212,8 +213,4 @@ def _detail(row: Notification, user: User, now: datetime) -> str | None:
         # Perhaps a colleague has taken it over.
         return None
     words = turn.message.content if turn.message and not turn.message.revoked_at else ""
-    return f"{name}: {_shortened(words)}" if words else name
-
-
-def _shortened(text: str) -> str:
-    return cut_at_word(" ".join(text.split()), MAX_WORDS)
+    return f"{name}: {words}" if words else name
