@@ -346,6 +346,11 @@ INTEGRATIONS: Settings = {
         "",
         ("smtp", "smtp+tls", "smtp+ssl", "smtps", "consolemail", "filemail"),
     ),
+    "TELEGRAM_BOT_TOKEN": Setting(
+        _("The token of the Telegram bot that notifies staff. Not set: none does."), secret=True
+    ),
+    "TELEGRAM_API_URL": Url(_("The server of Telegram's Bot API."), "https://api.telegram.org"),
+    "PUSH_SHOWS_TEXT": Boolean(_("Whether staff's browser pushes hold clients' names and words.")),
     # The names are OpenTelemetry's, whose SDK reads the headers itself.
     "OTEL_EXPORTER_OTLP_ENDPOINT": Url(_("Where traces are sent. Not set: there are none.")),
     "OTEL_EXPORTER_OTLP_HEADERS": Setting(_("HTTP headers for it, such as a key."), secret=True),
@@ -391,6 +396,9 @@ CHANGEABLE = {
     "SHOW_SETUP",
     "ALERT_WEBHOOK_URL",
     "ALERT_EMAILS",
+    "TELEGRAM_BOT_TOKEN",
+    "TELEGRAM_API_URL",
+    "PUSH_SHOWS_TEXT",
     *LIMITS,
     *WHATSAPP,
     *(name for name in MEMORY if not name.startswith(("MEDIA_STORAGE", "MEDIA_S3_"))),

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import TemplateView
 from django.views.i18n import set_language
 
 from memoryproject.foundation.oauth.oauth_endpoints import urlpatterns as oauth_urlpatterns
@@ -10,6 +11,11 @@ from memoryproject.staff_site import front_page
 from sessions_app.mcp.view import McpView
 
 admin.autodiscover()
+# The files by which the staff's pages are an app. A worker serves the folder from which it comes.
+MANIFEST = TemplateView.as_view(
+    template_name="admin/manifest.webmanifest", content_type="application/manifest+json"
+)
+WORKER = TemplateView.as_view(template_name="admin/worker.js", content_type="text/javascript")
 
 urlpatterns = [
     path("", front_page.home, name="home"),
@@ -25,5 +31,7 @@ urlpatterns = [
     re_path(r"^mcp/?$", McpView.as_view(), name="mcp"),
     *oauth_urlpatterns,
     path("admin/language/", set_language, name="set_language"),
+    path("admin/manifest.webmanifest", MANIFEST, name="app_manifest"),
+    path("admin/worker.js", WORKER, name="app_worker"),
     path("admin/", admin.site.urls),
 ]

@@ -44,6 +44,7 @@ PLANNED = (
     Planned("Count the dashboard's figures", "memoryproject.staff_site.tasks.recount", 1),
     Planned("Check for alerts", "memoryproject.staff_site.tasks.check_alerts", 1),
     Planned("Check the question set", "sessions_app.tasks.check_questions", 24 * 60),
+    Planned("Notify staff", "memoryproject.staff_site.tasks.notify_staff", 1),
     Planned("Propose merges", "sessions_app.tasks.propose_merges", 7 * 24 * 60),
 )
 

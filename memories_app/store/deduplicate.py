@@ -45,6 +45,7 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.terms import IndexedText
 
 CREATED, DUPLICATE, SUPERSEDING = "created", "duplicate", "superseding"
@@ -273,6 +274,9 @@ class Storing:
         # Before the new ones: a scope may hold only one active memory of a fact.
         Memory.objects.bulk_update(self._changed.values(), CHANGED)
         rows_add(list(self._created.values()))
+        proposed = (one for one in self._created.values() if one.status == MemoryStatus.PROPOSED)
+        # Without the chat: here it is a plain column, and may name none.
+        notify(Kind.SUGGESTED, ((memory.pk, None) for memory in proposed))
         linked = [memory for memory in self._changed.values() if memory.superseded_by_id]
         Memory.objects.bulk_update(linked, ["superseded_by"])
         merged = [self._changed[memory_id] for memory_id in self._before_merge]

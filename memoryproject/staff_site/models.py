@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import ClassVar
 
 from axes.models import AccessAttempt
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.errors.stored_errors import ErrorField
+from memoryproject.foundation.outgoing_webhooks.endpoints import secret_new
+from memoryproject.foundation.staff_notices import Kind
+from sessions_app.models import Chat
 
 
 class Operations(models.Model):
@@ -179,3 +186,115 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return str(self.text)
+
+
+# What members of staff are notified of, and how.
+
+
+class Channel(models.TextChoices):
+    PUSH = labelled("push", _("Push"))
+    EMAIL = labelled("email", _("E-mail"))
+    TELEGRAM = labelled("telegram", _("Telegram"))
+    WEBHOOK = labelled("webhook", _("Webhook"))
+
+
+# By the hours in which e-mails are collected.
+RHYTHMS = ((0, _("At once")), (1, _("Every hour, together")), (24, _("Once a day, together")))
+
+
+def wanted_at_first() -> list[str]:
+    """Return the choices of who has made none."""
+    return [f"{Kind.ASKED}:{channel}" for channel in Channel.values]
+
+
+class NotificationSettings(models.Model):
+    """How one member of staff is notified; who has no row has its defaults.
+
+    ``wanted``: kinds and channels as "asked:push". Between ``quiet_from`` and ``quiet_until`` in
+    ``time_zone`` nothing is sent. ``language``: of the texts.
+    """
+
+    user = models.OneToOneField(
+        User,
+        models.CASCADE,
+        primary_key=True,
+        verbose_name=_("user"),
+        related_name="notification_settings",
+    )
+    wanted = ArrayField(
+        models.CharField(max_length=32), verbose_name=_("wanted"), default=wanted_at_first
+    )
+    rhythm = models.PositiveSmallIntegerField(_("when"), choices=RHYTHMS, default=0)
+    telegram_chat = models.CharField(_("your id at Telegram"), max_length=64, blank=True)
+    webhook_url = models.CharField(_("address"), max_length=2000, blank=True)
+    webhook_secret = models.CharField(_("secret"), max_length=128, default=secret_new)
+    quiet_from = models.TimeField(_("from"), null=True, blank=True)
+    quiet_until = models.TimeField(_("until"), null=True, blank=True)
+    time_zone = models.CharField(_("time zone"), max_length=64)
+    language = models.CharField(_("language"), max_length=16, default="en")
+
+    class Meta:
+        verbose_name = verbose_name_plural = _("Notifications")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"notifications of {self.user_id}"
+
+
+class PushDevice(models.Model):
+    """A browser that takes pushes for a member of staff, with the keys that encrypt them."""
+
+    user = models.ForeignKey(
+        User, models.CASCADE, verbose_name=_("user"), related_name="push_devices"
+    )
+    endpoint = models.CharField(_("address"), max_length=1000, unique=True)
+    p256dh = models.CharField(_("key"), max_length=88)
+    auth = models.CharField(_("secret"), max_length=24)
+    name = models.CharField(_("name"), max_length=64)
+    created_at = models.DateTimeField(_("created at"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = verbose_name_plural = _("Push")
+        default_permissions = ()
+        ordering: ClassVar = ["id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Notification(models.Model):
+    """An event for one person by one channel, with ids alone: its words are looked up when it is
+    sent.
+
+    ``target``: a channel; of pushes with the device, as "push:12". ``subject``: the event's own id,
+    such as an answer's. ``due_at``: None once it was sent, given up (then it has an error) or
+    dealt with. A worker that sends it puts it off first, so that no other one does.
+    """
+
+    id = models.UUIDField(_("ID"), primary_key=True, default=uuid.uuid4)
+    user = models.ForeignKey(User, models.CASCADE, "+", verbose_name=_("user"), db_index=False)
+    target = models.CharField(_("channel"), max_length=32)
+    kind = models.CharField(_("kind"), max_length=16)
+    subject = models.CharField(_("event"), max_length=100)
+    chat = models.ForeignKey(Chat, models.CASCADE, "+", verbose_name=_("chat"), null=True)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, db_index=True)
+    due_at = models.DateTimeField(_("due at"), null=True)
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    error = ErrorField(_("error"), blank=True)
+
+    class Meta:
+        verbose_name = verbose_name_plural = _("Notifications")
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "target", "kind", "subject"], name="one_notification_an_event"
+            )
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["due_at"], condition=Q(due_at__isnull=False), name="notifications_due"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.user_id} by {self.target}"

@@ -29,6 +29,7 @@ from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.pages import costs_page, figures_page, overview_context
 from memoryproject.staff_site.navigation import navigation
+from memoryproject.staff_site.notification_page import notifications_page
 from memoryproject.staff_site.setup.steps import is_open
 from sessions_app.global_search import SEARCH_PAGES, search_address
 from sessions_app.inbound.facade import foreign_numbers
@@ -100,6 +101,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
 
         pages = {
             "dashboard_figures": OwnPage("dashboard/figures/", figures_page, "GET HEAD"),
+            "notifications": OwnPage("account/notifications/", notifications_page),
             "costs": OwnPage("costs/", costs_page, "GET HEAD"),
             **SEARCH_PAGES,
             **CONTACT_PAGES,
@@ -141,6 +143,7 @@ def _account_links(request: HttpRequest) -> list[dict[str, str]]:
     if user.has_perm("auth.view_user") or user.has_perm("auth.change_user"):
         address = reverse("admin:auth_user_change", args=[user.pk])
         links.append({"title": _("My account"), "address": address})
+    links.append({"title": _("Notifications"), "address": reverse("admin:notifications")})
     if user.is_authenticated and user.has_usable_password():
         links += [
             {"title": _("Change password"), "address": reverse("admin:password_change")},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -10,6 +12,7 @@ from django.utils import timezone
 
 from memoryproject.staff_site.alerts import alerts_update, configured_channels, current_conditions
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
+from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from memoryproject.staff_site.operations.models_page import KEPT_SECONDS, LAST_CHECK
 
 # A run ends before the next one is due.
@@ -20,6 +23,14 @@ def check_alerts() -> int:
     """Find what needs attention and tell the operator; return how much it is."""
     now = timezone.now()
     return alerts_update(current_conditions(now), configured_channels(), now)
+
+
+def notify_staff(
+    kind: str = "", events: Sequence[tuple[str, UUID | None]] = (), user_id: int | None = None
+) -> int:
+    """Tell members of staff of these events, and of what else is due; return how many were sent."""
+    notices_store(kind, events, user_id)
+    return notifications_tend(timezone.now())
 
 
 def recount() -> int:

@@ -21,6 +21,7 @@ from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models import (
     CardWork,
@@ -296,6 +297,7 @@ def turn_failed(turn: Turn, *, stage: str) -> None:
     """
     failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
     _raise_of(EventType.TURN_FAILED, turn, failed)
+    notify(Kind.FAILED, [(turn.turn_id, turn.chat_id)])
 
 
 def answer_stored(turn: Turn) -> None:

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.inbox.move_markers import ReviewError, chats_lock, chats_record
 from sessions_app.models import Assignment, Bookmark, ChatLabel, Label, Message
 
@@ -87,6 +88,7 @@ def chats_assign(
     """
     if assignee is not None and not (assignee.is_active and assignee.is_staff):
         raise ReviewError(_("Conversations can only be assigned to staff who can log in."))
+    now = timezone.now()
     with transaction.atomic():
         chats = chats_lock(chat_ids)
         assigned = Assignment.objects.filter(chat__in=chats).select_related("assignee")
@@ -104,7 +106,6 @@ def chats_assign(
         else:
             same = assigned.filter(assignee=assignee).values_list("chat", flat=True)
             changed = sorted({*chats} - {*same} - {*taken})
-            now = timezone.now()
             Assignment.objects.bulk_create(
                 [Assignment(chat_id=key, assignee=assignee, assigned_at=now) for key in changed],
                 update_conflicts=True,
@@ -113,4 +114,8 @@ def chats_assign(
             )
         details = {"assignee": assignee.get_username() if assignee else ""}
         chats_record("chat.assign", changed, actor, details)
+        if assignee is not None and assignee.get_username() != actor.name:
+            # Who takes a conversation knows it.
+            given = [(f"{key}@{now.timestamp()}", key) for key in changed]
+            notify(Kind.ASSIGNED, given, user_id=assignee.pk)
     return Assigned(len(changed), sorted(taken.values()))

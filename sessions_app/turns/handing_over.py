@@ -15,6 +15,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import denies, wants_person
@@ -138,3 +139,4 @@ def hand_over(turn: Turn, reason: str) -> None:
         "reason": reason,
     }
     hooks_raise([HookEvent(EventType.HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
+    notify(Kind.ASKED, [(turn.turn_id, turn.chat_id)])

@@ -140,6 +140,7 @@ PAGES: Mapping[str, Page] = {
     "password_change": Page(STAFF, STAFF),
     "password_change_done": Page(STAFF),
     "two_factor": Page(STAFF, STAFF, data={"do": "begin"}),
+    "notifications": Page(STAFF, STAFF),
     "logout": Page(None, STAFF),
     "jsi18n": Page(STAFF),
     # Answers 404 for what has no page outside of the admin, which nothing has.
@@ -264,7 +265,7 @@ PAGES: Mapping[str, Page] = {
 }
 
 # For everybody, logged in or not; and an address whose right depends on what is asked for.
-OPEN = {"login", "login_code", "set_language"}
+OPEN = {"login", "login_code", "set_language", "app_manifest", "app_worker"}
 BY_WHAT_IS_ASKED = {"autocomplete"}
 # Told by 404 to who may not: that there is such a part isn't said.
 HIDDEN = {"app_list"}

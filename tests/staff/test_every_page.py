@@ -40,6 +40,7 @@ ENTRIES = {
     "two_factor": "two_factor",
     "broadcasts": "broadcasts",
     "broadcast": "broadcasts",
+    "notifications": "notifications",
     "contact": "contacts",
     "contacts": "contacts",
     "operations": "operations",

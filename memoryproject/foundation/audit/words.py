@@ -133,6 +133,7 @@ ACTIONS: Mapping[str, Any] = {
     "user.change": _("An account was changed"),
     "user.create": _("An account was made"),
     "user.password": _("A password was changed"),
+    "user.notifications": _("Notifications of an account were changed"),
     "user.remove": _("An account was removed"),
     "webhook.again": _("Webhook deliveries were sent again"),
     "webhook.change": _("A webhook was changed"),

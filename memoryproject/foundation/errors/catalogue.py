@@ -41,6 +41,10 @@ CATALOGUE: dict[str, str] = {
     "webhook_status": _("It answered %(status)s."),
     "webhook_gone": _("It answered 410: it no longer wants events."),
     "webhook_given_up": _("Nothing could be delivered for %(days)s days. Last: %(why)s"),
+    # Notifications of staff.
+    "mail_failed": _("The mail server didn't take it (%(kind)s)."),
+    "telegram_status": _("Telegram answered %(status)s: %(why)s"),
+    "push_gone": _("The browser takes no pushes any more. Turn them on there again."),
     # Forgetting.
     "still_found": _("It is still found in %(what)s %(id)s."),
     "still_told": _("It is still told in %(what)s %(id)s."),

@@ -21,7 +21,9 @@ from django.utils.translation import ngettext
 from memoryproject.foundation.admin_kit.staff_pages import is_live
 from memoryproject.staff_site.accounts.second_factor import Standing, keep_alive, standing_of
 
-WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz")
+# A browser asks for the app's files by itself: that is no activity of a person.
+APP_FILES = ("/admin/manifest.webmanifest", "/admin/worker.js")
+WITHOUT_SESSIONS = ("/webhooks/", "/healthz", "/readyz", *APP_FILES)
 # Pages that can be opened before a second factor is set up.
 ALLOWED_BEFORE = ("admin:two_factor", "admin:logout", "admin:jsi18n")
 # Forms of who isn't logged in.

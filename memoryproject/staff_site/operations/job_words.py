@@ -50,6 +50,7 @@ KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.run_forgetting": gettext_lazy("Carry out an erasure"),
     "memoryproject.staff_site.tasks.recount": gettext_lazy("Count for the dashboard"),
     "memoryproject.staff_site.tasks.check_alerts": gettext_lazy("Look for what needs attention"),
+    "memoryproject.staff_site.tasks.notify_staff": gettext_lazy("Notify members of staff"),
     "memoryproject.foundation.audit.tasks.verify": gettext_lazy("Verify the audit log"),
     "memoryproject.foundation.audit.tasks.seal": gettext_lazy("Seal the audit log"),
     "memoryproject.foundation.audit.tasks.prune": gettext_lazy("Remove audit events after 90 days"),

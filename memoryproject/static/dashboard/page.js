@@ -41,4 +41,24 @@
   window.staffWide = { keep };
   room.addEventListener("change", check);
   check();
+
+  // As an app, the pages show pushes, and say so where there is no connection.
+  if (!("serviceWorker" in navigator)) return;
+  const app = document.querySelector('link[rel="manifest"]').dataset.worker;
+  const registered = navigator.serviceWorker.register(app, { scope: document.body.dataset.home }).catch(() => null);
+  // Who logs out, or finds the browser of another person, gets none of that person's pushes.
+  const owner = () => { try { return localStorage.getItem("staffPushes"); } catch { return null; } };
+  const silence = async () => {
+    const subscription = await (await registered)?.pushManager?.getSubscription();
+    await subscription?.unsubscribe();
+    localStorage.removeItem("staffPushes");
+  };
+  const { user } = document.body.dataset;
+  if (owner() && user && owner() !== user) silence().catch(() => {});
+  document.getElementById("logout-form")?.addEventListener("submit", (event) => {
+    if (!owner()) return;
+    event.preventDefault();
+    // A push service that doesn't answer keeps nobody logged in.
+    Promise.race([silence(), new Promise((done) => { setTimeout(done, 3000); })]).catch(() => {}).finally(() => event.target.submit());
+  });
 })();
