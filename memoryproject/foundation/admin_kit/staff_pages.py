@@ -24,7 +24,7 @@ from django.views.decorators.http import require_http_methods
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
 from memoryproject.foundation.replica import REPLICA, from_replica, read_alias
 
-LIVE = "live"
+LIVE, PANE = "live", "pane"
 
 
 class OwnPage(NamedTuple):
@@ -89,6 +89,11 @@ def is_live(request: HttpRequest) -> bool:
     Any client can send a header: new texts that are read are recorded nevertheless.
     """
     return request.headers.get("X-Requested-With", "") == LIVE or "X-Live" in request.headers
+
+
+def in_pane(request: HttpRequest) -> bool:
+    """Return whether staff asked for the part of a page that another page shows beside its own."""
+    return request.headers.get("X-Requested-With", "") == PANE
 
 
 # The page that asks staff to confirm an irreversible action on the chosen rows.
