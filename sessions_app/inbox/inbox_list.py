@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -31,6 +32,7 @@ from sessions_app.inbox.chat_list import (
 )
 from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
 from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import other_work
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.limits import Standing
@@ -55,7 +57,8 @@ class Listing:
     """One page of the inbox, as one person sees it.
 
     ``made``: stamp of the time before anything was read. ``reads``: the person may read messages.
-    ``attention``: the number of chats that need a person, in all of the inbox.
+    ``attention``: the number of chats that need a person, in all of the inbox. ``other``: what
+    waits beside the chats, on the page of the queue alone.
     """
 
     made: str
@@ -65,6 +68,7 @@ class Listing:
     reads: bool
     attention: int
     tabs: Sequence[Tab]
+    other: Sequence[Tab]
 
     @property
     def figures(self) -> Figures:
@@ -76,7 +80,7 @@ class Listing:
         """Return an ETag that changes whenever something on display does."""
         paginator = self.page.paginator
         total = (self.page.number, paginator.count, self.attention)
-        counts = [tab.count for tab in self.tabs]
+        counts = [tab.count for tab in (*self.tabs, *self.other)]
         shown = repr((total, counts, [_version_of(row) for row in self.rows]))
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
@@ -98,14 +102,12 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     wanted = wanted_of(parameters)
     pages, page = _page_of(request, parameters, wanted)
     reads = user.has_perm(READ_MESSAGES)
-    rows = inbox_rows(list(page.object_list), user)
+    rows = inbox_rows(list(page.object_list), user, with_reasons=wanted.needs)
     attention = attention_shown(request)
 
     def count(part: Wanted) -> int:
-        if part == Wanted(attention=True):
-            return attention
         whole = Wanted(state=wanted.state)
-        if wanted == whole == part:
+        if wanted == part:
             return min(pages.count, MAX_IN_TAB)
         found = chats_listed(request, part).order_by()
         if wanted == whole and pages.only_keys is not None:
@@ -113,7 +115,20 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
 
-    return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count))
+    other = _other(request) if wanted.needs else []
+    return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count), other)
+
+
+def _other(request: HttpRequest) -> list[Tab]:
+    """Return links to what waits beside the chats: to its part of the page for deciding."""
+    queue = reverse("admin:memories_app_memory_waiting")
+    answers = f"{reverse('admin:sessions_app_turn_changelist')}?review=todo"
+    at_once = request.user.has_perm("memories_app.view_memory")
+    return [
+        Tab(title, f"{queue}#{part}" if at_once else answers, False, number)
+        for part, title, number in other_work(request)
+        if number and (at_once or part == "answers")
+    ]
 
 
 def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
@@ -151,6 +166,7 @@ def list_context(
         "rows": listing.rows,
         "listing": listing,
         "states": states_of(parameters, listing.wanted),
+        "whose": _whose(listing.wanted),
         "wanted": listing.wanted,
         "reads": listing.reads,
         "reviews": request.user.has_perm("sessions_app.review_chat"),
@@ -180,6 +196,7 @@ def _version_of(row: Row) -> tuple[Any, ...]:
         (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
         (row.paused, row.standing, row.opted_out, row.snoozed_until),
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
+        [str(reason) for reason, _tone in row.reasons],
         [(label.pk, label.name, label.colour) for label in row.labels],
     )
 
@@ -193,7 +210,7 @@ TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
     (gettext_lazy("Mine"), {"assigned": "me"}),
     (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
     (gettext_lazy("All"), {}),
-    (gettext_lazy("Needs attention"), {"attention": "1"}),
+    (gettext_lazy("Needs you"), {"needs": "1"}),
 )
 
 
@@ -220,9 +237,7 @@ def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
         for title, narrowed in TABS
         for part in [
             Wanted(
-                assigned=narrowed.get("assigned", ""),
-                attention="attention" in narrowed,
-                state=wanted.state,
+                assigned=narrowed.get("assigned", ""), needs="needs" in narrowed, state=wanted.state
             )
         ]
     ]
@@ -236,10 +251,23 @@ def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
     ]
 
 
+def _whose(wanted: Wanted) -> Sequence[Tab]:
+    """Return the links to my part of the queue and to all of it; none for other lists."""
+    state = {"state": wanted.state} if wanted.state else {}
+    return [
+        Tab(title, f"?{urlencode({'needs': '1', **whose, **state})}", wanted.assigned == who)
+        for who, title in (("", _("All that waits")), ("me", _("Mine")))
+        for whose in [{"assigned": who} if who else {}]
+        if wanted.needs
+    ]
+
+
 def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
     """Return what narrows the tab that is open; None for filters that no tab has."""
+    if wanted.needs:
+        return {"needs": "1"} if wanted.assigned in ("", "me") else None
     if wanted.attention:
-        return None if wanted.assigned else {"attention": "1"}
+        return None
     if wanted.assigned in ("me", "nobody"):
         return {"assigned": wanted.assigned}
     return None if wanted.assigned else {}

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from memories_app.facts.text_diff import shape_of
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.text.characters import fold
+from sessions_app.inbox.needs import is_seen, is_unknown
 from sessions_app.models import AnswerRating, MessageEmbedding, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.trials import RatingReason
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.answer_review import is_seen, is_unknown
 
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
 NEWEST = 3_000

@@ -20,24 +20,21 @@ from django.utils.translation import gettext_lazy, ngettext, pgettext
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
+from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.replay import UNANSWERED
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
 from sessions_app.turns.admin.rerun_page import run_again, say_run_again
 from sessions_app.turns.answer_review import (
-    BAD,
-    FAILED,
     MAX_AT_ONCE,
     MAX_FAILURES,
-    UNKNOWN,
     answer_rate,
     answers_resolve,
     causes_of_failures,
     group_act,
     rating_remove,
     review_reasons,
-    to_review_ids,
 )
 from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.statuses import held_send_now
