@@ -46,12 +46,13 @@ Decision = TypeVar("Decision")
 WAITING_AT_ONCE = 20
 # What static/dashboard/waiting.js does at each key.
 KEYS = (
-    ("j", gettext_lazy("next memory")),
-    ("k", gettext_lazy("previous memory")),
-    ("x", gettext_lazy("tick it, or untick it")),
-    ("a", gettext_lazy("approve it, or all that are ticked")),
-    ("r", gettext_lazy("reject it, or all that are ticked")),
+    ("j", gettext_lazy("to the next one")),
+    ("k", gettext_lazy("to the previous one")),
+    ("x", gettext_lazy("tick the memory, or untick it")),
+    ("a", gettext_lazy("approve it, or all that are ticked; merge; resolve the answer")),
+    ("r", gettext_lazy("reject it, or all that are ticked; keep both; rate the answer bad")),
     ("e", gettext_lazy("correct its text")),
+    ("u", gettext_lazy("undo the last decision")),
     ("/", gettext_lazy("search people, messages and memories")),
     ("?", gettext_lazy("show this list")),
 )
@@ -92,6 +93,13 @@ class MemoryDecisions(MemoryRows):
 
     def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
         """Return these names without the addresses, for the rows of a list."""
+        raise NotImplementedError
+
+    def also_waiting(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what else waits for a decision, as far as the user sees it; each WAITING_AT_ONCE.
+
+        ``proposals``: see ``proposals_waiting``; ``answers``: those to review.
+        """
         raise NotImplementedError
 
     def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
@@ -205,6 +213,7 @@ class MemoryDecisions(MemoryRows):
             "reasons": DecisionReason.choices,
             "can_decide": decides(request),
             "keys": KEYS,
+            **(self.also_waiting(request) if page.number == 1 else {}),
         }
         return staff_page(
             request,

@@ -18,12 +18,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    page_back,
+    rights_required,
+    staff_page,
+)
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn
+from sessions_app.models.turns import TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.turns.admin.replay import UNANSWERED
+from sessions_app.turns.admin.replay import UNANSWERED, answer_of, question_of
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
 from sessions_app.turns.admin.rerun_page import run_again, say_run_again
 from sessions_app.turns.answer_review import (
@@ -126,7 +132,7 @@ class RatingPages(ConversationAdmin):
         }
         messages.success(request, done[verdict])
         query = "?queue=1" if _in_queue(request) else ""
-        return HttpResponseRedirect(f"{_address(turn.pk)}{query}#rating")
+        return HttpResponseRedirect(page_back(request, f"{_address(turn.pk)}{query}#rating"))
 
     def resolve_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Mark the answer as resolved; in the queue, go on to the next one."""
@@ -136,7 +142,7 @@ class RatingPages(ConversationAdmin):
             raise Http404("It was erased at this moment.")
         if not _in_queue(request):
             messages.success(request, _("The answer is resolved."))
-            return HttpResponseRedirect(_address(turn.pk))
+            return HttpResponseRedirect(page_back(request, _address(turn.pk)))
         queue = _queue(turn)
         self.message_user(
             request,
@@ -164,6 +170,28 @@ class RatingPages(ConversationAdmin):
             for each in turn.ratings.all()
         ]
         return format_html_join(" ", '<span class="state {}">{}</span>', dict.fromkeys(marks))
+
+
+def answers_waiting(limit: int) -> list[dict[str, Any]]:
+    """Return the newest answers to review, each with what was said and why it is to be reviewed."""
+    turns = Turn.objects.filter(pk__in=to_review_ids()[:limit]).order_by("-pk")
+    turns = turns.select_related("chat", "message", "reply")
+    bad = set(
+        AnswerRating.objects.filter(is_open=True, turn__in=turns).values_list("turn", flat=True)
+    )
+
+    def why(turn: Turn) -> str:
+        return BAD if turn.pk in bad else FAILED if turn.state == TurnState.FAILED else UNKNOWN
+
+    return [
+        {
+            "turn": turn,
+            "question": question_of(turn),
+            "answer": answer_of(turn),
+            "why": _WHY[why(turn)],
+        }
+        for turn in turns
+    ]
 
 
 def queue_address() -> str:
