@@ -6,12 +6,14 @@ They appear on a memory's page and on the page of waiting memories.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -30,15 +32,24 @@ from memories_app.review.filters import type_label
 from memories_app.review.memory_history import Places, memory_address
 from memories_app.review.memory_rows import (
     APPROVED,
+    DECIDE,
     REJECTED,
     MemoryRows,
     call_for_each,
     decides,
     memory_id_of,
 )
-from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
+from memories_app.review.pending import (
+    Ends,
+    memory_approve,
+    memory_approve_corrected,
+    memory_reject,
+    memory_unapprove,
+    memory_unreject,
+)
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.undo import reverses, rows_kept, rows_of, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 
@@ -134,7 +145,8 @@ class MemoryDecisions(MemoryRows):
             return self._correct(request, memory_id, content)
         done, _of_many = _known(_ANSWERS, chosen)
         reason = reason_in(request.POST)
-        self._execute(request, lambda: _answer(request, memory_id, seen, reason), done)
+        undo = f"memory.{chosen}"
+        self._execute(request, lambda: [_answer(request, memory_id, seen, reason)], done, undo=undo)
         return HttpResponseRedirect(_waiting_address(request))
 
     def answer_many_view(self, request: HttpRequest) -> HttpResponse:
@@ -147,24 +159,25 @@ class MemoryDecisions(MemoryRows):
         pairs = [(memory_id_of(key), seen) for key, _space, seen in ticked]
         if len(pairs) > WAITING_AT_ONCE:
             raise BadRequest("There is no such decision.")
-        call_for_each(request, pairs, lambda pair: _answer(request, *pair, reason), done)
+        undo = f"memory.{request.POST['decision']}"
+        call_for_each(request, pairs, lambda pair: _answer(request, *pair, reason), done, undo=undo)
         if not pairs:
             messages.warning(request, _("No memory was ticked."))
         return HttpResponseRedirect(_waiting_address(request))
 
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
         """Store a correction. If it is invalid, the page shows it again as it was typed."""
-        actor, seen = staff_actor(request), seen_in(request.POST)
+        correction = {
+            "content": content,
+            "actor": staff_actor(request),
+            "embedder": self.embedder(),
+            "seen": seen_in(request.POST),
+        }
         done = self._execute(
             request,
-            lambda: memory_approve_corrected(
-                memory_id=memory_id,
-                content=content,
-                actor=actor,
-                embedder=self.embedder(),
-                seen=seen,
-            ),
+            lambda: [_approved(memory_id, memory_approve_corrected, **correction)],
             _("It is approved as you wrote it, and counts from now on."),
+            undo="memory.approve",
         )
         if done:
             return HttpResponseRedirect(_waiting_address(request))
@@ -227,17 +240,25 @@ class MemoryDecisions(MemoryRows):
         if not (decides(request) and self.has_view_permission(request)):
             raise PermissionDenied
 
-    def _execute(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
-        """Call the service, report the result on the page, and return whether it succeeded."""
+    def _execute(
+        self, request: HttpRequest, service: Callable[[], object], done: object, *, undo: str = ""
+    ) -> bool:
+        """Call the service, report the result on the page, and return whether it succeeded.
+
+        ``undo``: the name of the reversal, which gets what the service returned.
+        """
         try:
-            service()
+            result = service()
         except MemoryOperationError as error:
             messages.warning(request, str(error))
             return False
         except EmbedderError as error:
             messages.error(request, no_vector_words(error))
             return False
-        messages.success(request, str(done))
+        if undo:
+            undo_offer(request, done, undo, result)
+        else:
+            messages.success(request, str(done))
         return True
 
 
@@ -248,13 +269,35 @@ def _known(decisions: Mapping[str, Decision], chosen: str) -> Decision:
     return decisions[chosen]
 
 
-def _answer(request: HttpRequest, memory_id: UUID, seen: str, reason: str) -> None:
-    """Approve or reject a memory that waits, as the request says."""
-    actor = staff_actor(request)
+def _answer(request: HttpRequest, memory_id: UUID, seen: str, reason: str) -> object:
+    """Approve or reject a memory that waits, as the request says; return what undoes it."""
+    given: dict[str, Any] = {"actor": staff_actor(request), "seen": seen}
     if request.POST["decision"] == "approve":
-        memory_approve(memory_id=memory_id, actor=actor, seen=seen)
-    else:
-        memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen)
+        return _approved(memory_id, memory_approve, **given)
+    return rows_kept(memory_reject(memory_id=memory_id, reason=reason, **given))
+
+
+def _approved(memory_id: UUID, approve: Callable[..., object], **given: Any) -> object:
+    """Approve a memory; return what undoes it: its id, and the ends of others before."""
+    ended: Ends = {}
+    approve(memory_id=memory_id, ended=ended, **given)
+    return [str(memory_id), {str(key): end and end.isoformat() for key, end in ended.items()}]
+
+
+@reverses("memory.approve", DECIDE, errors=(MemoryOperationError,))
+def _unapprove(request: HttpRequest, data: Any) -> None:
+    with transaction.atomic():
+        for key, ends in data:
+            ended = {UUID(each): at and datetime.fromisoformat(at) for each, at in ends.items()}
+            memory_unapprove(memory_id=UUID(key), ended=ended, actor=staff_actor(request))
+
+
+@reverses("memory.reject", DECIDE, errors=(MemoryOperationError,))
+def _unreject(request: HttpRequest, data: Any) -> None:
+    page: Any = admin.site.get_model_admin(Memory)
+    with transaction.atomic():
+        for rows in map(rows_of, data):
+            memory_unreject(rows=rows, actor=staff_actor(request), keep=page.keep_source)
 
 
 def reason_in(posted: Any, name: str = "reason") -> str:

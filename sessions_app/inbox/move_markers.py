@@ -124,6 +124,31 @@ def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
     return len(chats)
 
 
+def review_rows(chat_ids: Collection[UUID]) -> list[Any]:
+    """Return the rows that ``chats_review`` changes or deletes, for ``chats_review_undo``."""
+    kinds: tuple[Any, ...] = (ReviewedMark, Snooze)
+    return [row for kind in kinds for row in kind.objects.filter(chat__in=chat_ids)]
+
+
+def chats_review_undo(
+    *, user: User, chat_ids: Collection[UUID], rows: Collection[Any], actor: Actor
+) -> int:
+    """Undo ``chats_review`` of this user, just after it; return of how many chats.
+
+    ``rows``: as ``undo.rows_of`` returns those of ``review_rows``. What a colleague has reviewed
+    since stays.
+    """
+    with transaction.atomic():
+        mine = ReviewedMark.objects.filter(chat__in=chats_lock(chat_ids), reviewed_by=user)
+        chats = sorted(mine.values_list("chat", flat=True))
+        mine.delete()
+        for row in rows:
+            if row.object.chat_id in chats:
+                row.save()
+        chats_record("chat.unreview", chats, actor)
+    return len(chats)
+
+
 def _places_of(seen: Mapping[UUID, UUID]) -> dict[UUID, Place]:
     messages = Message.objects.filter(pk__in=seen.values()).select_related("session")
     found = {message.chat_id: Place.of(message) for message in messages.defer("terms", "content")}

@@ -21,6 +21,13 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     rights_required,
     staff_page,
 )
+from memoryproject.foundation.admin_kit.undo import (
+    UndoError,
+    reverses,
+    rows_kept,
+    rows_of,
+    undo_offer,
+)
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
@@ -125,7 +132,12 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
         return HttpResponseBadRequest(_("Nobody knows what is to be done."))
     review = ReviewRequest(request, user, staff_actor(request), chats, value)
     try:
-        messages.success(request, do(review))
+        kept = rows_kept(move_markers.review_rows(chats)) if name == "reviewed" else None
+        done = do(review)
+        if kept is not None:
+            undo_offer(request, done, "chat.review", [list(map(str, chats)), kept])
+        else:
+            messages.success(request, done)
         if name in FOR_ONE and review.message:
             # Return to the message that the action was about.
             back = conversation_address(review.chat, review.message)
@@ -134,6 +146,14 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
             return _note_unkept(request, str(error), review)
         messages.error(request, str(error))
     return redirect(page_back(request, back))
+
+
+@reverses("chat.review", *REVIEW)
+def _unreview(request: HttpRequest, data: Any) -> None:
+    chats, rows = data
+    given = {"user": request.user, "chat_ids": list(map(UUID, chats)), "rows": rows_of(rows)}
+    if not move_markers.chats_review_undo(**given, actor=staff_actor(request)):
+        raise UndoError(_("Somebody else has reviewed it since."))
 
 
 def _check(request: HttpRequest) -> User:

@@ -104,6 +104,13 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
         except ChatGoneError:
             raise MemoryOperationError(chat_gone_text()) from None
 
+    def keep_source(self, memory: Memory) -> None:
+        if memory.chat_id is not None:
+            self.keep_chat(memory.chat_id)
+        source = memory.source_message_id
+        if source and not Message.objects.filter(pk=source, revoked_at=None).exists():
+            raise MemoryOperationError(chat_gone_text())
+
     def find_chats(self, text: str) -> list[UUID]:
         return chats_called(text)
 

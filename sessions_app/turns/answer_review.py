@@ -92,6 +92,17 @@ def answers_resolve(
     return len(turns)
 
 
+def answer_unresolve(*, turn_id: int, ratings: Collection[int], actor: Actor) -> None:
+    """Undo ``answers_resolve``, just after it. ``ratings``: those that it closed."""
+    with transaction.atomic():
+        turn = Turn.objects.select_for_update(no_key=True).filter(pk=turn_id).first()
+        if turn is None:
+            return
+        AnswerResolved.objects.filter(turn=turn).delete()
+        AnswerRating.objects.filter(turn=turn, pk__in=ratings, is_good=False).update(is_open=True)
+        turn_audit("answer.unresolve", turn, actor)
+
+
 def failures_open() -> QuerySet[Turn]:
     """Return the failed answers that nobody has rated or resolved since they failed."""
     return Turn.objects.filter(_failed(), ~is_seen())

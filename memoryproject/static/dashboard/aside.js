@@ -129,29 +129,41 @@
     document.getElementById(link.hash.slice(1))?.focus();
   });
 
-  aside.addEventListener("submit", async (event) => {
-    const { target: form, submitter } = event;
-    const isOurs = form.closest("#panel-why, #panel-teach") && !submitter?.hasAttribute("formaction");
-    if (event.defaultPrevented || !isOurs) return;
-    event.preventDefault();
-    if (form.dataset.sent) return;
+  /** Sends a form; what comes back takes the places of the parts. Returns whether it did. */
+  async function send(form, submitter, changes) {
+    if (form.dataset.sent) return false;
     form.dataset.sent = "yes";
     const { page } = shown;
     const body = new FormData(form, submitter);
+    for (const [name, value] of Object.entries(changes)) body.set(name, value);
     const answer = await fetch(form.getAttribute("action"), { method: "POST", body, headers: HEADERS }).catch(() => null);
     delete form.dataset.sent;
     if (!answer) {
       window.staffDrafts.unsent(form);
-      return;
+      return false;
     }
     // What wasn't stored comes back in its form, without having been sent on.
     const text = await answer.text();
     if (answer.redirected) window.staffDrafts.stored(form);
-    if (!answer.ok || page !== shown.page || !fill(text)) {
-      if (page === shown.page) location.assign(page);
-      return;
-    }
-    const name = form.closest("[role=tabpanel]")?.id ?? tabs.find((tab) => tab.getAttribute("aria-selected") === "true").getAttribute("aria-controls");
-    (document.querySelector(`#${name} [role=alert]`)?.closest("form")?.querySelector("textarea") ?? document.getElementById(name.replace("panel", "tab"))).focus();
+    if (page !== shown.page) return false;
+    const isFilled = answer.ok && fill(text);
+    if (!isFilled) location.assign(page);
+    return isFilled;
+  }
+
+  aside.addEventListener("submit", async (event) => {
+    const { target: form, submitter } = event;
+    const place = form.closest("#panel-why, #panel-teach");
+    if (event.defaultPrevented || !place || submitter?.hasAttribute("formaction")) return;
+    event.preventDefault();
+    if (!(await send(form, submitter, {}))) return;
+    const refused = place.querySelector("form [role=alert]")?.closest("form").querySelector("textarea");
+    (refused ?? document.getElementById(place.getAttribute("aria-labelledby"))).focus();
+  });
+
+  document.getElementById("undo-form")?.addEventListener("submit", (event) => {
+    if (!shown.page || !event.submitter?.closest("#toasts")) return;
+    event.preventDefault();
+    send(event.target, event.submitter, { next: new URL(shown.page).pathname });
   });
 })();

@@ -24,6 +24,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     rights_required,
     staff_page,
 )
+from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn
@@ -36,6 +37,7 @@ from sessions_app.turns.answer_review import (
     MAX_AT_ONCE,
     MAX_FAILURES,
     answer_rate,
+    answer_unresolve,
     answers_resolve,
     causes_of_failures,
     group_act,
@@ -45,7 +47,7 @@ from sessions_app.turns.answer_review import (
 from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.statuses import held_send_now
 
-RATE = "sessions_app.review_chat"
+VIEW, RATE = "sessions_app.view_turn", "sessions_app.review_chat"
 TO_REVIEW = "todo"
 RATINGS_SHOWN = 20
 _WHY = {
@@ -138,19 +140,19 @@ class RatingPages(ConversationAdmin):
         """Mark the answer as resolved; in the queue, go on to the next one."""
         turn = self._ratable(request, turn_id)
         user: Any = request.user
+        closed = list(turn.ratings.filter(is_open=True).values_list("pk", flat=True))
         if not answers_resolve(turn_ids=[turn.pk], user=user, actor=staff_actor(request)):
             raise Http404("It was erased at this moment.")
         if not _in_queue(request):
-            messages.success(request, _("The answer is resolved."))
+            undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
             return HttpResponseRedirect(page_back(request, _address(turn.pk)))
         queue = _queue(turn)
-        self.message_user(
-            request,
+        done = (
             _("The answer is resolved. This is the next one.")
             if queue["left"]
-            else _("The answer is resolved. No other is to be reviewed."),
-            messages.SUCCESS,
+            else _("The answer is resolved. No other is to be reviewed.")
         )
+        undo_offer(request, done, "answer.resolve", [turn.pk, closed])
         return HttpResponseRedirect(queue["older"] or queue["newer"] or queue_address())
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
@@ -170,6 +172,12 @@ class RatingPages(ConversationAdmin):
             for each in turn.ratings.all()
         ]
         return format_html_join(" ", '<span class="state {}">{}</span>', dict.fromkeys(marks))
+
+
+@reverses("answer.resolve", VIEW, RATE)
+def _unresolve(request: HttpRequest, data: Any) -> None:
+    turn_id, ratings = data
+    answer_unresolve(turn_id=turn_id, ratings=ratings, actor=staff_actor(request))
 
 
 def answers_waiting(limit: int) -> list[dict[str, Any]]:
@@ -223,7 +231,6 @@ def _queue(turn: Turn) -> dict[str, Any]:
 
 # The page of failed answers by cause, with actions on many answers at once.
 
-VIEW = "sessions_app.view_turn"
 RETRY, RESOLVE = "retry", "resolve"
 PAGE = "admin/sessions_app/turn/failures.html"
 
