@@ -115,4 +115,8 @@ def test_all_that_is_to_be_decided_is_one_queue_by_keyboard(
     expect(staff.get_by_text("The answer is resolved.")).to_be_visible()
     expect(cards).to_have_count(2)
     assert review_reasons(turn.pk) == []
+    with staff.expect_navigation():
+        staff.keyboard.press("u")
+    expect(cards).to_have_count(3)
+    assert review_reasons(turn.pk) == ["failed"]
     assert visit.troubles() == []

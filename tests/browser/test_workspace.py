@@ -49,6 +49,9 @@ def test_why_is_two_clicks_from_the_inbox_and_a_correction_three(
     expect(staff.locator("#toasts")).to_contain_text("The memory is corrected.")
     assert clicks(staff) <= 3
     assert Memory.objects.filter(content=RIGHT).exists()
+    staff.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(staff.locator("#toasts")).to_contain_text("It is undone.")
+    assert Memory.objects.filter(content=STALE).exists()
     assert looked_at(staff) == []
     assert (staff.url, visit.troubles()) == (page, [])
 
