@@ -255,10 +255,7 @@ class MemoryDecisions(MemoryRows):
         except EmbedderError as error:
             messages.error(request, no_vector_words(error))
             return False
-        if undo:
-            undo_offer(request, done, undo, result)
-        else:
-            messages.success(request, str(done))
+        undo_offer(request, done, undo, result)
         return True
 
 

@@ -120,13 +120,6 @@ class MemoryPages(MemoryDecisions):
         """
         raise NotImplementedError
 
-    def keep_source(self, memory: Memory) -> None:
-        """Keep the memory's chat from being erased, as ``keep_chat`` does.
-
-        Raises MemoryOperationError if the chat or the message that it comes from was erased.
-        """
-        raise NotImplementedError
-
     def find_chats(self, text: str) -> list[UUID]:
         """Return the ids of the chats of this name, number or address."""
         raise NotImplementedError

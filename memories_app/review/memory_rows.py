@@ -61,10 +61,8 @@ def call_for_each(
             results.append(service(item))
         except (MemoryOperationError, EmbedderError) as error:
             refused[translate_error(error_text(error))] += 1
-    if results and undo:
+    if results:
         undo_offer(request, done % {"count": len(results)}, undo, results)
-    elif results:
-        messages.success(request, done % {"count": len(results)})
     for reason, times in refused.items():
         text = _("%(count)d skipped: %(reason)s") % {"count": times, "reason": reason}
         messages.warning(request, text)

@@ -239,19 +239,11 @@ def _parts() -> Prefetch[str]:
     return Prefetch("parts", queryset=parts.defer("memory__terms", "memory__likeness"))
 
 
-def proposals_waiting(limit: int) -> list[dict[str, Any]]:
-    """Return the newest proposals that nobody decided, each with its memories side by side."""
+def proposals_waiting(limit: int) -> list[tuple[MergeProposal, str]]:
+    """Return the newest proposals that nobody decided, each with its ``contents_stamp``."""
     found = MergeProposal.objects.filter(state=ProposalState.OPEN).prefetch_related(_parts())
     return [
-        {
-            "proposal": proposal,
-            "kind": PROPOSAL_KINDS.get(proposal.kind, proposal.kind),
-            "replaces": proposal.kind == ProposalKind.REPLACE,
-            "sides": [_side(each, memories[0]) for each in memories],
-            "seen": contents_stamp(memories),
-        }
-        for proposal in found[:limit]
-        for memories in [[part.memory for part in proposal.parts.all()]]
+        (each, contents_stamp(part.memory for part in each.parts.all())) for each in found[:limit]
     ]
 
 

@@ -18,6 +18,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memories_app.models import MergeProposal, ProposalState
+from memories_app.review.pending import proposed_count
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
@@ -32,7 +34,7 @@ from sessions_app.inbox.chat_list import (
 )
 from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
 from sessions_app.inbox.move_markers import attention_count
-from sessions_app.inbox.needs import other_work
+from sessions_app.inbox.needs import to_review_ids
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.limits import Standing
@@ -115,20 +117,22 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
 
-    other = _other(request) if wanted.needs else []
+    other = list(_other(request)) if wanted.needs else []
     return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count), other)
 
 
-def _other(request: HttpRequest) -> list[Tab]:
-    """Return links to what waits beside the chats: to its part of the page for deciding."""
-    queue = reverse("admin:memories_app_memory_waiting")
-    answers = f"{reverse('admin:sessions_app_turn_changelist')}?review=todo"
-    at_once = request.user.has_perm("memories_app.view_memory")
-    return [
-        Tab(title, f"{queue}#{part}" if at_once else answers, False, number)
-        for part, title, number in other_work(request)
-        if number and (at_once or part == "answers")
-    ]
+def _other(request: HttpRequest) -> Iterator[Tab]:
+    """Yield links to what waits beside the chats, as far as the user sees it, with the numbers."""
+    queue, may = reverse("admin:memories_app_memory_waiting"), request.user.has_perm
+    if not may("memories_app.view_memory"):
+        return
+    if count := proposed_count():
+        yield Tab(_("Suggested memories"), f"{queue}#suggested", False, count)
+    proposals = MergeProposal.objects.filter(state=ProposalState.OPEN)[:MAX_IN_TAB]
+    if may("memories_app.view_mergeproposal") and (count := proposals.count()):
+        yield Tab(_("Duplicates and contradictions"), f"{queue}#proposals", False, count)
+    if may("sessions_app.view_turn") and (count := len(to_review_ids())):
+        yield Tab(_("Answers to review"), f"{queue}#answers", False, count)
 
 
 def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
@@ -166,7 +170,6 @@ def list_context(
         "rows": listing.rows,
         "listing": listing,
         "states": states_of(parameters, listing.wanted),
-        "whose": _whose(listing.wanted),
         "wanted": listing.wanted,
         "reads": listing.reads,
         "reviews": request.user.has_perm("sessions_app.review_chat"),
@@ -248,17 +251,6 @@ def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
     return [
         Tab(title, _with_state(parameters, state), state == wanted.state)
         for state, title in STATE_NAMES
-    ]
-
-
-def _whose(wanted: Wanted) -> Sequence[Tab]:
-    """Return the links to my part of the queue and to all of it; none for other lists."""
-    state = {"state": wanted.state} if wanted.state else {}
-    return [
-        Tab(title, f"?{urlencode({'needs': '1', **whose, **state})}", wanted.assigned == who)
-        for who, title in (("", _("All that waits")), ("me", _("Mine")))
-        for whose in [{"assigned": who} if who else {}]
-        if wanted.needs
     ]
 
 

@@ -268,9 +268,14 @@ def turns_gone_wrong() -> QuerySet[Turn]:
     """
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
+    return without_reply(unreviewed(over, "over_at"))
+
+
+def unreviewed(turns: QuerySet[Turn], ended: str) -> QuerySet[Turn]:
+    """Leave out the turns whose chat was reviewed since. ``ended``: the field of their time."""
     # Not by way of the chats: all of them would be read to find the few.
-    since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef("over_at"))
-    return without_reply(over.filter(~Exists(since)))
+    since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef(ended))
+    return turns.filter(~Exists(since))
 
 
 def pauses_in_force() -> QuerySet[ChatPause]:
@@ -336,8 +341,5 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
         .order_by()
         .values("chat")
     )
-    since = ReviewedMark.objects.filter(
-        chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
-    )
-    handed_over = handovers_open().filter(~Exists(since)).order_by().values("chat")
+    handed_over = unreviewed(handovers_open(), "created_at").order_by().values("chat")
     return wrong.union(paused, handed_over, Snooze.objects.order_by().values("chat"))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest, Now
-from django.http import HttpRequest
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories_app.models import MergeProposal, ProposalState
-from memories_app.review.pending import proposed_count
 from sessions_app.conversations.chat_queries import handovers_open, without_reply
-from sessions_app.inbox.move_markers import needs_attention, snoozes_in_force
-from sessions_app.models import AnswerRating, AnswerResolved, ReviewedMark, Snooze, Turn
+from sessions_app.inbox.move_markers import needs_attention, snoozes_in_force, unreviewed
+from sessions_app.models import AnswerRating, AnswerResolved, Snooze, Turn
 from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.recall.facade import NEAREST
@@ -34,6 +30,7 @@ BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
 REASONS = {
     "asked": (gettext_lazy("asked for a person"), "bad"),
     "late": (gettext_lazy("answer is late"), "bad"),
+    "missed": (gettext_lazy("not answered"), "bad"),
     BAD: (gettext_lazy("rated bad"), "warn"),
     UNKNOWN: (gettext_lazy("unknown question"), "warn"),
     "back": (gettext_lazy("back from snooze"), ""),
@@ -53,27 +50,22 @@ def needs_you() -> Q:
 
 def reasons_of(chats: Collection[UUID]) -> dict[UUID, list[tuple[Any, str]]]:
     """Map each of these chats that waits to its reasons in words with their tones."""
-    found: dict[UUID, list[tuple[Any, str]]] = {}
     asleep = set(snoozes_in_force().filter(chat__in=chats).values_list("chat", flat=True))
-    waking = Snooze.objects.filter(chat__in=chats).values_list("chat", flat=True)
-    handed_over = _unreviewed(handovers_open(), "created_at")
-    waiting: dict[str, Any] = {"asked": handed_over, **_turns()}
-    for name, turns in waiting.items():
-        rows = turns.filter(chat__in=chats).order_by().values_list("chat", flat=True).distinct()
-        for chat in rows:
+    handed_over = unreviewed(handovers_open(), "created_at")
+    waiting: dict[str, Any] = {"asked": handed_over, **_turns(), "back": Snooze.objects.all()}
+    found: dict[UUID, list[tuple[Any, str]]] = {}
+    for name, rows in waiting.items():
+        for chat in set(rows.filter(chat__in=chats).values_list("chat", flat=True)) - asleep:
             found.setdefault(chat, []).append(REASONS[name])
-    for chat in waking:
-        found.setdefault(chat, []).append(REASONS["back"])
-    return {chat: reasons for chat, reasons in found.items() if chat not in asleep}
+    return found
 
 
 def _turns() -> dict[str, QuerySet[Turn]]:
     """Return the turns by the reason for which their chats wait, beside those in ``_waiting``."""
-    answered = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"))
-    late = Turn.objects.filter(
-        Q(state__in=(*WAITING_STATES, TurnState.DEFERRED), created_at__lt=Now() - LATE)
-        | Q(state=TurnState.MISSED) & ~Exists(answered.filter(state=TurnState.SENT))
-    )
+    # Two reasons, because each has an index of its own.
+    late = Turn.objects.filter(state__in=WAITING_STATES, created_at__lt=Now() - LATE)
+    answered = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), state="sent")
+    missed = Turn.objects.filter(state__in=(TurnState.MISSED, TurnState.DEFERRED))
     rated = AnswerRating.objects.filter(turn=OuterRef("pk"), is_open=True).order_by("-rated_at")
     review = Turn.objects.filter(pk__in=to_review_ids()).annotate(
         over_at=Greatest(
@@ -81,29 +73,13 @@ def _turns() -> dict[str, QuerySet[Turn]]:
         )
     )
     bad = Q(pk__in=AnswerRating.objects.filter(is_open=True).values("turn"))
-    left = without_reply(_unreviewed(review, "over_at"))
+    left = without_reply(unreviewed(review, "over_at"))
     return {
-        "late": without_reply(_unreviewed(late, "created_at")),
+        "late": without_reply(unreviewed(late, "created_at")),
+        "missed": without_reply(unreviewed(missed.filter(~Exists(answered)), "created_at")),
         BAD: left.filter(bad),
         UNKNOWN: left.filter(~bad).exclude(state=TurnState.FAILED),
     }
-
-
-def _unreviewed(turns: QuerySet[Turn], since: str) -> QuerySet[Turn]:
-    marks = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef(since))
-    return turns.filter(~Exists(marks))
-
-
-def other_work(request: HttpRequest) -> Iterator[tuple[str, str, int]]:
-    """Yield what waits beside the chats, as far as the user sees it: its part, name and number."""
-    may = request.user.has_perm
-    if may("memories_app.view_memory"):
-        yield "suggested", _("Suggested memories"), proposed_count()
-    if may("memories_app.view_mergeproposal"):
-        proposals = MergeProposal.objects.filter(state=ProposalState.OPEN)
-        yield "proposals", _("Duplicates and contradictions"), proposals[:MAX_RESULTS].count()
-    if may("sessions_app.view_turn"):
-        yield "answers", _("Answers to review"), len(to_review_ids())
 
 
 # The answers to review.

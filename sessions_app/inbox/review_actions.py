@@ -132,12 +132,9 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
         return HttpResponseBadRequest(_("Nobody knows what is to be done."))
     review = ReviewRequest(request, user, staff_actor(request), chats, value)
     try:
-        kept = rows_kept(move_markers.review_rows(chats)) if name == "reviewed" else None
-        done = do(review)
-        if kept is not None:
-            undo_offer(request, done, "chat.review", [list(map(str, chats)), kept])
-        else:
-            messages.success(request, done)
+        undo = "chat.review" if name == "reviewed" else ""
+        kept = rows_kept(move_markers.review_rows(chats)) if undo else []
+        undo_offer(request, do(review), undo, [list(map(str, chats)), kept])
         if name in FOR_ONE and review.message:
             # Return to the message that the action was about.
             back = conversation_address(review.chat, review.message)

@@ -105,6 +105,7 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
             raise MemoryOperationError(chat_gone_text()) from None
 
     def keep_source(self, memory: Memory) -> None:
+        """Refuse what was erased since, and keep the chat until the transaction ends."""
         if memory.chat_id is not None:
             self.keep_chat(memory.chat_id)
         source = memory.source_message_id

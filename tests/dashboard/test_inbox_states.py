@@ -266,6 +266,7 @@ def test_names_and_numbers_of_filters_are_limited(admin_client: Client) -> None:
 
 MARKS = re.compile(r'<div class="chat-marks">(.*?)</div>', re.DOTALL)
 FAR = timedelta(hours=1)
+SINCE = timezone.now() - FAR
 
 
 def rate_bad(turn: Turn, user: User) -> None:
@@ -280,7 +281,8 @@ def snooze_over(turn: Turn, user: User) -> None:
 REASONS: dict[str, tuple[Callable[[Turn, User], object], bool]] = {
     # What makes it, and whether a reply of staff ends it.
     "asked for a person": (lambda turn, _: change(turn, context={HANDOVER: "asked"}), True),
-    "answer is late": (lambda turn, _: change(turn, state="missed"), True),
+    "not answered": (lambda turn, _: change(turn, state="missed"), True),
+    "answer is late": (lambda turn, _: change(turn, state="running", created_at=SINCE), True),
     "rated bad": (rate_bad, True),
     "unknown question": (lambda turn, _: asks(turn), True),
     "1 answer failed": (lambda turn, _: change(turn, state="failed"), True),

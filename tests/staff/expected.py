@@ -140,6 +140,7 @@ PAGES: Mapping[str, Page] = {
     "password_change_done": Page(STAFF),
     "two_factor": Page(STAFF, STAFF, data={"do": "begin"}),
     "logout": Page(None, STAFF),
+    "undo": Page(None, STAFF),
     "jsi18n": Page(STAFF),
     # Answers 404 for what has no page outside of the admin, which nothing has.
     "view_on_site": Page(STAFF, STAFF, args={"content_type_id": 1, "object_id": 1}),

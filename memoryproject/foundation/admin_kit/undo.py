@@ -15,7 +15,6 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_back, rights_required
@@ -49,10 +48,12 @@ def reverses(
 
 
 def undo_offer(request: HttpRequest, done: object, name: str, data: object) -> None:
-    """Report what was done, with a button. ``data``: what the reversal gets, as JSON knows it."""
-    token = signing.dumps([request.user.pk, name, data], salt=_SALT, compress=True)
-    button = '{} <button class="button undo" form="undo-form" name="token" value="{}">{}</button>'
-    messages.success(request, format_html(button, done, token, _("Undo")))
+    """Report what was done, with a button. ``data``: what the reversal gets, as JSON knows it.
+
+    Without a ``name`` it can't be taken back. The template of messages makes the button.
+    """
+    token = signing.dumps([request.user.pk, name, data], salt=_SALT, compress=True) if name else ""
+    messages.success(request, str(done), extra_tags=token)
 
 
 def undo_view(request: HttpRequest) -> HttpResponse:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any, ClassVar, cast
-from urllib.parse import parse_qs
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
@@ -79,13 +77,11 @@ def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
     """Return the ratings of an answer, and what this staff member may do about it.
 
     ``comments``: what programs wrote with their ratings. ``reasons``: why it is to be reviewed.
-    ``queue``: None unless staff go through the answers. None
-    for an answer that staff wrote themselves.
+    None for an answer that staff wrote themselves.
     """
     if turn.by_hand:
         return None
     ratings = list(turn.ratings.order_by("-rated_at")[:RATINGS_SHOWN])
-    in_queue = _in_queue(request)
     return {
         "may_rate": request.user.has_perm(RATE) and turn.state not in UNANSWERED,
         "comments": Note.objects.filter(
@@ -94,8 +90,6 @@ def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
         "mine": next((each for each in ratings if each.user_id == request.user.pk), None),
         "others": [each for each in ratings if each.user_id != request.user.pk],
         "reasons": [str(_WHY[name]) for name in review_reasons(turn.pk)],
-        "queue": _queue(turn) if in_queue else None,
-        "query": "?queue=1" if in_queue else "",
         "choices": RatingReason.choices,
     }
 
@@ -133,27 +127,17 @@ class RatingPages(ConversationAdmin):
             "none": _("Your rating is taken back."),
         }
         messages.success(request, done[verdict])
-        query = "?queue=1" if _in_queue(request) else ""
-        return HttpResponseRedirect(page_back(request, f"{_address(turn.pk)}{query}#rating"))
+        return HttpResponseRedirect(page_back(request, f"{_address(turn.pk)}#rating"))
 
     def resolve_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
-        """Mark the answer as resolved; in the queue, go on to the next one."""
+        """Mark the answer as resolved."""
         turn = self._ratable(request, turn_id)
         user: Any = request.user
         closed = list(turn.ratings.filter(is_open=True).values_list("pk", flat=True))
         if not answers_resolve(turn_ids=[turn.pk], user=user, actor=staff_actor(request)):
             raise Http404("It was erased at this moment.")
-        if not _in_queue(request):
-            undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
-            return HttpResponseRedirect(page_back(request, _address(turn.pk)))
-        queue = _queue(turn)
-        done = (
-            _("The answer is resolved. This is the next one.")
-            if queue["left"]
-            else _("The answer is resolved. No other is to be reviewed.")
-        )
-        undo_offer(request, done, "answer.resolve", [turn.pk, closed])
-        return HttpResponseRedirect(queue["older"] or queue["newer"] or queue_address())
+        undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
+        return HttpResponseRedirect(page_back(request, _address(turn.pk)))
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
         turn = self.turn_of(request, str(turn_id))
@@ -182,51 +166,20 @@ def _unresolve(request: HttpRequest, data: Any) -> None:
 
 def answers_waiting(limit: int) -> list[dict[str, Any]]:
     """Return the newest answers to review, each with what was said and why it is to be reviewed."""
-    turns = Turn.objects.filter(pk__in=to_review_ids()[:limit]).order_by("-pk")
-    turns = turns.select_related("chat", "message", "reply")
-    bad = set(
-        AnswerRating.objects.filter(is_open=True, turn__in=turns).values_list("turn", flat=True)
-    )
-
-    def why(turn: Turn) -> str:
-        return BAD if turn.pk in bad else FAILED if turn.state == TurnState.FAILED else UNKNOWN
-
+    found = Turn.objects.filter(pk__in=to_review_ids()[:limit]).order_by("-pk")
+    turns = list(found.select_related("chat", "message", "reply"))
+    rated = AnswerRating.objects.filter(is_open=True, turn__in=turns)
+    why = {turn.pk: FAILED if turn.state == TurnState.FAILED else UNKNOWN for turn in turns}
+    why |= dict.fromkeys(rated.values_list("turn", flat=True), BAD)
+    said = [(turn, question_of(turn), answer_of(turn)) for turn in turns]
     return [
-        {
-            "turn": turn,
-            "question": question_of(turn),
-            "answer": answer_of(turn),
-            "why": _WHY[why(turn)],
-        }
-        for turn in turns
+        {"turn": turn, "question": question, "answer": answer, "why": _WHY[why[turn.pk]]}
+        for turn, question, answer in said
     ]
-
-
-def queue_address() -> str:
-    return f"{reverse('admin:sessions_app_turn_changelist')}?review={TO_REVIEW}"
 
 
 def _address(turn_id: int) -> str:
     return reverse("admin:sessions_app_turn_change", args=[turn_id])
-
-
-def _in_queue(request: HttpRequest) -> bool:
-    """Say whether staff go through the answers to review: from their list, or one by one."""
-    of_list = parse_qs(request.GET.get("_changelist_filters", ""))
-    return request.GET.get("queue") == "1" or of_list.get("review") == [TO_REVIEW]
-
-
-def _queue(turn: Turn) -> dict[str, Any]:
-    """Return the place of an answer among those to review, with the pages of its neighbours."""
-    ids = to_review_ids()[::-1]
-    place = bisect_left(ids, turn.pk)
-    newer = next((each for each in ids[place : place + 2] if each != turn.pk), None)
-    older = ids[place - 1] if place else None
-    pages = {"newer": newer, "older": older}
-    return {
-        "left": len(ids),
-        **{name: f"{_address(pk)}?queue=1" if pk else "" for name, pk in pages.items()},
-    }
 
 
 # The page of failed answers by cause, with actions on many answers at once.

@@ -120,12 +120,8 @@ class TeachPages(ConversationAdmin):
                 stored = found.first() or ""
             return self.why_page(request, turn, Typed(text, reason(error), memory_id, stored))
         done = _("The memory is corrected. The next answers use it as it is now.")
-        undo_offer(
-            request,
-            _linked(request, done, memory),
-            "memory.correct",
-            [str(memory_id), before, memory.content_hash],
-        )
+        data = [str(memory_id), before, memory.content_hash]
+        undo_offer(request, _linked(request, done, memory), "memory.correct", data)
         return HttpResponseRedirect(why_address(turn))
 
     def _report(self, request: HttpRequest, level: int, text: str, memory: Memory) -> None:
