@@ -6,12 +6,14 @@ They appear on a memory's page and on the page of waiting memories.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.core.paginator import Paginator
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -30,15 +32,24 @@ from memories_app.review.filters import type_label
 from memories_app.review.memory_history import Places, memory_address
 from memories_app.review.memory_rows import (
     APPROVED,
+    DECIDE,
     REJECTED,
     MemoryRows,
     call_for_each,
     decides,
     memory_id_of,
 )
-from memories_app.review.pending import memory_approve, memory_approve_corrected, memory_reject
+from memories_app.review.pending import (
+    Ends,
+    memory_approve,
+    memory_approve_corrected,
+    memory_reject,
+    memory_unapprove,
+    memory_unreject,
+)
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
+from memoryproject.foundation.admin_kit.undo import reverses, rows_kept, rows_of, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 
@@ -46,12 +57,13 @@ Decision = TypeVar("Decision")
 WAITING_AT_ONCE = 20
 # What static/dashboard/waiting.js does at each key.
 KEYS = (
-    ("j", gettext_lazy("next memory")),
-    ("k", gettext_lazy("previous memory")),
-    ("x", gettext_lazy("tick it, or untick it")),
-    ("a", gettext_lazy("approve it, or all that are ticked")),
-    ("r", gettext_lazy("reject it, or all that are ticked")),
+    ("j", gettext_lazy("to the next one")),
+    ("k", gettext_lazy("to the previous one")),
+    ("x", gettext_lazy("tick the memory, or untick it")),
+    ("a", gettext_lazy("approve it, or all that are ticked; merge; resolve the answer")),
+    ("r", gettext_lazy("reject it, or all that are ticked; keep both; rate the answer bad")),
     ("e", gettext_lazy("correct its text")),
+    ("u", gettext_lazy("undo the last decision")),
     ("/", gettext_lazy("search people, messages and memories")),
     ("?", gettext_lazy("show this list")),
 )
@@ -94,6 +106,13 @@ class MemoryDecisions(MemoryRows):
         """Return these names without the addresses, for the rows of a list."""
         raise NotImplementedError
 
+    def also_waiting(self, request: HttpRequest) -> dict[str, Any]:
+        """Return what else waits for a decision, as far as the user sees it; each WAITING_AT_ONCE.
+
+        ``proposals``: see ``proposals_waiting``; ``answers``: those to review.
+        """
+        raise NotImplementedError
+
     def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Decide about this memory and another one: see the page's buttons."""
         self._require_decider(request)
@@ -126,7 +145,8 @@ class MemoryDecisions(MemoryRows):
             return self._correct(request, memory_id, content)
         done, _of_many = _known(_ANSWERS, chosen)
         reason = reason_in(request.POST)
-        self._execute(request, lambda: _answer(request, memory_id, seen, reason), done)
+        undo = f"memory.{chosen}"
+        self._execute(request, lambda: [_answer(request, memory_id, seen, reason)], done, undo=undo)
         return HttpResponseRedirect(_waiting_address(request))
 
     def answer_many_view(self, request: HttpRequest) -> HttpResponse:
@@ -139,24 +159,25 @@ class MemoryDecisions(MemoryRows):
         pairs = [(memory_id_of(key), seen) for key, _space, seen in ticked]
         if len(pairs) > WAITING_AT_ONCE:
             raise BadRequest("There is no such decision.")
-        call_for_each(request, pairs, lambda pair: _answer(request, *pair, reason), done)
+        undo = f"memory.{request.POST['decision']}"
+        call_for_each(request, pairs, lambda pair: _answer(request, *pair, reason), done, undo=undo)
         if not pairs:
             messages.warning(request, _("No memory was ticked."))
         return HttpResponseRedirect(_waiting_address(request))
 
     def _correct(self, request: HttpRequest, memory_id: UUID, content: str) -> HttpResponse:
         """Store a correction. If it is invalid, the page shows it again as it was typed."""
-        actor, seen = staff_actor(request), seen_in(request.POST)
+        correction = {
+            "content": content,
+            "actor": staff_actor(request),
+            "embedder": self.embedder(),
+            "seen": seen_in(request.POST),
+        }
         done = self._execute(
             request,
-            lambda: memory_approve_corrected(
-                memory_id=memory_id,
-                content=content,
-                actor=actor,
-                embedder=self.embedder(),
-                seen=seen,
-            ),
+            lambda: [_approved(memory_id, memory_approve_corrected, **correction)],
             _("It is approved as you wrote it, and counts from now on."),
+            undo="memory.approve",
         )
         if done:
             return HttpResponseRedirect(_waiting_address(request))
@@ -205,6 +226,7 @@ class MemoryDecisions(MemoryRows):
             "reasons": DecisionReason.choices,
             "can_decide": decides(request),
             "keys": KEYS,
+            **(self.also_waiting(request) if page.number == 1 else {}),
         }
         return staff_page(
             request,
@@ -218,17 +240,22 @@ class MemoryDecisions(MemoryRows):
         if not (decides(request) and self.has_view_permission(request)):
             raise PermissionDenied
 
-    def _execute(self, request: HttpRequest, service: Callable[[], object], done: object) -> bool:
-        """Call the service, report the result on the page, and return whether it succeeded."""
+    def _execute(
+        self, request: HttpRequest, service: Callable[[], object], done: object, *, undo: str = ""
+    ) -> bool:
+        """Call the service, report the result on the page, and return whether it succeeded.
+
+        ``undo``: the name of the reversal, which gets what the service returned.
+        """
         try:
-            service()
+            result = service()
         except MemoryOperationError as error:
             messages.warning(request, str(error))
             return False
         except EmbedderError as error:
             messages.error(request, no_vector_words(error))
             return False
-        messages.success(request, str(done))
+        undo_offer(request, done, undo, result)
         return True
 
 
@@ -239,13 +266,35 @@ def _known(decisions: Mapping[str, Decision], chosen: str) -> Decision:
     return decisions[chosen]
 
 
-def _answer(request: HttpRequest, memory_id: UUID, seen: str, reason: str) -> None:
-    """Approve or reject a memory that waits, as the request says."""
-    actor = staff_actor(request)
+def _answer(request: HttpRequest, memory_id: UUID, seen: str, reason: str) -> object:
+    """Approve or reject a memory that waits, as the request says; return what undoes it."""
+    given: dict[str, Any] = {"actor": staff_actor(request), "seen": seen}
     if request.POST["decision"] == "approve":
-        memory_approve(memory_id=memory_id, actor=actor, seen=seen)
-    else:
-        memory_reject(memory_id=memory_id, actor=actor, reason=reason, seen=seen)
+        return _approved(memory_id, memory_approve, **given)
+    return rows_kept(memory_reject(memory_id=memory_id, reason=reason, **given))
+
+
+def _approved(memory_id: UUID, approve: Callable[..., object], **given: Any) -> object:
+    """Approve a memory; return what undoes it: its id, and the ends of others before."""
+    ended: Ends = {}
+    approve(memory_id=memory_id, ended=ended, **given)
+    return [str(memory_id), {str(key): end and end.isoformat() for key, end in ended.items()}]
+
+
+@reverses("memory.approve", DECIDE, errors=(MemoryOperationError,))
+def _unapprove(request: HttpRequest, data: Any) -> None:
+    with transaction.atomic():
+        for key, ends in data:
+            ended = {UUID(each): at and datetime.fromisoformat(at) for each, at in ends.items()}
+            memory_unapprove(memory_id=UUID(key), ended=ended, actor=staff_actor(request))
+
+
+@reverses("memory.reject", DECIDE, errors=(MemoryOperationError,))
+def _unreject(request: HttpRequest, data: Any) -> None:
+    page: Any = admin.site.get_model_admin(Memory)
+    with transaction.atomic():
+        for rows in map(rows_of, data):
+            memory_unreject(rows=rows, actor=staff_actor(request), keep=page.keep_source)
 
 
 def reason_in(posted: Any, name: str = "reason") -> str:

@@ -24,6 +24,7 @@ from memories_app.review.memory_history import memory_address
 from memories_app.review.pending import memory_approve, memory_reject
 from memories_app.store.change import memory_patch, memory_pin, memory_set_visibility
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.undo import undo_offer
 from memoryproject.foundation.audit.audit_events import Actor, staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -41,22 +42,27 @@ Item = TypeVar("Item")
 
 
 def call_for_each(
-    request: HttpRequest, items: Iterable[Item], service: Callable[[Item], object], done: Any
+    request: HttpRequest,
+    items: Iterable[Item],
+    service: Callable[[Item], object],
+    done: Any,
+    *,
+    undo: str = "",
 ) -> None:
     """Call the service for every item, and report how many succeeded and what was refused.
 
-    ``done``: the sentence for a number of successes, as ngettext_lazy makes it.
+    ``done``: the sentence for a number of successes, as ngettext_lazy makes it. ``undo``: the name
+    of the reversal, which gets the list of what the service returned.
     """
-    count = 0
+    results = []
     refused: Counter[str] = Counter()
     for item in items:
         try:
-            service(item)
-            count += 1
+            results.append(service(item))
         except (MemoryOperationError, EmbedderError) as error:
             refused[translate_error(error_text(error))] += 1
-    if count:
-        messages.success(request, done % {"count": count})
+    if results:
+        undo_offer(request, done % {"count": len(results)}, undo, results)
     for reason, times in refused.items():
         text = _("%(count)d skipped: %(reason)s") % {"count": times, "reason": reason}
         messages.warning(request, text)

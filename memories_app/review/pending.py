@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F, Model
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext as _
 
+from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryStateError, MemoryValidationError
 from memories_app.facts.facts import likeness_of, speakers_in
 from memories_app.facts.validation import label_problems
 from memories_app.facts.validity import Validity
-from memories_app.models import Memory, MemoryStatus, RevisionReason
-from memories_app.store.change import NewText, memory_locked, memory_supersede, texts_set, times_set
+from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalState, RevisionReason
+from memories_app.store.change import (
+    NewText,
+    memory_locked,
+    memory_reinstate,
+    memory_supersede,
+    refuse_duplicate,
+    texts_set,
+    times_set,
+)
 from memories_app.store.duplicate_lookup import Claim, KnownFacts, last_before, replacement_propose
-from memories_app.store.memory_fields import memory_audit
+from memories_app.store.memory_fields import memory_audit, scopes_lock
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
+# The end of each of some memories.
+Ends = dict[UUID, datetime | None]
 # Counting goes no further.
 MAX_COUNTED = 1_000
 
@@ -30,13 +45,15 @@ def proposed_count() -> int:
     return Memory.objects.filter(status=MemoryStatus.PROPOSED)[:MAX_COUNTED].count()
 
 
-def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
+def memory_approve(
+    *, memory_id: UUID, actor: Actor, seen: str = "", ended: Ends | None = None
+) -> Memory:
     """Activate a proposed memory, as if it were mentioned now; return the active memory.
 
     If the fact is known already, the known memory is mentioned again. Memories that it
     contradicts are superseded, or end when it begins to hold. ``seen``: the hash of the content as
-    staff read it; the call is refused if the content changed since. Raises MemoryNotFoundError,
-    MemoryStateError.
+    staff read it; the call is refused if the content changed since. ``ended`` is filled with the
+    memories that end now, each with its end before. Raises MemoryNotFoundError, MemoryStateError.
     """
     with transaction.atomic():
         memory = _waiting(memory_id, seen)
@@ -60,6 +77,8 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
             if older.pinned or older in found.unsure:
                 replacement_propose(newer=memory, older=older)
             elif older in found.ending:
+                if ended is not None:
+                    ended[older.pk] = older.valid_until
                 times_set(memory_locked(older.pk), {"valid_until": last_before(memory)}, actor)
             else:
                 memory_supersede(older=older, newer=memory, actor=actor)
@@ -67,6 +86,35 @@ def memory_approve(*, memory_id: UUID, actor: Actor, seen: str = "") -> Memory:
         memory.save(update_fields=["status", "updated_at"])
         memory_audit("memory.approve", memory, actor)
     return memory
+
+
+def memory_unapprove(*, memory_id: UUID, ended: Ends, actor: Actor) -> None:
+    """Undo ``memory_approve``, just after it: the memory waits again, the others hold as before.
+
+    Raises MemoryNotFoundError, MemoryStateError, and DuplicateFactError where another memory says
+    the same as one of the others.
+    """
+    with transaction.atomic(), hooks_gathered():
+        memory = memory_locked(memory_id)
+        same = memory.superseded_by
+        if memory.status == MemoryStatus.SUPERSEDED and same is not None:
+            told = F("told_count") - memory.told_count
+            Memory.objects.filter(pk=same.pk).update(told_count=told, updated_at=timezone.now())
+        elif memory.status != MemoryStatus.ACTIVE:
+            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
+        memory.status, memory.superseded_by, memory.superseded_at = (
+            MemoryStatus.PROPOSED,
+            None,
+            None,
+        )
+        memory.save(update_fields=["status", "superseded_by", "superseded_at", "updated_at"])
+        for older in Memory.objects.select_for_update(no_key=True).filter(superseded_by=memory):
+            refuse_duplicate(older, scope=older.scope, content=older.content)
+            memory_reinstate(older, actor=actor)
+        for older in Memory.objects.select_for_update(no_key=True).filter(pk__in=ended):
+            times_set(older, {"valid_until": ended[older.pk]}, actor)
+        MergeProposal.objects.filter(parts__memory=memory, state=ProposalState.OPEN).delete()
+        memory_audit("memory.unapprove", memory, actor)
 
 
 def checked_text(content: str, embedder: Embedder) -> NewText:
@@ -80,29 +128,59 @@ def checked_text(content: str, embedder: Embedder) -> NewText:
 
 
 def memory_approve_corrected(
-    *, memory_id: UUID, content: str, actor: Actor, embedder: Embedder, seen: str = ""
+    *,
+    memory_id: UUID,
+    content: str,
+    actor: Actor,
+    embedder: Embedder,
+    seen: str = "",
+    ended: Ends | None = None,
 ) -> Memory:
     """Correct a proposed memory and activate it like ``memory_approve``, both or nothing.
 
-    The earlier text stays as a revision. ``seen``: see ``memory_approve``.
+    The earlier text stays as a revision. ``seen``, ``ended``: see ``memory_approve``.
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, EmbedderError.
     """
     text = checked_text(content, embedder)
     with transaction.atomic(), hooks_gathered():
         memory = _waiting(memory_id, seen)
         texts_set(memory, {"content": content}, text=text, actor=actor)
-        return memory_approve(memory_id=memory_id, actor=actor)
+        return memory_approve(memory_id=memory_id, actor=actor, ended=ended)
 
 
-def memory_reject(*, memory_id: UUID, actor: Actor, reason: str = "", seen: str = "") -> None:
-    """Delete a memory that waits. ``reason``: a DecisionReason for the audit log.
+def memory_reject(
+    *, memory_id: UUID, actor: Actor, reason: str = "", seen: str = ""
+) -> list[Model]:
+    """Delete a memory that waits; return its rows, for ``memory_unreject``.
 
-    ``seen``: see ``memory_approve``. Raises MemoryNotFoundError, MemoryStateError.
+    ``reason``: a DecisionReason for the audit log. ``seen``: see ``memory_approve``. Raises
+    MemoryNotFoundError, MemoryStateError.
     """
     with transaction.atomic():
         memory = _waiting(memory_id, seen)
+        rows = [Memory.objects.get(pk=memory.pk), *memory.tellings.all(), *memory.revisions.all()]
         memory_audit("memory.reject", memory, actor, **({"reason": reason} if reason else {}))
         memory.delete()
+    return rows
+
+
+def memory_unreject(*, rows: Sequence[Any], actor: Actor, keep: Callable[[Memory], None]) -> None:
+    """Undo ``memory_reject``: store the rows again, and have the vector made anew.
+
+    ``keep`` is called first; it raises MemoryOperationError if what the memory comes from was
+    erased since. Raises MemoryStateError if the memory is there again.
+    """
+    memory = rows[0].object
+    with transaction.atomic(), hooks_gathered():
+        scopes_lock([memory.scope])
+        keep(memory)
+        if Memory.objects.filter(pk=memory.pk).exists():
+            raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
+        vector_due(memory, None)
+        for row in rows:
+            row.save()
+        vectors_request([memory])
+        memory_audit("memory.unreject", memory, actor)
 
 
 def _waiting(memory_id: UUID, seen: str = "") -> Memory:

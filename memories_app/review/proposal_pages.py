@@ -37,7 +37,7 @@ from memories_app.review.memory_rows import bulk_action, decides
 from memoryproject.foundation.admin_kit.display import shown_short
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_back, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -113,9 +113,7 @@ class ProposalPages(ReadOnlyAdmin):
         return shown if decides(request) else tuple(name for name in shown if name != "answer")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MergeProposal]:
-        parts = ProposalMemory.objects.order_by("number").select_related("memory")
-        parts = parts.defer("memory__terms", "memory__likeness")
-        return super().get_queryset(request).prefetch_related(Prefetch("parts", queryset=parts))
+        return super().get_queryset(request).prefetch_related(_parts())
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {"list_query": request.GET.urlencode()}
@@ -127,7 +125,7 @@ class ProposalPages(ReadOnlyAdmin):
         self._decide(request, proposal_id, of_row=f"-{proposal_id}")
         query = QueryDict(request.POST.get("list_query", "")).urlencode()
         address = reverse("admin:memories_app_mergeproposal_changelist")
-        return HttpResponseRedirect(f"{address}?{query}" if query else address)
+        return HttpResponseRedirect(page_back(request, f"{address}?{query}" if query else address))
 
     def changeform_view(
         self,
@@ -234,6 +232,19 @@ class ProposalPages(ReadOnlyAdmin):
         if proposal.state != ProposalState.OPEN:
             return proposal.decided_by or "–"
         return _answer_buttons(proposal)
+
+
+def _parts() -> Prefetch[str]:
+    parts = ProposalMemory.objects.order_by("number").select_related("memory")
+    return Prefetch("parts", queryset=parts.defer("memory__terms", "memory__likeness"))
+
+
+def proposals_waiting(limit: int) -> list[tuple[MergeProposal, str]]:
+    """Return the newest proposals that nobody decided, each with its ``contents_stamp``."""
+    found = MergeProposal.objects.filter(state=ProposalState.OPEN).prefetch_related(_parts())
+    return [
+        (each, contents_stamp(part.memory for part in each.parts.all())) for each in found[:limit]
+    ]
 
 
 def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:

@@ -229,6 +229,7 @@ def revisions_add(memories: Sequence[Memory], *, reason: str, actor: Actor) -> N
 _TYPES = {
     "memory.remember": EventType.MEMORY_CREATED,
     "memory.import": EventType.MEMORY_CREATED,
+    "memory.unreject": EventType.MEMORY_CREATED,
     "memory.forget": EventType.MEMORY_FORGOTTEN,
     "memory.reject": EventType.MEMORY_FORGOTTEN,
 }
@@ -241,6 +242,7 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "memory.supersede": ("status",),
     "memory.approve": ("status",),
     "memory.reinstate": ("status",),
+    "memory.unapprove": ("status",),
     "memory.merge": ("content", "pinned", "tags"),
 }
 

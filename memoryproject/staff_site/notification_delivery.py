@@ -33,10 +33,10 @@ from memoryproject.staff_site.notification_channels import (
     page_url,
 )
 from sessions_app.conversations.chat_queries import without_reply
+from sessions_app.inbox.needs import is_seen, is_unknown
 from sessions_app.models import Assignment, ReviewedMark, Turn
 from sessions_app.models.turns import HANDOVER, WAITING_STATES, Outcome
 from sessions_app.presentation.links import conversation_address
-from sessions_app.turns.facade import is_seen, is_unknown
 
 KEPT = timedelta(days=30)
 # Of a change that is older staff aren't told any more.

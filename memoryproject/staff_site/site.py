@@ -20,6 +20,7 @@ from unfold.sites import UnfoldAdminSite
 
 from memoryproject import __version__
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
+from memoryproject.foundation.admin_kit.undo import UNDO_PAGES
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
@@ -104,6 +105,7 @@ class StaffSite(AccessSite, UnfoldAdminSite):  # type: ignore[misc]
             "notifications": OwnPage("account/notifications/", notifications_page),
             "costs": OwnPage("costs/", costs_page, "GET HEAD"),
             **SEARCH_PAGES,
+            **UNDO_PAGES,
             **CONTACT_PAGES,
             **MOVING_PAGES,
             **BROADCAST_PAGES,
@@ -197,6 +199,7 @@ def _place(names: tuple[str, ...], name: str) -> int:
 # By the name of the address: the page, and the argument of the address that the page has, too.
 FORM_PAGES: Mapping[str, tuple[str, str]] = {
     "logout": ("index", ""),
+    "undo": ("index", ""),
     "sessions_app_chat_review": ("sessions_app_chat_conversation", "chat_id"),
     "sessions_app_chat_review_many": ("sessions_app_chat_changelist", ""),
     "sessions_app_chat_access": ("sessions_app_chat_conversation", "chat_id"),

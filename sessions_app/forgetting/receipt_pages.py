@@ -33,9 +33,11 @@ from sessions_app.forgetting.choose_pages import FORGET, TEMPLATES, run_address
 from sessions_app.forgetting.receipt_document import (
     Document,
     actor_short,
+    actor_words,
     as_text,
     probe_words,
     receipt_document,
+    times_of,
 )
 from sessions_app.forgetting.write_receipt import receipts_found
 from sessions_app.models import ForgetReceipt
@@ -108,6 +110,11 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
         may_forget = request.user.has_perm(FORGET)
         context |= {
             "document": receipt_document(receipt),
+            "receipt": receipt,
+            "when": times_of(receipt.forgotten_at),
+            "who": actor_words(receipt.actor_kind, receipt.actor),
+            "check": probe_words(receipt.probe),
+            "removed": sum(receipt.swept.values()),
             "text_address": reverse(
                 "admin:sessions_app_forgetreceipt_text", args=[receipt.receipt_id]
             ),

@@ -24,6 +24,7 @@ from sessions_app.inbox.move_markers import (
     snoozes_in_force,
     turns_gone_wrong,
 )
+from sessions_app.inbox.needs import needs_you, reasons_of
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
     MAX_UNREAD,
@@ -66,7 +67,7 @@ class Wanted:
     ``assigned``: me, nobody, somebody, or a user's id. ``kind``: person or group. ``memory``: on or
     off. ``access``: a name of limits.FILTERS. ``active``: a message or a turn in this period, as
     the dashboard counts it. ``state``: a name of STATES; without one, and without a query, snoozed
-    chats are left out. ``attention``: chats that need a person.
+    chats are left out. ``attention``: chats that need a person; ``needs``: all chats of the queue.
     """
 
     query: str = ""
@@ -84,6 +85,7 @@ class Wanted:
     access: str = ""
     state: str = ""
     attention: bool = False
+    needs: bool = False
     active: tuple[datetime, datetime] | None = None
 
     def __bool__(self) -> bool:
@@ -98,7 +100,7 @@ class Row:
     ``last``: its last message, for users who may read messages; ``short``: that one's beginning.
     ``unread`` counts messages that are new to the user, at most MAX_UNREAD. ``failed`` and
     ``unconfirmed`` count turns since the last review. ``reviewed`` is True if the chat is reviewed
-    up to its end.
+    up to its end. ``reasons``: why it waits for staff, in words with their tones.
     """
 
     chat: Chat
@@ -117,6 +119,7 @@ class Row:
     opted_out: bool = False
     snoozed_until: datetime | None = None
     labels: Sequence[Any] = field(default=())
+    reasons: Sequence[tuple[Any, str]] = field(default=())
 
     @property
     def unread_shown(self) -> str:
@@ -158,6 +161,8 @@ def chats_wanted(
         chats = chats_with_access(chats, wanted.access, today=today)
     if wanted.attention:
         chats = chats.filter(needs_attention())
+    if wanted.needs:
+        chats = chats.filter(needs_you())
     if wanted.active:
         chats = chats.filter(_active(*wanted.active))
     if wanted.unread:
@@ -174,7 +179,7 @@ def _in_state(chats: QuerySet[Chat], wanted: Wanted) -> QuerySet[Chat]:
     snoozed = Exists(snoozes_in_force().filter(chat=OuterRef("pk")))
     if wanted.state == SNOOZED:
         return chats.filter(snoozed)
-    reviewed = is_reviewed(among_few=wanted.attention)
+    reviewed = is_reviewed(among_few=wanted.attention or wanted.needs)
     if wanted.state == REVIEWED:
         return chats.filter(reviewed)
     if wanted.state == OPEN:
@@ -200,9 +205,10 @@ class InboxPaginator(BoundedPaginator):
         self.most = min(steps * COUNTED, MAX_ROWS)
 
 
-def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
+def inbox_rows(chats: Sequence[Chat], user: User, *, with_reasons: bool = False) -> list[Row]:
     """Return the rows of these chats, with a constant number of queries."""
     keys = [chat.pk for chat in chats]
+    reasons = reasons_of(keys) if with_reasons else {}
     lasts = last_message_place(keys)
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
     rows = of_messages.select_related("session").defer("terms")
@@ -241,6 +247,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             opted_out=chat.pk in access and access[chat.pk].opted_out_at is not None,
             snoozed_until=snoozes[chat.pk].until if chat.pk in asleep else None,
             labels=labels.get(chat.pk, []),
+            reasons=reasons.get(chat.pk, ()),
         )
         for chat in chats
         for last in [newest.get(chat.pk)]

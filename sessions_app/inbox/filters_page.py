@@ -245,7 +245,7 @@ FILTER_PAGES = {"filters": OwnPage("filters/", filters_page, "GET HEAD POST")}
 # The filters of the inbox, as its address names them.
 
 MAX_QUERY_LENGTH = 200
-FLAGS = ("attention", "bookmarked", "failed", "paused", "unread", "unreviewed")
+FLAGS = ("attention", "bookmarked", "failed", "needs", "paused", "unread", "unreviewed")
 CHOSEN = {
     "access": FILTERS,
     "kind": ("person", "group"),

@@ -13,10 +13,13 @@ from django.contrib.auth.models import User
 from django.core.paginator import Page
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memories_app.models import MergeProposal, ProposalState
+from memories_app.review.pending import proposed_count
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
@@ -31,6 +34,7 @@ from sessions_app.inbox.chat_list import (
 )
 from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
 from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import to_review_ids
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.limits import Standing
@@ -55,7 +59,8 @@ class Listing:
     """One page of the inbox, as one person sees it.
 
     ``made``: stamp of the time before anything was read. ``reads``: the person may read messages.
-    ``attention``: the number of chats that need a person, in all of the inbox.
+    ``attention``: the number of chats that need a person, in all of the inbox. ``other``: what
+    waits beside the chats, on the page of the queue alone.
     """
 
     made: str
@@ -65,6 +70,7 @@ class Listing:
     reads: bool
     attention: int
     tabs: Sequence[Tab]
+    other: Sequence[Tab]
 
     @property
     def figures(self) -> Figures:
@@ -76,7 +82,7 @@ class Listing:
         """Return an ETag that changes whenever something on display does."""
         paginator = self.page.paginator
         total = (self.page.number, paginator.count, self.attention)
-        counts = [tab.count for tab in self.tabs]
+        counts = [tab.count for tab in (*self.tabs, *self.other)]
         shown = repr((total, counts, [_version_of(row) for row in self.rows]))
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
@@ -98,14 +104,12 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     wanted = wanted_of(parameters)
     pages, page = _page_of(request, parameters, wanted)
     reads = user.has_perm(READ_MESSAGES)
-    rows = inbox_rows(list(page.object_list), user)
+    rows = inbox_rows(list(page.object_list), user, with_reasons=wanted.needs)
     attention = attention_shown(request)
 
     def count(part: Wanted) -> int:
-        if part == Wanted(attention=True):
-            return attention
         whole = Wanted(state=wanted.state)
-        if wanted == whole == part:
+        if wanted == part:
             return min(pages.count, MAX_IN_TAB)
         found = chats_listed(request, part).order_by()
         if wanted == whole and pages.only_keys is not None:
@@ -113,7 +117,22 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
 
-    return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count))
+    other = list(_other(request)) if wanted.needs else []
+    return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count), other)
+
+
+def _other(request: HttpRequest) -> Iterator[Tab]:
+    """Yield links to what waits beside the chats, as far as the user sees it, with the numbers."""
+    queue, may = reverse("admin:memories_app_memory_waiting"), request.user.has_perm
+    if not may("memories_app.view_memory"):
+        return
+    if count := proposed_count():
+        yield Tab(_("Suggested memories"), f"{queue}#suggested", False, count)
+    proposals = MergeProposal.objects.filter(state=ProposalState.OPEN)[:MAX_IN_TAB]
+    if may("memories_app.view_mergeproposal") and (count := proposals.count()):
+        yield Tab(_("Duplicates and contradictions"), f"{queue}#proposals", False, count)
+    if may("sessions_app.view_turn") and (count := len(to_review_ids())):
+        yield Tab(_("Answers to review"), f"{queue}#answers", False, count)
 
 
 def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
@@ -180,6 +199,7 @@ def _version_of(row: Row) -> tuple[Any, ...]:
         (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
         (row.paused, row.standing, row.opted_out, row.snoozed_until),
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
+        [str(reason) for reason, _tone in row.reasons],
         [(label.pk, label.name, label.colour) for label in row.labels],
     )
 
@@ -193,7 +213,7 @@ TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
     (gettext_lazy("Mine"), {"assigned": "me"}),
     (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
     (gettext_lazy("All"), {}),
-    (gettext_lazy("Needs attention"), {"attention": "1"}),
+    (gettext_lazy("Needs you"), {"needs": "1"}),
 )
 
 
@@ -220,9 +240,7 @@ def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
         for title, narrowed in TABS
         for part in [
             Wanted(
-                assigned=narrowed.get("assigned", ""),
-                attention="attention" in narrowed,
-                state=wanted.state,
+                assigned=narrowed.get("assigned", ""), needs="needs" in narrowed, state=wanted.state
             )
         ]
     ]
@@ -238,8 +256,10 @@ def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
 
 def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
     """Return what narrows the tab that is open; None for filters that no tab has."""
+    if wanted.needs:
+        return {"needs": "1"} if wanted.assigned in ("", "me") else None
     if wanted.attention:
-        return None if wanted.assigned else {"attention": "1"}
+        return None
     if wanted.assigned in ("me", "nobody"):
         return {"assigned": wanted.assigned}
     return None if wanted.assigned else {}

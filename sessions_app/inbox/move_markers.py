@@ -125,6 +125,31 @@ def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
     return len(chats)
 
 
+def review_rows(chat_ids: Collection[UUID]) -> list[Any]:
+    """Return the rows that ``chats_review`` changes or deletes, for ``chats_review_undo``."""
+    kinds: tuple[Any, ...] = (ReviewedMark, Snooze)
+    return [row for kind in kinds for row in kind.objects.filter(chat__in=chat_ids)]
+
+
+def chats_review_undo(
+    *, user: User, chat_ids: Collection[UUID], rows: Collection[Any], actor: Actor
+) -> int:
+    """Undo ``chats_review`` of this user, just after it; return of how many chats.
+
+    ``rows``: as ``undo.rows_of`` returns those of ``review_rows``. What a colleague has reviewed
+    since stays.
+    """
+    with transaction.atomic():
+        mine = ReviewedMark.objects.filter(chat__in=chats_lock(chat_ids), reviewed_by=user)
+        chats = sorted(mine.values_list("chat", flat=True))
+        mine.delete()
+        for row in rows:
+            if row.object.chat_id in chats:
+                row.save()
+        chats_record("chat.unreview", chats, actor)
+    return len(chats)
+
+
 def _places_of(seen: Mapping[UUID, UUID]) -> dict[UUID, Place]:
     messages = Message.objects.filter(pk__in=seen.values()).select_related("session")
     found = {message.chat_id: Place.of(message) for message in messages.defer("terms", "content")}
@@ -246,9 +271,14 @@ def turns_gone_wrong() -> QuerySet[Turn]:
     # A message to many that failed stands on the page of its broadcast.
     wrong = wrong.filter(~Exists(BroadcastRecipient.objects.filter(turn=OuterRef("pk"))))
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
+    return without_reply(unreviewed(over, "over_at"))
+
+
+def unreviewed(turns: QuerySet[Turn], ended: str) -> QuerySet[Turn]:
+    """Leave out the turns whose chat was reviewed since. ``ended``: the field of their time."""
     # Not by way of the chats: all of them would be read to find the few.
-    since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef("over_at"))
-    return without_reply(over.filter(~Exists(since)))
+    since = ReviewedMark.objects.filter(chat=OuterRef("chat"), reviewed_at__gte=OuterRef(ended))
+    return turns.filter(~Exists(since))
 
 
 def pauses_in_force() -> QuerySet[ChatPause]:
@@ -314,8 +344,5 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
         .order_by()
         .values("chat")
     )
-    since = ReviewedMark.objects.filter(
-        chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
-    )
-    handed_over = handovers_open().filter(~Exists(since)).order_by().values("chat")
+    handed_over = unreviewed(handovers_open(), "created_at").order_by().values("chat")
     return wrong.union(paused, handed_over, Snooze.objects.order_by().values("chat"))

@@ -12,11 +12,22 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, ngettext_lazy
 
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    page_back,
+    rights_required,
+    staff_page,
+)
+from memoryproject.foundation.admin_kit.undo import (
+    UndoError,
+    reverses,
+    rows_kept,
+    rows_of,
+    undo_offer,
+)
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox import labels, move_markers, notes
@@ -51,7 +62,7 @@ def chats_page(request: HttpRequest) -> HttpResponse:
         return _done(request, chats, FOR_MANY, back)
     _check(request)
     messages.warning(request, _("Tick the conversations first."))
-    return redirect(_back(request, back))
+    return redirect(page_back(request, back))
 
 
 def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
@@ -71,7 +82,7 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
         elif request.POST.get("do") == "edit":
             form = NoteForm(request.POST, instance=notes.note_own(note_id=note_id, user=user))
             if not form.save_own(user=user, actor=actor):
-                return _note_again(request, form, _back(request, back))
+                return _note_again(request, form, page_back(request, back))
             messages.success(request, _("The note is changed."))
         else:
             return HttpResponseBadRequest(_("Nobody knows what is to be done."))
@@ -79,7 +90,7 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
         if request.POST.get("do") == "edit" and note is None and _typed(request).strip():
             return _note_unkept(request, str(error))
         messages.error(request, str(error))
-    return redirect(_back(request, back))
+    return redirect(page_back(request, back))
 
 
 def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
@@ -121,7 +132,9 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
         return HttpResponseBadRequest(_("Nobody knows what is to be done."))
     review = ReviewRequest(request, user, staff_actor(request), chats, value)
     try:
-        messages.success(request, do(review))
+        undo = "chat.review" if name == "reviewed" else ""
+        kept = rows_kept(move_markers.review_rows(chats)) if undo else []
+        undo_offer(request, do(review), undo, [list(map(str, chats)), kept])
         if name in FOR_ONE and review.message:
             # Return to the message that the action was about.
             back = conversation_address(review.chat, review.message)
@@ -129,19 +142,20 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
         if name == "note" and _typed(request).strip():
             return _note_unkept(request, str(error), review)
         messages.error(request, str(error))
-    return redirect(_back(request, back))
+    return redirect(page_back(request, back))
+
+
+@reverses("chat.review", *REVIEW)
+def _unreview(request: HttpRequest, data: Any) -> None:
+    chats, rows = data
+    given = {"user": request.user, "chat_ids": list(map(UUID, chats)), "rows": rows_of(rows)}
+    if not move_markers.chats_review_undo(**given, actor=staff_actor(request)):
+        raise UndoError(_("Somebody else has reviewed it since."))
 
 
 def _check(request: HttpRequest) -> User:
     rights_required(request, *REVIEW)
     return instance(request.user, User)
-
-
-def _back(request: HttpRequest, otherwise: str) -> str:
-    """Return the page of the form if it is one of ours."""
-    page = request.POST.get("next", "")
-    here = url_has_allowed_host_and_scheme(page, {request.get_host()}, request.is_secure())
-    return page if here and page.startswith(reverse("admin:index")) else otherwise
 
 
 def _of_many(change: Callable[[ReviewRequest], int], done: Any) -> Do:

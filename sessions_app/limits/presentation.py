@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
+from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from sessions_app.limits.dependencies import build_usage_limits, is_owners
@@ -100,15 +103,31 @@ def decide(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     if standing and is_owners(chat):
         messages.error(request, _("This is the owner's chat: it is always answered."))
         return back
+    before = _standings([chat.pk])
     try:
         changed = decided(request, chat.pk, standing, reason)
     except Chat.DoesNotExist:
         raise Http404("There is no such chat, or not any more.") from None
     if changed:
-        messages.success(request, DONE[standing])
+        undo_offer(request, DONE[standing], "chat.access", before)
     else:
         messages.info(request, _("Nothing was changed: it was decided so already."))
     return back
+
+
+def _standings(chats: Iterable[UUID]) -> list[tuple[str, str, str]]:
+    """Return the id of each of these chats with its standing and reason, which may be empty."""
+    known = {each.chat_id: each for each in ChatAccess.objects.filter(chat__in=chats)}
+    rows = [(key, known.get(key, ChatAccess())) for key in chats]
+    return [(str(key), str(access.standing), str(access.reason)) for key, access in rows]
+
+
+@reverses("chat.access", *RIGHTS)
+def _undecide(request: HttpRequest, data: Any) -> None:
+    for chat_id, standing, reason in data:
+        # Who was erased meanwhile needs no access.
+        with suppress(Chat.DoesNotExist):
+            decided(request, UUID(chat_id), standing, reason)
 
 
 def decided(request: HttpRequest, chat_id: UUID, standing: str, reason: str) -> bool:
@@ -153,11 +172,16 @@ class AccessActions(ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Chat], standing: str, reason: str
     ) -> None:
         chats = list(queryset.order_by("pk"))
-        changed = sum(self._decide_one(request, chat, str(standing), str(reason)) for chat in chats)
+        before = _standings([chat.pk for chat in chats])
+        changed = [
+            was
+            for was, chat in zip(before, chats, strict=True)
+            if self._decide_one(request, chat, str(standing), str(reason))
+        ]
         if changed:
-            text = ngettext("%(n)d chat was changed.", "%(n)d chats were changed.", changed)
-            messages.success(request, text % {"n": changed})
-        if left := len(chats) - changed:
+            text = ngettext("%(n)d chat was changed.", "%(n)d chats were changed.", len(changed))
+            undo_offer(request, text % {"n": len(changed)}, "chat.access", changed)
+        if left := len(chats) - len(changed):
             text = ngettext(
                 "%(n)d chat was skipped: already decided so, or the owner's.",
                 "%(n)d chats were skipped: already decided so, or the owner's.",

@@ -20,8 +20,15 @@ from django.utils.translation import gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import Memory, MergeProposal, Visibility
-from memories_app.review.presentation import MemoryPages, ProposalPages, day_of
+from memories_app.review.presentation import (
+    WAITING_AT_ONCE,
+    MemoryPages,
+    ProposalPages,
+    day_of,
+    proposals_waiting,
+)
 from memoryproject.foundation.admin_kit.display import shown_link
+from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -35,6 +42,9 @@ from sessions_app.models import Chat, Message, Turn, TurnReplay
 from sessions_app.presentation.links import chat_gone_text, contact_address, contact_typed
 from sessions_app.promises.pages import PromisePages
 from sessions_app.recall.facade import MEMORIES, Hit, Viewer, recall
+from sessions_app.turns.presentation import answers_waiting
+
+SEE_ANSWERS = [f"sessions_app.view_{name}" for name in ("turn", "chat", "message")]
 
 
 @admin.register(Memory)
@@ -94,6 +104,14 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
         except ChatGoneError:
             raise MemoryOperationError(chat_gone_text()) from None
 
+    def keep_source(self, memory: Memory) -> None:
+        """Refuse what was erased since, and keep the chat until the transaction ends."""
+        if memory.chat_id is not None:
+            self.keep_chat(memory.chat_id)
+        source = memory.source_message_id
+        if source and not Message.objects.filter(pk=source, revoked_at=None).exists():
+            raise MemoryOperationError(chat_gone_text())
+
     def find_chats(self, text: str) -> list[UUID]:
         return chats_called(text)
 
@@ -118,6 +136,16 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
             pk: f"{reverse('admin:sessions_app_chat_conversation', args=[chat_id])}?at={pk}#m-{pk}"
             for pk, chat_id in found
         }
+
+    def also_waiting(self, request: HttpRequest) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if request.user.has_perm("memories_app.view_mergeproposal"):
+            found["proposals"] = proposals_waiting(WAITING_AT_ONCE)
+        if request.user.has_perms(SEE_ANSWERS):
+            staff_read_record(request, list="turn", searched=False)
+            found["answers"] = answers_waiting(WAITING_AT_ONCE)
+            found["may_rate"] = request.user.has_perm("sessions_app.review_chat")
+        return found
 
     def recalled_lately(self, request: HttpRequest, memory: Memory) -> list[dict[str, Any]]:
         if not request.user.has_perm("sessions_app.view_turn"):

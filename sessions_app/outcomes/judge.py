@@ -21,12 +21,13 @@ from django.utils.dateparse import parse_datetime
 
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.plain_words import denies
+from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import ChatSession, Evidence, Message, SessionOutcome, Turn, Verdict
 from sessions_app.models.messages import ASKING, BY_PHONE, REACTED_AT, REACTIONS, Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
 from sessions_app.outcomes.signs import approval_of, confirms_booking, gives_thanks
-from sessions_app.turns.facade import is_unknown, likeness, message_questions
+from sessions_app.turns.facade import likeness, message_questions
 
 logger = logging.getLogger(__name__)
 

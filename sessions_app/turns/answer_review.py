@@ -10,8 +10,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import (
@@ -21,18 +20,10 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, is_seen, is_unknown
 from sessions_app.models import AnswerRating, AnswerResolved, Turn
-from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import TurnState
-from sessions_app.recall.facade import NEAREST
 from sessions_app.turns.question_set import question_follow
-
-# Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
-# is no work list, and a million rows is too many to read for one.
-NEWEST = 1_000
-# A longer list is shown in part.
-MAX_RESULTS = 1_000
-BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
 
 
 def answer_rate(
@@ -105,18 +96,15 @@ def answers_resolve(
     return len(turns)
 
 
-def to_review_ids() -> list[int]:
-    """Return the ids of the answers to review, newest first, at most MAX_RESULTS.
-
-    They are those that staff rated bad; and, among the newest answers that nobody rated or
-    resolved, those that failed, and those to a question for which nothing was recalled.
-    """
-    bad = AnswerRating.objects.filter(is_open=True).order_by("-turn")
-    ids = set(bad.values_list("turn", flat=True)[:MAX_RESULTS])
-    newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
-    doubtful = Turn.objects.filter(_failed() | is_unknown(), ~is_seen(), pk__in=newest)
-    ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
-    return sorted(ids, reverse=True)[:MAX_RESULTS]
+def answer_unresolve(*, turn_id: int, ratings: Collection[int], actor: Actor) -> None:
+    """Undo ``answers_resolve``, just after it. ``ratings``: those that it closed."""
+    with transaction.atomic():
+        turn = Turn.objects.select_for_update(no_key=True).filter(pk=turn_id).first()
+        if turn is None:
+            return
+        AnswerResolved.objects.filter(turn=turn).delete()
+        AnswerRating.objects.filter(turn=turn, pk__in=ratings, is_good=False).update(is_open=True)
+        turn_audit("answer.unresolve", turn, actor)
 
 
 def failures_open() -> QuerySet[Turn]:
@@ -138,29 +126,6 @@ def review_reasons(turn_id: int) -> Sequence[str]:
 
 def _failed() -> Q:
     return Q(state=TurnState.FAILED)
-
-
-def is_unknown() -> Q:
-    """Match answers of a model to a question for which no memory and no message was recalled.
-
-    Cards don't count: they are chosen by time and not by the question. Nor do the nearest texts
-    below the threshold.
-    """
-    nothing = ~Q(replay__recalled__contains=[{"source": "memory"}]) & ~Q(
-        replay__recalled__contains=[{"source": "message"}]
-    )
-    # They stand behind what is above it.
-    nothing |= Q(**{f"replay__recalled__0__{NEAREST}": True})
-    question = Q(state=TurnState.SENT, by_hand=False, message__terms__contains=[ASKING])
-    return question & Q(replay__isnull=False) & ~Q(replay__model="") & nothing
-
-
-def is_seen() -> Q:
-    """Match answers that staff rated, or resolved since they ended."""
-    rated = AnswerRating.objects.filter(turn=OuterRef("pk"))
-    ended = Coalesce(OuterRef("finished_at"), OuterRef("created_at"))
-    resolved = AnswerResolved.objects.filter(turn=OuterRef("pk"), resolved_at__gte=ended)
-    return Q(Exists(rated)) | Q(Exists(resolved))
 
 
 def turn_audit(action: str, turn: Turn, actor: Actor, **details: object) -> None:

@@ -22,11 +22,11 @@ from memories_app.facts.text_diff import shape_of
 from memories_app.models import MemoryEmbedding, MemoryStatus, Visibility
 from memoryproject.foundation.integrations.embedders.base import Calibration
 from memoryproject.foundation.text.characters import fold
+from sessions_app.inbox.needs import is_seen, is_unknown
 from sessions_app.models import AnswerRating, Message, MessageEmbedding, Turn
 from sessions_app.models.messages import ASKING, BY_PHONE
 from sessions_app.models.trials import RatingReason
 from sessions_app.models.turns import TEMPLATE, TurnState
-from sessions_app.turns.answer_review import is_seen, is_unknown
 
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
 NEWEST = 20_000

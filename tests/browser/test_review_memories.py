@@ -6,9 +6,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memories_app.models import Memory
+from memories_app.store.duplicate_lookup import proposal_reopen
+from sessions_app.models import Turn
+from sessions_app.turns.answer_review import review_reasons
 from tests.browser.visit import Visit, clicks, count_clicks, looked_at
 from tests.remembering import remember
-from tests.world import World
+from tests.world import CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WAITING = "/admin/memories_app/memory/waiting/"
@@ -80,3 +83,40 @@ def test_who_types_decides_nothing(visit: Visit, staff: Page, proposed: list[Mem
     staff.keyboard.press("a")
     expect(staff).to_have_url(f"{visit.url}{WAITING}")
     assert {status(each) for each in proposed} == {"proposed"}
+
+
+def test_all_that_is_to_be_decided_is_one_queue_by_keyboard(
+    visit: Visit, staff: Page, world: World, proposed: list[Memory]
+) -> None:
+    both = [remember("Dana drinks tea"), remember("Dana drinks much tea")]
+    proposal = proposal_reopen(both)
+    world.say(CLIENT, "When do you open?")
+    turn = Turn.objects.latest("id")
+    Turn.objects.filter(pk=turn.pk).update(state="failed")
+    count_clicks(staff)
+    staff.goto("/admin/sessions_app/chat/?needs=1")
+    staff.get_by_role("link", name="Suggested memories 3").click()
+    staff.get_by_role("button", name="Approve", exact=True).first.click()
+    expect(staff.get_by_text("It is approved, and counts from now on.")).to_be_visible()
+    assert clicks(staff) <= 2
+    assert status(proposed[0]) == "active"
+    cards = staff.locator("article.waiting")
+    expect(cards).to_have_count(4)
+    assert looked_at(staff) == []
+    cards.nth(2).focus()
+    with staff.expect_navigation():
+        staff.keyboard.press("r")
+    proposal.refresh_from_db()
+    assert (proposal.state, {status(each) for each in both}) == ("dismissed", {"active"})
+    expect(cards.nth(2)).to_contain_text("When do you open?")
+    expect(cards.nth(2)).to_be_focused()
+    with staff.expect_navigation():
+        staff.keyboard.press("a")
+    expect(staff.get_by_text("The answer is resolved.")).to_be_visible()
+    expect(cards).to_have_count(2)
+    assert review_reasons(turn.pk) == []
+    with staff.expect_navigation():
+        staff.keyboard.press("u")
+    expect(cards).to_have_count(3)
+    assert review_reasons(turn.pk) == ["failed"]
+    assert visit.troubles() == []

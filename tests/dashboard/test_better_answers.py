@@ -29,6 +29,7 @@ from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, asked, remember
 pytestmark = pytest.mark.django_db
 
 LIST = "/admin/sessions_app/turn/"
+WAITING = "/admin/memories_app/memory/waiting/"
 QUEUE = f"{LIST}?review=todo"
 UNKNOWN = f"{LIST}unknown/"
 REFUSED = SendError("window closed", permanent=True)
@@ -133,25 +134,24 @@ def test_bad_failed_and_unknown_answers_are_to_be_reviewed_until_they_are_dealt_
     assert listed(admin_client) == [bad.pk, failed.pk]
 
 
-def test_staff_go_from_one_to_the_next(admin_client: Client, world: World) -> None:
+def test_they_are_decided_one_by_one_in_the_queue(admin_client: Client, world: World) -> None:
     old = asked(world, "Where can I park?")
     asked(world, "Hello")
     new = asked(world, "Where is it?")
-    shown = page(admin_client, QUEUE)
-    row = found_in(rf'href="([^"]*/{new.pk}/change/[^"]*)"', shown)
-    shown = page(admin_client, html.unescape(row))
-    assert "Answers to review 2 left" in words_of(shown)
-    assert f'rel="next" href="{why(old, "?queue=1")}"' in shown
-    assert 'rel="prev"' not in shown
-    assert f'rel="prev" href="{why(new, "?queue=1")}"' in page(admin_client, why(old, "?queue=1"))
-    answer = posted(admin_client, new, "resolve/?queue=1")
-    assert answer.redirect_chain == [(why(old, "?queue=1"), 302)]
-    answer = posted(admin_client, old, "rate/?queue=1", verdict="bad", reason="unknown")
-    assert answer.redirect_chain == [(why(old, "?queue=1") + "#rating", 302)], "it stays"
-    assert "Resolve, next" in words(answer)
-    answer = posted(admin_client, old, "resolve/?queue=1")
-    assert answer.redirect_chain == [(QUEUE, 302)]
-    assert "No other is to be reviewed." in words(answer)
+
+    def shown() -> list[int]:
+        return [int(key) for key in re.findall(r'id="answer-(\d+)"', page(admin_client, WAITING))]
+
+    assert shown() == [new.pk, old.pk]
+    answer = posted(admin_client, new, "resolve/", next=f"{WAITING}#answers")
+    assert answer.redirect_chain == [(f"{WAITING}#answers", 302)]
+    assert shown() == [old.pk]
+    posted(admin_client, old, "rate/", verdict="bad", next=f"{WAITING}#answers")
+    assert shown() == [old.pk], "it stays"
+    # Elsewhere is never led to.
+    answer = posted(admin_client, old, "resolve/", next="https://elsewhere.example/admin/")
+    assert answer.redirect_chain == [(why(old), 302)]
+    assert shown() == []
 
 
 # Teaching

@@ -5,17 +5,25 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.models import Chat, SavedFilter, Snooze, Turn
+from sessions_app.models import Chat, Message, SavedFilter, Snooze, Turn, TurnReplay
+from sessions_app.models.messages import ASKING
+from sessions_app.models.turns import HANDOVER
+from sessions_app.turns.answer_review import answer_rate
 from tests.dashboard.staff import page, staff_with
+from tests.remembering import remember
 from tests.shown import found_in
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from, new_world
 
@@ -68,7 +76,7 @@ def test_tabs_lead_to_their_part_and_count_it(admin_client: Client, chats: list[
         ("Mine", "1"),
         ("Unassigned", "1"),
         ("All", "2"),
-        ("Needs attention", "1"),
+        ("Needs you", "1"),
     ]
     parts = [listed(admin_client, address) for address, _, _, _ in found]
     assert parts == [[CLIENT], [OTHER_CLIENT], [OTHER_CLIENT, CLIENT], [OTHER_CLIENT]]
@@ -254,3 +262,88 @@ def test_names_and_numbers_of_filters_are_limited(admin_client: Client) -> None:
     assert "delete one first" in more
     assert "delete one first" in post(admin_client, "share", 400, filter=kept.pk)
     assert SavedFilter.objects.filter(user__username="admin").count() == 20
+
+
+MARKS = re.compile(r'<div class="chat-marks">(.*?)</div>', re.DOTALL)
+FAR = timedelta(hours=1)
+SINCE = timezone.now() - FAR
+
+
+def rate_bad(turn: Turn, user: User) -> None:
+    answer_rate(turn_id=turn.pk, user=user, is_good=False, reason="wrong", actor=SYSTEM)
+
+
+def snooze_over(turn: Turn, user: User) -> None:
+    then = timezone.now() - FAR
+    Snooze.objects.create(chat=turn.chat, since=then, until=then, snoozed_by=user)
+
+
+REASONS: dict[str, tuple[Callable[[Turn, User], object], bool]] = {
+    # What makes it, and whether a reply of staff ends it.
+    "asked for a person": (lambda turn, _: change(turn, context={HANDOVER: "asked"}), True),
+    "not answered": (lambda turn, _: change(turn, state="missed"), True),
+    "answer is late": (lambda turn, _: change(turn, state="running", created_at=SINCE), True),
+    "rated bad": (rate_bad, True),
+    "unknown question": (lambda turn, _: asks(turn), True),
+    "1 answer failed": (lambda turn, _: change(turn, state="failed"), True),
+    "back from snooze": (snooze_over, False),
+}
+
+
+def change(turn: Turn, **fields: Any) -> None:
+    Turn.objects.filter(pk=turn.pk).update(finished_at=timezone.now(), **fields)
+
+
+def asks(turn: Turn) -> None:
+    """The answer was to a question for which nothing was recalled."""
+    Message.objects.filter(pk=turn.message_id).update(terms=[ASKING])
+    TurnReplay.objects.filter(turn=turn).update(recalled=[])
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_the_queue_names_each_reason_until_somebody_sees_to_it(
+    admin_client: Client, admin_user: User, chats: list[Chat], reason: str
+) -> None:
+    make, ends_by_reply = REASONS[reason]
+    assert (listed(admin_client, "?needs=1"), tabs(admin_client)["Needs you"]) == ([], "0")
+    turn = Turn.objects.get(chat=chats[0])
+    make(turn, admin_user)
+    shown = page(admin_client, INBOX, needs="1")
+    assert reason in " ".join(MARKS.findall(shown))
+    assert (listed(admin_client, "?needs=1"), tabs(admin_client)["Needs you"]) == ([CLIENT], "1")
+    assert listed(admin_client, "?needs=1&assigned=me") == []
+    act(admin_client, chats[0], "assign:me")
+    assert listed(admin_client, "?needs=1&assigned=me") == [CLIENT]
+    if ends_by_reply:
+        reply = Turn.objects.create(
+            chat=chats[0], provider="cloud", by_hand=True, state="sent", asked_at=timezone.now()
+        )
+        assert listed(admin_client, "?needs=1") == []
+        reply.delete()
+    act(admin_client, chats[0], "snooze:1h")
+    assert listed(admin_client, "?needs=1") == []
+    act(admin_client, chats[0], "unsnooze")
+    act(admin_client, chats[0], "reviewed")
+    assert listed(admin_client, "?needs=1") == []
+
+
+def test_the_queue_is_one_question_more_for_many_chats(
+    admin_client: Client, admin_user: User, chats: list[Chat]
+) -> None:
+    rate_bad(Turn.objects.get(chat=chats[0]), admin_user)
+    with CaptureQueriesContext(connection) as few:
+        assert listed(admin_client, "?needs=1") == [CLIENT]
+    rate_bad(Turn.objects.get(chat=chats[1]), admin_user)
+    with CaptureQueriesContext(connection) as many:
+        assert listed(admin_client, "?needs=1") == [OTHER_CLIENT, CLIENT]
+    assert len(many) == len(few)
+
+
+def test_what_waits_beside_the_chats_is_counted_for_who_may_see_it(
+    admin_client: Client, chats: list[Chat]
+) -> None:
+    remember("Dana likes tea", proposed=True, confidence=0.4)
+    shown = page(admin_client, INBOX, needs="1")
+    assert 'memory/waiting/#suggested">Suggested memories <span class="tab-number">1<' in shown
+    assert "Suggested memories" not in page(admin_client, INBOX)
+    assert "Suggested memories" not in page(staff_with(SEE), INBOX, needs="1")

@@ -9,8 +9,8 @@ import pytest
 from django.utils import timezone
 
 from memories_app.models import Memory
+from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import Turn
-from sessions_app.turns.answer_review import is_unknown
 from tests.world import CLIENT, OTHER_CLIENT, World, asked
 
 pytestmark = pytest.mark.django_db(transaction=True)

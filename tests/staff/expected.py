@@ -142,6 +142,7 @@ PAGES: Mapping[str, Page] = {
     "two_factor": Page(STAFF, STAFF, data={"do": "begin"}),
     "notifications": Page(STAFF, STAFF),
     "logout": Page(None, STAFF),
+    "undo": Page(None, STAFF),
     "jsi18n": Page(STAFF),
     # Answers 404 for what has no page outside of the admin, which nothing has.
     "view_on_site": Page(STAFF, STAFF, args={"content_type_id": 1, "object_id": 1}),

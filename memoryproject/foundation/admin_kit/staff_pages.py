@@ -14,15 +14,16 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.middleware.csrf import get_token
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone, translation
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_http_methods
 
 from memoryproject.foundation.process.storage import STORAGE_FULL, is_caused_by_full_disk
 from memoryproject.foundation.replica import REPLICA, from_replica, read_alias
 
-LIVE = "live"
+LIVE, PANE = "live", "pane"
 
 
 class OwnPage(NamedTuple):
@@ -87,6 +88,18 @@ def is_live(request: HttpRequest) -> bool:
     Any client can send a header: new texts that are read are recorded nevertheless.
     """
     return request.headers.get("X-Requested-With", "") == LIVE or "X-Live" in request.headers
+
+
+def in_pane(request: HttpRequest) -> bool:
+    """Return whether staff asked for the part of a page that another page shows beside its own."""
+    return request.headers.get("X-Requested-With", "") == PANE
+
+
+def page_back(request: HttpRequest, otherwise: str) -> str:
+    """Return the page of the posted form, which it names in ``next``, if it is one of ours."""
+    page = request.POST.get("next", "")
+    here = url_has_allowed_host_and_scheme(page, {request.get_host()}, request.is_secure())
+    return page if here and page.startswith(reverse("admin:index")) else otherwise
 
 
 # The page that asks staff to confirm an irreversible action on the chosen rows.

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 ACTIONS: Mapping[str, Any] = {
     "answer.rate": _("An answer was rated"),
     "answer.resolve": _("An answer to review was resolved"),
+    "answer.unresolve": _("An answer is to be reviewed again"),
     "answer.try": _("An answer was tried again"),
     "answer.unrate": _("A rating of an answer was taken back"),
     "audit.begin_anew": _("The audit log was begun anew"),
@@ -82,7 +83,9 @@ ACTIONS: Mapping[str, Any] = {
     "memory.supersede": _("A memory was replaced by a newer one"),
     "memory.table": _("A table was imported as memories"),
     "memory.teach": _("A memory was taught from an answer"),
+    "memory.unapprove": _("The approval of a memory was undone"),
     "memory.unpin": _("A memory was unpinned"),
+    "memory.unreject": _("The rejection of a memory was undone"),
     "memory.update": _("A memory was corrected"),
     "memory.visibility": _("A memory's visibility was changed"),
     "memory_document.archive": _("A memory document was archived"),

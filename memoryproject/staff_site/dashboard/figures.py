@@ -23,12 +23,12 @@ from memoryproject.foundation.integrations.llm.base import ModelTokens, model_to
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
+from sessions_app.inbox.needs import to_review_ids
 from sessions_app.models import CheckQuestion
 from sessions_app.models.trials import REGRESSED
 from sessions_app.models.turns import WAITING_STATES
 from sessions_app.outcomes.outcome_pages import COUNTS, RIGHTS, outcomes_ended, share_shown
 from sessions_app.promises.pages import promises_due
-from sessions_app.turns.facade import to_review_ids
 
 
 @dataclass

@@ -184,7 +184,7 @@
 
   // Other tabs, states and pages of the list beside a conversation, which stays open.
   pane?.addEventListener("click", (event) => {
-    const link = event.target.closest(".inbox-tabs a, .pages a, .nothing a");
+    const link = event.target.closest(".inbox-tabs nav a, .pages a, .nothing a");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     pane.dataset.address = link.href;

@@ -15,6 +15,35 @@
     if (event.key === "Escape" && location.hash === "#nav-sidebar") close?.click();
   });
 
+  // What a part of the page says of what was done, where the page isn't loaded anew.
+  function say(items) {
+    let place = document.getElementById("toasts");
+    if (!place) {
+      place = document.createElement("div");
+      place.id = "toasts";
+      place.setAttribute("role", "status");
+      place.innerHTML = '<ul class="messagelist"></ul>';
+      document.body.append(place);
+    }
+    place.firstChild.replaceChildren(...items);
+  }
+  window.staffNotes = { say };
+
+  // What was just done can be taken back for ten seconds, or as long as somebody is at the button.
+  const UNDO = 10000;
+  const fade = (button) => setTimeout(() => {
+    if (button.matches(":hover, :focus")) fade(button);
+    else button.remove();
+  }, UNDO);
+  function count() {
+    for (const button of document.querySelectorAll(".undo:not([data-counts])")) {
+      button.dataset.counts = "";
+      fade(button);
+    }
+  }
+  count();
+  new MutationObserver(count).observe(document.body, { childList: true, subtree: true });
+
   // Unfold's script writes a file's name into a text field of its own, which our forms don't have.
   document.querySelectorAll("input[type=file]").forEach((input) => { input.hasChangeListener = true; });
 

@@ -172,6 +172,21 @@
     document.querySelector("main")?.prepend(note);
   }
 
+  // --- for forms that come after the page, and are sent without leaving it
+
+  window.staffDrafts = {
+    bringBack(root) {
+      const drafts = user ? read() : {};
+      for (const form of root.querySelectorAll("form")) if (drafts[nameOf(form)]) bringBack(form, drafts[nameOf(form)]);
+    },
+    stored(form) {
+      waiting.delete(form);
+      drop(nameOf(form));
+      try { sessionStorage.removeItem(TRIED); } catch { /* see above */ }
+    },
+    unsent: (form) => say("draft-offline", form, form.querySelector(FIELDS) ?? form.lastElementChild),
+  };
+
   // --- sending: only to a server that answers, and for whom is logged in
 
   const checking = new WeakSet();

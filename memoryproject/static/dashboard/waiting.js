@@ -1,21 +1,23 @@
-// The memories to review, by keyboard: j and k move, x ticks, a approves, r rejects, e corrects.
+// What is to be decided, by keyboard: j and k move, x ticks, a approves, r rejects, e corrects, u undoes.
 (() => {
   const bulk = document.getElementById("bulk");
   const cards = [...document.querySelectorAll("article.waiting")];
-  if (!bulk || !cards.length) return;
+  const shown = document.querySelector(".show-keys");
+  if (!shown || !cards.length) return;
 
-  const ticks = cards.map((card) => card.querySelector(".tick"));
+  const tickOf = (card) => card?.querySelector(".tick");
+  const ticks = cards.map(tickOf).filter(Boolean);
   const all = document.getElementById("tick-all");
   const keys = document.querySelector("dialog.keys");
   const mark = () => {
+    if (!all) return;
     const ticked = ticks.filter((tick) => tick.checked).length;
     all.checked = ticked === ticks.length;
     all.indeterminate = ticked > 0 && !all.checked;
   };
-  all.closest("label").hidden = false;
-  all.addEventListener("change", () => ticks.forEach((tick) => { tick.checked = all.checked; }));
+  if (all) all.closest("label").hidden = false;
+  all?.addEventListener("change", () => ticks.forEach((tick) => { tick.checked = all.checked; }));
   ticks.forEach((tick) => tick.addEventListener("change", mark));
-  const shown = document.querySelector(".show-keys");
   shown.hidden = false;
   shown.addEventListener("click", () => keys.showModal());
   mark();
@@ -33,22 +35,27 @@
     const some = ticks.some((tick) => tick.checked);
     if (!some && place < 0) return;
     sessionStorage.setItem(PLACE, String(Math.max(place, 0)));
-    const form = some ? bulk : cards[place].querySelector("form");
-    form.requestSubmit(form.querySelector(`[name="decision"][value="${decision}"]`));
+    const button = some ? bulk.querySelector(`[value="${decision}"]`) : cards[place].querySelector(`[data-key="${decision[0]}"]`);
+    button?.click();
   }
 
   const actions = {
     j: () => go(here() + 1),
     k: () => go(here() - 1),
-    x: () => { if (here() >= 0) { ticks[here()].checked = !ticks[here()].checked; mark(); } },
+    x: () => {
+      const tick = tickOf(cards[here()]);
+      if (tick) { tick.checked = !tick.checked; mark(); }
+    },
     a: () => decide("approve"),
     r: () => decide("reject"),
     e: () => {
       const folded = cards[here()]?.querySelector("details");
+      if (!folded) cards[here()]?.querySelector("[data-key=e]")?.click();
       if (!folded) return;
       folded.open = true;
       folded.querySelector("textarea").focus();
     },
+    u: () => document.querySelector(".undo")?.click(),
     "?": () => keys.showModal(),
   };
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any, ClassVar, cast
-from urllib.parse import parse_qs
 
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
@@ -18,31 +16,36 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.admin_kit.staff_pages import (
+    OwnPage,
+    page_back,
+    rights_required,
+    staff_page,
+)
+from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
+from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn
+from sessions_app.models.turns import TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.turns.admin.replay import UNANSWERED
+from sessions_app.turns.admin.replay import UNANSWERED, answer_of, question_of
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
 from sessions_app.turns.admin.rerun_page import run_again, say_run_again
 from sessions_app.turns.answer_review import (
-    BAD,
-    FAILED,
     MAX_AT_ONCE,
     MAX_FAILURES,
-    UNKNOWN,
     answer_rate,
+    answer_unresolve,
     answers_resolve,
     causes_of_failures,
     group_act,
     rating_remove,
     review_reasons,
-    to_review_ids,
 )
 from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.statuses import held_send_now
 
-RATE = "sessions_app.review_chat"
+VIEW, RATE = "sessions_app.view_turn", "sessions_app.review_chat"
 TO_REVIEW = "todo"
 RATINGS_SHOWN = 20
 _WHY = {
@@ -74,13 +77,11 @@ def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
     """Return the ratings of an answer, and what this staff member may do about it.
 
     ``comments``: what programs wrote with their ratings. ``reasons``: why it is to be reviewed.
-    ``queue``: None unless staff go through the answers. None
-    for an answer that staff wrote themselves.
+    None for an answer that staff wrote themselves.
     """
     if turn.by_hand:
         return None
     ratings = list(turn.ratings.order_by("-rated_at")[:RATINGS_SHOWN])
-    in_queue = _in_queue(request)
     return {
         "may_rate": request.user.has_perm(RATE) and turn.state not in UNANSWERED,
         "comments": Note.objects.filter(
@@ -89,8 +90,6 @@ def review_of(request: HttpRequest, turn: Turn) -> dict[str, Any] | None:
         "mine": next((each for each in ratings if each.user_id == request.user.pk), None),
         "others": [each for each in ratings if each.user_id != request.user.pk],
         "reasons": [str(_WHY[name]) for name in review_reasons(turn.pk)],
-        "queue": _queue(turn) if in_queue else None,
-        "query": "?queue=1" if in_queue else "",
         "choices": RatingReason.choices,
     }
 
@@ -128,27 +127,17 @@ class RatingPages(ConversationAdmin):
             "none": _("Your rating is taken back."),
         }
         messages.success(request, done[verdict])
-        query = "?queue=1" if _in_queue(request) else ""
-        return HttpResponseRedirect(f"{_address(turn.pk)}{query}#rating")
+        return HttpResponseRedirect(page_back(request, f"{_address(turn.pk)}#rating"))
 
     def resolve_view(self, request: HttpRequest, turn_id: int) -> HttpResponse:
-        """Mark the answer as resolved; in the queue, go on to the next one."""
+        """Mark the answer as resolved."""
         turn = self._ratable(request, turn_id)
         user: Any = request.user
+        closed = list(turn.ratings.filter(is_open=True).values_list("pk", flat=True))
         if not answers_resolve(turn_ids=[turn.pk], user=user, actor=staff_actor(request)):
             raise Http404("It was erased at this moment.")
-        if not _in_queue(request):
-            messages.success(request, _("The answer is resolved."))
-            return HttpResponseRedirect(_address(turn.pk))
-        queue = _queue(turn)
-        self.message_user(
-            request,
-            _("The answer is resolved. This is the next one.")
-            if queue["left"]
-            else _("The answer is resolved. No other is to be reviewed."),
-            messages.SUCCESS,
-        )
-        return HttpResponseRedirect(queue["older"] or queue["newer"] or queue_address())
+        undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
+        return HttpResponseRedirect(page_back(request, _address(turn.pk)))
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
         turn = self.turn_of(request, str(turn_id))
@@ -169,36 +158,32 @@ class RatingPages(ConversationAdmin):
         return format_html_join(" ", '<span class="state {}">{}</span>', dict.fromkeys(marks))
 
 
-def queue_address() -> str:
-    return f"{reverse('admin:sessions_app_turn_changelist')}?review={TO_REVIEW}"
+@reverses("answer.resolve", VIEW, RATE)
+def _unresolve(request: HttpRequest, data: Any) -> None:
+    turn_id, ratings = data
+    answer_unresolve(turn_id=turn_id, ratings=ratings, actor=staff_actor(request))
+
+
+def answers_waiting(limit: int) -> list[dict[str, Any]]:
+    """Return the newest answers to review, each with what was said and why it is to be reviewed."""
+    found = Turn.objects.filter(pk__in=to_review_ids()[:limit]).order_by("-pk")
+    turns = list(found.select_related("chat", "message", "reply"))
+    rated = AnswerRating.objects.filter(is_open=True, turn__in=turns)
+    why = {turn.pk: FAILED if turn.state == TurnState.FAILED else UNKNOWN for turn in turns}
+    why |= dict.fromkeys(rated.values_list("turn", flat=True), BAD)
+    said = [(turn, question_of(turn), answer_of(turn)) for turn in turns]
+    return [
+        {"turn": turn, "question": question, "answer": answer, "why": _WHY[why[turn.pk]]}
+        for turn, question, answer in said
+    ]
 
 
 def _address(turn_id: int) -> str:
     return reverse("admin:sessions_app_turn_change", args=[turn_id])
 
 
-def _in_queue(request: HttpRequest) -> bool:
-    """Say whether staff go through the answers to review: from their list, or one by one."""
-    of_list = parse_qs(request.GET.get("_changelist_filters", ""))
-    return request.GET.get("queue") == "1" or of_list.get("review") == [TO_REVIEW]
-
-
-def _queue(turn: Turn) -> dict[str, Any]:
-    """Return the place of an answer among those to review, with the pages of its neighbours."""
-    ids = to_review_ids()[::-1]
-    place = bisect_left(ids, turn.pk)
-    newer = next((each for each in ids[place : place + 2] if each != turn.pk), None)
-    older = ids[place - 1] if place else None
-    pages = {"newer": newer, "older": older}
-    return {
-        "left": len(ids),
-        **{name: f"{_address(pk)}?queue=1" if pk else "" for name, pk in pages.items()},
-    }
-
-
 # The page of failed answers by cause, with actions on many answers at once.
 
-VIEW = "sessions_app.view_turn"
 RETRY, RESOLVE = "retry", "resolve"
 PAGE = "admin/sessions_app/turn/failures.html"
 

@@ -33,6 +33,7 @@ from memories_app.store.deduplicate import DUPLICATE, Remembered
 from memories_app.store.memory_fields import content_hash
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
+from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
@@ -107,6 +108,7 @@ class TeachPages(ConversationAdmin):
         turn = self.turn_of(request, str(turn_id))
         rights_required(request, CHANGE)
         text, seen = _posted_text(request), request.POST.get("seen", "")
+        before = Memory.objects.filter(pk=memory_id).values_list("content", flat=True).first()
         try:
             memory = correct(memory_id, text, seen, staff_actor(request))
         except MemoryNotFoundError as error:
@@ -118,16 +120,31 @@ class TeachPages(ConversationAdmin):
                 stored = found.first() or ""
             return self.why_page(request, turn, Typed(text, reason(error), memory_id, stored))
         done = _("The memory is corrected. The next answers use it as it is now.")
-        self._report(request, messages.SUCCESS, done, memory)
+        data = [str(memory_id), before, memory.content_hash]
+        undo_offer(request, _linked(request, done, memory), "memory.correct", data)
         return HttpResponseRedirect(why_address(turn))
 
     def _report(self, request: HttpRequest, level: int, text: str, memory: Memory) -> None:
         """Show a message that links to the memory, without its text."""
-        if request.user.has_perm(SEE):
-            address = reverse("admin:memories_app_memory_change", args=[memory.pk])
-            link = format_html('<a href="{}">{}</a>', address, _("Open the memory"))
-            text = format_html("{} {}", text, link)
-        self.message_user(request, text, level)
+        self.message_user(request, _linked(request, text, memory), level)
+
+
+def _linked(request: HttpRequest, text: str, memory: Memory) -> str:
+    if not request.user.has_perm(SEE):
+        return text
+    address = reverse("admin:memories_app_memory_change", args=[memory.pk])
+    link = format_html('<a href="{}">{}</a>', address, _("Open the memory"))
+    return format_html("{} {}", text, link)
+
+
+@reverses("memory.correct", CHANGE)
+def _uncorrect(request: HttpRequest, data: Any) -> None:
+    """Set the earlier text again, unless somebody changed it since."""
+    memory_id, text, seen = data
+    try:
+        correct(UUID(memory_id), text, seen, staff_actor(request))
+    except (MemoryOperationError, EmbedderError) as error:
+        raise UndoError(reason(error)) from error
 
 
 def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:

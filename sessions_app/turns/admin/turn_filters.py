@@ -26,11 +26,12 @@ from memoryproject.foundation.admin_kit.list_filters import (
 )
 from memoryproject.foundation.integrations.llm.base import MILLION
 from sessions_app.conversations.chat_queries import with_name
+from sessions_app.inbox.needs import to_review_ids
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.presentation.links import list_address
-from sessions_app.turns.answer_review import causes_of_failures, to_review_ids
+from sessions_app.turns.answer_review import causes_of_failures
 
 # The filter offers the models of these turns only: a million rows is too many to read for five
 # names.

@@ -20,6 +20,7 @@ from memoryproject.foundation.admin_kit.display import column, shown_mark, shown
 from memoryproject.foundation.admin_kit.list_filters import period_filter
 from memoryproject.foundation.admin_kit.staff_pages import (
     OwnPage,
+    in_pane,
     is_live,
     rights_required,
     staff_page,
@@ -136,6 +137,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         typed: Typed | None,
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
+        """Show why; beside a conversation, the parts of the page that its pane has room for."""
         self._record(request, turn)
         replay = replay_of(turn)
         context = {
@@ -150,6 +152,8 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
+        if in_pane(request):
+            return TemplateResponse(request, "admin/sessions_app/turn/aside.html", context)
         return staff_page(
             request,
             "admin/sessions_app/turn/replay.html",
