@@ -15,6 +15,7 @@ from memories_app.store.keyed import keyed_expire
 from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
 from sessions_app.conversations.redact_derived import redactions_due
+from sessions_app.conversations.session_lifecycle import enqueue_rules
 from sessions_app.documents.dependencies import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
 from sessions_app.embedding.facade import vectors_abandoned
@@ -29,6 +30,7 @@ from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.fetch import media_abandoned
 from sessions_app.promises.dependencies import enqueue_promises
 from sessions_app.promises.store import promises_waiting
+from sessions_app.rules import chats_due, old_runs_drop
 from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
 from sessions_app.summaries.summary_store import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
@@ -55,6 +57,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("forgettings", runs_abandoned, enqueue_forgetting, drafts_drop)
     yield LeasedKind("trials", trials_abandoned, enqueue_trial)
     yield LeasedKind("jobs", jobs_abandoned, enqueue_job, jobs_drop)
+    yield LeasedKind("rules", chats_due, enqueue_rules, old_runs_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 

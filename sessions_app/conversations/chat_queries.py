@@ -25,7 +25,7 @@ from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import BY_PHONE, Role
-from sessions_app.models.turns import HANDOVER, TurnState
+from sessions_app.models.turns import BY_RULE, HANDOVER, TurnState
 
 # Fewer digits would find too many numbers.
 MIN_DIGITS = 4
@@ -314,4 +314,5 @@ def without_reply(turns: QuerySet[Turn]) -> QuerySet[Turn]:
         role=Role.ASSISTANT,
         metadata__has_key=BY_PHONE,
     )
-    return turns.filter(~Exists(of_staff.exclude(state=TurnState.FAILED)), ~Exists(by_phone))
+    of_staff = of_staff.exclude(state=TurnState.FAILED).exclude(context__has_key=BY_RULE)
+    return turns.filter(~Exists(of_staff), ~Exists(by_phone))

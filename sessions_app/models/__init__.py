@@ -5,7 +5,7 @@ from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.jobs import Job, JobKind, JobPart, JobState
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
-from sessions_app.models.profile import AssistantProfile
+from sessions_app.models.profile import AssistantProfile, OpeningHours
 from sessions_app.models.receipts import (
     ForgetEpoch,
     ForgetItem,
@@ -24,6 +24,7 @@ from sessions_app.models.review import (
     SavedFilter,
     Snooze,
 )
+from sessions_app.models.rules import ChatMark, Rule, RuleRun
 from sessions_app.models.sessions import CardWork, ChatSession
 from sessions_app.models.setting_rows import StoredSetting
 from sessions_app.models.stored_media import MediaFile

@@ -48,6 +48,8 @@ class TurnState(models.TextChoices):
 QUOTES = "quotes"
 # The key of a turn's context for the name and the language of the template that it sends.
 TEMPLATE = "template"
+# There, and in its message's metadata: a rule wrote it, no person.
+BY_RULE = "by_rule"
 # The key of a turn's context for the kind of the file that a reply by staff sends.
 SENDS_FILE = "sends_file"
 # The key of a turn's context for how often its answer failed for a cause outside while the services

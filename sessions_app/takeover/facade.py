@@ -1,4 +1,10 @@
 """Public face of taking chats over: what other packages may use."""
 
-from sessions_app.takeover.send_template import chat_template
+from sessions_app.takeover.attachment import ReplyRefusedError
+from sessions_app.takeover.send_template import (
+    chat_template,
+    marketing_stopped,
+    template_check,
+    template_found,
+)
 from sessions_app.takeover.staff_reply import OwnNumber, StaffReply, Writer, chat_reply

@@ -1,7 +1,7 @@
 """Public face of answering: what other packages may use."""
 
 from sessions_app.turns.accounts import account_reported, accounts_refused
-from sessions_app.turns.answer_review import to_review_ids, turn_audit
+from sessions_app.turns.answer_review import is_unknown, to_review_ids, turn_audit
 from sessions_app.turns.bursts import QUICK
 from sessions_app.turns.compose_prompt import hit_label, hit_text, profile_for_prompt, recall_today
 from sessions_app.turns.message_files import (
