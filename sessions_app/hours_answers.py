@@ -93,10 +93,7 @@ def opening_line(hours: Hours, name: str, language: str, now: datetime) -> list[
     opens = hours.opens_at(now)
     if opens is None:
         return []
-    today = now.astimezone(hours.zone).date()
-    day = opens.date()
-    near = {today: "day_today", today + timedelta(days=1): "day_tomorrow"}.get(day)
-    named = text_for(near, language) if near else day_named(day, language, today)
+    named = day_named(opens.date(), language, now.astimezone(hours.zone).date())
     return [text_for(name, language, day=named, time=f"{opens.hour}:{opens.minute:02}")]
 
 

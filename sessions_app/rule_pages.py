@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.db.models import Count, QuerySet
@@ -14,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dates import WEEKDAYS as DAY_NAMES
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -34,15 +34,17 @@ from sessions_app.hours import WEEKDAYS, day_spans, hours_of, other_days
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
 from sessions_app.models.rules import Happening
 from sessions_app.presentation.links import conversation_address
-from sessions_app.rules import Span, actions_said, happened, rule_sentence
+from sessions_app.rules import Span, actions_said, happened, rule_sentence, template_of
 from sessions_app.takeover.facade import ReplyRefusedError, template_check
 
 # The opening hours.
 
 
-def _day(label: Any) -> forms.CharField:
+def _day(label: Any, help_text: Any = "") -> forms.CharField:
     widget = UnfoldAdminTextInputWidget(attrs={"dir": "auto"})
-    return forms.CharField(label=label, required=False, max_length=200, widget=widget)
+    return forms.CharField(
+        label=label, help_text=help_text, required=False, max_length=200, widget=widget
+    )
 
 
 def _lines(label: Any, help_text: Any, most: int) -> forms.CharField:
@@ -55,13 +57,19 @@ def _lines(label: Any, help_text: Any, most: int) -> forms.CharField:
 class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
     """The texts are kept in one column: see AssistantProfile.hours."""
 
-    sunday = _day(gettext_lazy("Sunday"))
-    monday = _day(gettext_lazy("Monday"))
-    tuesday = _day(gettext_lazy("Tuesday"))
-    wednesday = _day(gettext_lazy("Wednesday"))
-    thursday = _day(gettext_lazy("Thursday"))
-    friday = _day(gettext_lazy("Friday"))
-    saturday = _day(gettext_lazy("Saturday"))
+    sunday = _day(
+        DAY_NAMES[6],
+        gettext_lazy(
+            "Such as 9:00–12:00, 16:00–19:00. “24 hours” is around the clock; 20:00–2:00 ends "
+            "after midnight; a day without times is a closed one."
+        ),
+    )
+    monday = _day(DAY_NAMES[0])
+    tuesday = _day(DAY_NAMES[1])
+    wednesday = _day(DAY_NAMES[2])
+    thursday = _day(DAY_NAMES[3])
+    friday = _day(DAY_NAMES[4])
+    saturday = _day(DAY_NAMES[5])
     dates = _lines(
         gettext_lazy("Other days"),
         gettext_lazy(
@@ -118,17 +126,11 @@ class OpeningHoursAdmin(StaffAdmin):
     form = HoursForm
     has_csv = False
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        about = _(
-            "By the clock of %(zone)s, which the set-up sets. A day without times is a closed "
-            "one. “24 hours” is around the clock; 20:00–2:00 ends after midnight."
-        )
-        zone = {"zone": settings.BUSINESS_TIME_ZONE}
-        return (
-            (_("Every week"), {"fields": WEEKDAYS, "description": about % zone}),
-            (_("Other days"), {"fields": ("dates",)}),
-            (_("While you are closed"), {"fields": ("away_text",)}),
-        )
+    fieldsets = (
+        (gettext_lazy("Every week"), {"fields": WEEKDAYS}),
+        (gettext_lazy("Other days"), {"fields": ("dates",)}),
+        (gettext_lazy("While you are closed"), {"fields": ("away_text",)}),
+    )
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return OpeningHours.objects.get_or_create(pk=1)[0] if object_id == "1" else None
@@ -184,7 +186,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
             self.add_error("out_of_hours", _("Set the opening hours first."))
         if given.get("template"):
             try:
-                template_check(Template(given["template"], given.get("template_language", ""), ()))
+                template_check(Template(*template_of(given["template"]), ()))
             except ReplyRefusedError as refused:
                 self.add_error("template", str(refused))
         if not any(given.get(name) for name in ACTIONS) and not self.errors:
@@ -196,7 +198,6 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 class RuleAdmin(StaffAdmin):
     form = RuleForm
     list_display = ("name", "sentence", "position", "is_on", "acted")
-    list_editable = ("position", "is_on")
     search_fields = ("name",)
     actions = None
     readonly_fields = ("acted",)
@@ -204,7 +205,7 @@ class RuleAdmin(StaffAdmin):
         (None, {"fields": ("name", "is_on", "position", "acted")}),
         (gettext_lazy("When"), {"fields": ("when", "minutes", "label")}),
         (gettext_lazy("If"), {"fields": ("words", "out_of_hours")}),
-        (gettext_lazy("Then"), {"fields": (*ACTIONS, "template_language")}),
+        (gettext_lazy("Then"), {"fields": ACTIONS}),
     )
     own_pages: ClassVar[Any] = {
         "last_week": OwnPage("<int:rule_id>/last-week/", "last_week", "GET HEAD")
@@ -251,7 +252,9 @@ class RuleAdmin(StaffAdmin):
         if rule.pk is None:
             return _("Save the rule, and see what it would have done in the last week.")
         address = reverse("admin:sessions_app_rule_last_week", args=[rule.pk])
-        return shown_link(address, _("%(number)s times, and a try") % {"number": rule.acted})
+        return shown_link(
+            address, _("Acted: %(number)s. Try it on last week") % {"number": rule.acted}
+        )
 
     def last_week(self, request: HttpRequest, rule_id: int) -> HttpResponse:
         """Show what the rule did, and what it would have done in the last week."""

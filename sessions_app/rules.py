@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,6 +23,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.integrations.whatsapp.base import Template, WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
@@ -275,13 +277,10 @@ def rules_run(*, chat_id: UUID, outlet: Outlet) -> int:
 
 def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
     """Act once: of two workers at the same moment, the later one finds that it is done."""
-    chat = Chat.objects.filter(pk=event.chat_id).first()
-    provider = outlet.providers.get(chat.provider) if chat else None
+    found = Chat.objects.filter(pk=event.chat_id).first()
+    provider = outlet.providers.get(found.provider) if found and rule.template else None
     # Meta is asked before the transaction.
-    language = rule.template_language
-    approved = (
-        template_found(provider, rule.template, language) if rule.template and provider else None
-    )
+    approved = template_found(provider, *template_of(rule.template)) if provider else None
     with transaction.atomic():
         try:
             chat = chat_locked(event.chat_id)
@@ -291,22 +290,18 @@ def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
         if not is_new:
             return False
         key = uuid.uuid5(_KEYS, f"{rule.pk} {chat.pk} {event.key}")
-        done = list(_done(rule, event, key))
-        if _may_write(chat, outlet.writer.now):
-            if rule.text and _sent(lambda: _text(rule, chat, key, outlet)):
-                done.append("text")
-            stopped = marketing_stopped(chat) and approved is None
-            if rule.template and not stopped:
-                template = Template(rule.template, language, ())
-                if _sent(lambda: _template(template, approved, chat, key, outlet)):
-                    done.append("template")
-        run.did = " ".join(done)
-        run.save(update_fields=["did"])
+        done = [*_done(rule, event, key), *_sent(rule, chat, key, approved, outlet)]
+        RuleRun.objects.filter(pk=run.pk).update(did=" ".join(done))
+        about = {"object_type": "chat", "object_id": chat.pk}
         details = {"rule": rule.pk or 0, "did": done}
-        audit_record(
-            action="rule.act", actor=SYSTEM, object_type="chat", object_id=chat.pk, details=details
-        )
+        audit_record(action="rule.act", actor=SYSTEM, details=details, **about)
     return True
+
+
+def template_of(text: str) -> tuple[str, str]:
+    """Return the name and the language of a template such as "we_are_back en"."""
+    name, _blank, language = text.partition(" ")
+    return name, language.strip()
 
 
 def _done(rule: Rule, event: Happened, key: UUID) -> Iterator[str]:
@@ -351,39 +346,25 @@ def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
     hooks_raise([HookEvent(EventType.RULE_MATCHED, event_id, data, chat_id)])
 
 
-def _may_write(chat: Chat, now: datetime) -> bool:
+def _sent(
+    rule: Rule, chat: Chat, key: UUID, approved: ApprovedTemplate | None, outlet: Outlet
+) -> Iterator[str]:
+    """Send the rule's texts where somebody may get them; yield the names of what was sent."""
     is_person = not chat.is_group and chat.provider != str(Provider.CONSOLE)
-    return is_person and pause_in_force(chat.pk, now) is None
-
-
-def _sent(send: Callable[[], object]) -> bool:
-    try:
-        send()
-    except ReplyRefusedError:
-        # WhatsApp's window is closed, or the number sends no templates.
-        return False
-    return True
-
-
-def _text(rule: Rule, chat: Chat, key: UUID, outlet: Outlet) -> None:
-    chat_reply(
-        chat_id=chat.pk,
-        reply=StaffReply(rule.text, key),
-        writer=outlet.writer,
-        providers=outlet.providers,
-        otherwise=outlet.otherwise,
-    )
-
-
-def _template(template: Template, approved: Any, chat: Chat, key: UUID, outlet: Outlet) -> None:
-    chat_template(
-        chat_id=chat.pk,
-        template=template,
-        key=uuid.uuid5(key, "template"),
-        otherwise=outlet.otherwise,
-        writer=outlet.writer,
-        approved=approved,
-    )
+    if not is_person or pause_in_force(chat.pk, outlet.writer.now) is not None:
+        return
+    way: Any = {"chat_id": chat.pk, "writer": outlet.writer, "otherwise": outlet.otherwise}
+    # WhatsApp's window may be closed, or the number sends no templates.
+    if rule.text:
+        with suppress(ReplyRefusedError):
+            chat_reply(reply=StaffReply(rule.text, key), providers=outlet.providers, **way)
+            yield "text"
+    # It may be marketing where nobody knows what it is.
+    if rule.template and not (approved is None and marketing_stopped(chat)):
+        way |= {"key": uuid.uuid5(key, "template"), "approved": approved}
+        with suppress(ReplyRefusedError):
+            chat_template(template=Template(*template_of(rule.template), ()), **way)
+            yield "template"
 
 
 # Say a rule in words.
@@ -391,25 +372,18 @@ def _template(template: Template, approved: Any, chat: Chat, key: UUID, outlet: 
 
 def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
     """Return the rule in the reader's language. ``people``: the names of its assignees."""
-    when = rule.get_when_display()
+    said = [_("When %(when)s") % {"when": rule.get_when_display()}]
     if rule.when == Happening.SILENCE:
-        when = _("%(when)s for %(number)s minutes") % {"when": when, "number": rule.minutes}
+        said[0] += _(" for %(number)s minutes") % {"number": rule.minutes}
     if rule.when == Happening.LABEL:
-        when = f"{when} ({rule.label or _('one that is gone')})"
-    conditions = []
+        said[0] += f" ({rule.label or '–'})"
     if rule.words:
-        words = ", ".join(filter(None, map(str.strip, rule.words.splitlines())))
-        conditions.append(_("the message holds “%(words)s”") % {"words": words})
+        words = ", ".join(rule.words.splitlines())
+        said.append(_("if the message holds “%(words)s”") % {"words": words})
     if rule.out_of_hours:
-        conditions.append(_("we are closed"))
-    text = _("When %(when)s") % {"when": when}
-    if conditions:
-        text = _("%(when)s, if %(conditions)s") % {
-            "when": text,
-            "conditions": _(" and ").join(conditions),
-        }
-    does = "; ".join(actions_said(rule, people)) or _("do nothing")
-    return _("%(when)s, then %(does)s.") % {"when": text, "does": does}
+        said.append(_("if we are closed"))
+    does = "; ".join(actions_said(rule, people))
+    return ", ".join([*said, _("then %(does)s.") % {"does": does}])
 
 
 def actions_said(rule: Rule, people: Sequence[str]) -> list[str]:

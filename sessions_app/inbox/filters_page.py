@@ -276,18 +276,13 @@ ACCESSES = tuple(
     )
 )
 
-DUES = tuple(
-    zip(
-        DUE,
-        (
-            gettext_lazy("an answer is due"),
-            gettext_lazy("due soon"),
-            gettext_lazy("overdue"),
-            gettext_lazy("told by a rule"),
-        ),
-        strict=True,
-    )
+_DUE_NAMES = (
+    gettext_lazy("an answer is due"),
+    gettext_lazy("due soon"),
+    gettext_lazy("overdue"),
+    gettext_lazy("told by a rule"),
 )
+DUES = tuple(zip(DUE, _DUE_NAMES, strict=True))
 
 
 def wanted_of(parameters: QueryDict) -> Wanted:

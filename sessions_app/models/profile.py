@@ -78,3 +78,6 @@ class OpeningHours(AssistantProfile):
         proxy = True
         verbose_name = _("opening hours")
         verbose_name_plural = _("opening hours")
+
+    def __str__(self) -> str:
+        return str(_("Opening hours"))

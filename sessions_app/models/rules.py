@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -17,6 +17,12 @@ from sessions_app.models.review import Label
 
 MAX_MINUTES = 14 * 24 * 60
 _MINUTES = (MinValueValidator(1), MaxValueValidator(MAX_MINUTES))
+
+
+def _label(title: Any) -> Any:
+    return models.ForeignKey(
+        Label, SET_NULL, verbose_name=title, null=True, blank=True, related_name="+"
+    )
 
 
 class Happening(models.TextChoices):
@@ -44,14 +50,7 @@ class Rule(models.Model):
     minutes = models.PositiveSmallIntegerField(
         _("minutes without an answer"), null=True, blank=True, validators=_MINUTES
     )
-    label = models.ForeignKey(
-        Label,
-        verbose_name=_("the label that is added"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
-    )
+    label = _label(_("the label that is added"))
     words = models.TextField(
         _("words"),
         max_length=2_000,
@@ -62,14 +61,7 @@ class Rule(models.Model):
         ),
     )
     out_of_hours = models.BooleanField(_("only while we are closed"), default=False)
-    add_label = models.ForeignKey(
-        Label,
-        verbose_name=_("add the label"),
-        null=True,
-        blank=True,
-        on_delete=SET_NULL,
-        related_name="+",
-    )
+    add_label = _label(_("add the label"))
     assignees = models.ManyToManyField(
         settings.AUTH_USER_MODEL,
         verbose_name=_("assign to"),
@@ -99,12 +91,9 @@ class Rule(models.Model):
     )
     template = models.CharField(
         _("send the template"),
-        max_length=512,
+        max_length=520,
         blank=True,
-        help_text=_("Its name at Meta; one without values to fill in."),
-    )
-    template_language = models.CharField(
-        _("the template's language"), max_length=6, blank=True, help_text=_("Such as en or en_US.")
+        help_text=_("Its name and language at Meta, such as we_are_back en; one without values."),
     )
     since = models.DateTimeField(_("in force since"), default=timezone.now, editable=False)
     given = models.PositiveIntegerField(default=0, editable=False)

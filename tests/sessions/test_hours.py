@@ -116,7 +116,7 @@ def test_no_model_is_needed(world: World) -> None:
     world.use(chat_model=OfflineChatModel())
     (told,) = world.say(CLIENT, "Are you open now?")
     assert told.startswith("We are closed now.\nToday (")
-    assert told.endswith("We open tomorrow at 0:00.")
+    assert told.endswith(") at 0:00.")
     (told,) = world.say(CLIENT, "האם אתם פתוחים היום?")
     assert told.startswith("אנחנו סגורים עכשיו.\nהיום (")
 
@@ -132,7 +132,7 @@ def test_a_model_reads_them(world: World) -> None:
 def test_a_hand_over_says_when_somebody_answers(world: World) -> None:
     set_hours(**closed_today())
     (told,) = world.say(CLIENT, "human please")
-    assert told.endswith("\nSomebody answers from 0:00 tomorrow.")
+    assert "\nSomebody answers from 0:00 tomorrow (" in told
     ChatPause.objects.all().delete()
     set_hours(**{**closed_today(), "dates": ""})
     (told,) = world.say(CLIENT, "human please")

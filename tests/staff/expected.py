@@ -78,6 +78,8 @@ LISTS: Mapping[str, Rows] = {
     "sessions_app.inbounddelivery": Rows(READ, actions={"process_again": REVIEW}),
     "sessions_app.summarizationmetadata": Rows(READ),
     "sessions_app.assistantprofile": Rows(READ, change=ADMINISTER),
+    "sessions_app.openinghours": Rows(READ, change=ADMINISTER),
+    "sessions_app.rule": Rows(READ, add=ADMINISTER, change=ADMINISTER, delete=ADMINISTER),
     "cards_app.memorycard": Rows(READ, actions={"make_again": REVIEW}),
     # --- memories
     "memories_app.memory": Rows(
@@ -202,6 +204,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_unknown_teach": Page(None, MANAGE, data={"turns": "1"}),
     "sessions_app_turn_unknown_ignore": Page(None, REVIEW, data={"turns": "1"}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
+    "sessions_app_rule_last_week": Page(READ, args={"rule_id": "sessions_app.rule"}),
     # --- memories
     "memories_app_memory_export": Page(None, MANAGE),
     "memories_app_memory_import": Page(MANAGE, MANAGE),

@@ -34,6 +34,8 @@ from sessions_app.models import (
     Label,
     MediaFile,
     Note,
+    OpeningHours,
+    Rule,
     Turn,
     TurnReplay,
 )
@@ -64,6 +66,8 @@ def furnish(world: World) -> None:
     AssistantProfile.objects.get_or_create(pk=1)
     Label.objects.create(name="urgent")
     _merge(chat)
+    Rule.objects.create(name="Complaints", when="message", words="refund", tells=True)
+    OpeningHours.objects.update_or_create(pk=1, defaults={"hours": {"sunday": "9:00-17:00"}})
     CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five, {name}.")
     ForgetReceipt.objects.create(
         kind="memory", object_id=chat.pk, actor_kind="staff", content_hash=SHA, probe="absent"
