@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, date, datetime, time, timedelta, timezone
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 
 from memoryproject.foundation.text.characters import fold
+from sessions_app.conversations.phrases import FOLDER
 from sessions_app.models import AssistantProfile
 
 # In English and Hebrew: the weekdays, of which Sunday is the first, the months, and what cells say.
 WORDS: Mapping[str, Any] = json.loads(
-    Path(__file__).with_suffix(".json").read_text(encoding="utf-8")
+    (FOLDER.parent / "opening_hours.json").read_text(encoding="utf-8")
 )
 _DAYS = {fold(each): day for day, names in enumerate(WORDS["spellings"]) for each in names.split()}
 ALWAYS, CLOSED, ROUND_THE_CLOCK = (

@@ -133,7 +133,7 @@ def hours_remember(*, embedder: Embedder) -> int:
         lines = "; ".join(week_lines(hours, language, date.min)) if hours else ""
         new = NewMemory(
             content=text_for("handover_hours", language, hours=lines),
-            visibility=Visibility.PUBLIC,
+            visibility=str(Visibility.PUBLIC),
             source="staff",
             namespace=NAMESPACE,
             key=key,
@@ -170,13 +170,13 @@ def hours_answer(
     if it isn't the question's.
     """
     today = now.astimezone(hours.zone).date()
-    asked = _asked(text, language, today)
-    if asked is None:
+    question = _asked(text, language, today)
+    if question is None:
         return None
-    spoken = fixed or asked.language
-    if asked.days and (asked.core != NOW or asked.days != [today]):
-        return "\n".join(day_line(hours, day, spoken, today) for day in asked.days)
-    if asked.core == WEEK:
+    spoken = fixed or question.language
+    if question.days and (question.core != NOW or question.days != [today]):
+        return "\n".join(day_line(hours, day, spoken, today) for day in question.days)
+    if question.core == WEEK:
         return "\n".join(week_lines(hours, spoken, today))
     return "\n".join(status_lines(hours, spoken, now))
 

@@ -14,7 +14,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
-from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import (
@@ -32,9 +31,9 @@ from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.hours import WEEKDAYS, day_spans, hours_of, other_days
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
-from sessions_app.models.rules import Happening
+from sessions_app.models.chat_rules import Happening
 from sessions_app.presentation.links import conversation_address
-from sessions_app.rules import Span, actions_said, happened, rule_sentence, template_of
+from sessions_app.rules import Span, happened, rule_sentence, template_of
 from sessions_app.takeover.facade import ReplyRefusedError, template_check
 
 # The opening hours.
@@ -245,7 +244,8 @@ class RuleAdmin(StaffAdmin):
 
     @admin.display(description=gettext_lazy("rule in words"))
     def sentence(self, rule: Rule) -> str:
-        return rule_sentence(rule, _people(rule))
+        people = [user.get_username() for user in rule.assignees.all()]
+        return rule_sentence(rule, sorted(people))
 
     @admin.display(description=gettext_lazy("what it did"), ordering="acted")
     def acted(self, rule: Any) -> str:
@@ -266,12 +266,10 @@ class RuleAdmin(StaffAdmin):
         events = happened(rule, Span(now - LAST_WEEK, now), hours_of(profile_current()))
         newest = events[: -MAX_SHOWN - 1 : -1]
         chats = Chat.objects.in_bulk([event.chat_id for event in newest])
-        does = [capfirst(text) for text in actions_said(rule, _people(rule))]
         runs = RuleRun.objects.filter(rule=rule).select_related("chat").order_by("-at")
         context = {
             "rule": rule,
             "sentence": self.sentence(rule),
-            "does": does,
             "count": len(events),
             "most": MAX_SHOWN,
             "chats": len({event.chat_id for event in events}),
@@ -287,7 +285,3 @@ class RuleAdmin(StaffAdmin):
         }
         template = "admin/sessions_app/rule/last_week.html"
         return staff_page(request, template, _("What the rule does"), context, of=Rule)
-
-
-def _people(rule: Rule) -> list[str]:
-    return sorted(user.get_username() for user in rule.assignees.all())

@@ -47,10 +47,10 @@ from sessions_app.models import (
     RuleRun,
     Turn,
 )
+from sessions_app.models.chat_rules import Happening
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY, IMPORTED, DeliveryStatus, Role
-from sessions_app.models.rules import Happening
 from sessions_app.models.turns import BY_RULE, HANDOVER, Outcome, TurnState
 from sessions_app.takeover.facade import (
     OwnNumber,
@@ -185,7 +185,7 @@ SOURCES: Mapping[str, Callable[[Span, Rule], Iterable[Found]]] = {
 def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
     """Return on what the rule acts, the oldest first, each event once.
 
-    The owner's chats, and those who said stop or are blocked, aren't in it.
+    The owner's chats, and those who parts stop or are blocked, aren't in it.
     """
     found: dict[tuple[UUID, str], Happened] = {}
     for chat_id, at, text in sorted(SOURCES[rule.when](span, rule), key=lambda each: each[1]):
@@ -292,7 +292,7 @@ def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
         key = uuid.uuid5(_KEYS, f"{rule.pk} {chat.pk} {event.key}")
         done = [*_done(rule, event, key), *_sent(rule, chat, key, approved, outlet)]
         RuleRun.objects.filter(pk=run.pk).update(did=" ".join(done))
-        about = {"object_type": "chat", "object_id": chat.pk}
+        about: Any = {"object_type": "chat", "object_id": chat.pk}
         details = {"rule": rule.pk or 0, "did": done}
         audit_record(action="rule.act", actor=SYSTEM, details=details, **about)
     return True
@@ -339,7 +339,7 @@ def _assign(rule: Rule, chat_id: UUID) -> bool:
 
 def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
     """Tell staff of a chat: a mark in the inbox, a note, and an event for integrators."""
-    ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"told": rule.name})
+    ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"rule_name": rule.name})
     text = _("Rule “%(name)s”: %(when)s") % {"name": rule.name, "when": rule.get_when_display()}
     note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
     data = {"rule_id": rule.pk, "rule": rule.name, "when": str(rule.when)}
@@ -372,30 +372,24 @@ def _sent(
 
 def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
     """Return the rule in the reader's language. ``people``: the names of its assignees."""
-    said = [_("When %(when)s") % {"when": rule.get_when_display()}]
+    parts = [_("When %(when)s") % {"when": rule.get_when_display()}]
     if rule.when == Happening.SILENCE:
-        said[0] += _(" for %(number)s minutes") % {"number": rule.minutes}
+        parts[0] += _(" for %(number)s minutes") % {"number": rule.minutes}
     if rule.when == Happening.LABEL:
-        said[0] += f" ({rule.label or '–'})"
+        parts[0] += f" ({rule.label or '–'})"
     if rule.words:
         words = ", ".join(rule.words.splitlines())
-        said.append(_("if the message holds “%(words)s”") % {"words": words})
+        parts.append(_("if the message holds “%(words)s”") % {"words": words})
     if rule.out_of_hours:
-        said.append(_("if we are closed"))
-    does = "; ".join(actions_said(rule, people))
-    return ", ".join([*said, _("then %(does)s.") % {"does": does}])
-
-
-def actions_said(rule: Rule, people: Sequence[str]) -> list[str]:
-    """Return what the rule does, in the reader's language."""
-    names = ", ".join(people)
-    said = {
-        _("add the label %(label)s") % {"label": rule.add_label}: rule.add_label,
-        _("assign to %(names)s") % {"names": names}: len(people) == 1,
-        _("assign by turn to %(names)s") % {"names": names}: len(people) > 1,
-        _("tell us"): rule.tells,
-        _("mark as due in %(number)s minutes") % {"number": rule.due_minutes}: rule.due_minutes,
-        _("send “%(text)s”") % {"text": rule.text}: rule.text,
-        _("send the template %(name)s") % {"name": rule.template}: rule.template,
-    }
-    return [text for text, does in said.items() if does]
+        parts.append(_("if we are closed"))
+    by_turn = _("assign by turn to %(value)s") if len(people) > 1 else _("assign to %(value)s")
+    does = (
+        (_("add the label %(value)s"), rule.add_label),
+        (by_turn, ", ".join(people)),
+        (_("tell us"), rule.tells),
+        (_("mark as due in %(value)s minutes"), rule.due_minutes),
+        (_("send “%(value)s”"), rule.text),
+        (_("send the template %(value)s"), rule.template),
+    )
+    acts = "; ".join(text % {"value": value} for text, value in does if value)
+    return ", ".join([*parts, _("then %(does)s.") % {"does": acts}])

@@ -102,7 +102,7 @@ class Row:
     """A chat in the list.
 
     ``snoozed_until`` is None if the chat is not put off (any more).
-    ``told``: the rule that tells of it; ``due_at``: when an answer is due.
+    ``rule_name``: the rule that tells of it; ``due_at``: when an answer is due.
     ``last``: its last message, for users who may read messages; ``short``: that one's beginning.
     ``unread`` counts messages that are new to the user, at most MAX_UNREAD. ``failed`` and
     ``unconfirmed`` count turns since the last review. ``reviewed`` is True if the chat is reviewed
@@ -124,7 +124,7 @@ class Row:
     standing: str = ""
     opted_out: bool = False
     snoozed_until: datetime | None = None
-    told: str = ""
+    rule_name: str = ""
     due_at: datetime | None = None
     labels: Sequence[Any] = field(default=())
 
@@ -209,7 +209,7 @@ def _due(which: str) -> Q:
         ANY: Q(mark__due_at__isnull=False),
         SOON: Q(mark__due_at__gt=now, mark__due_at__lte=now + SOON_WITHIN),
         OVERDUE: Q(mark__due_at__lte=now),
-        TOLD: Q(mark__told__gt=""),
+        TOLD: Q(mark__rule_name__gt=""),
     }[which]
 
 
@@ -271,7 +271,7 @@ def inbox_rows(chats: Sequence[Chat], user: User) -> list[Row]:
             standing=access[chat.pk].standing if chat.pk in access else "",
             opted_out=chat.pk in access and access[chat.pk].opted_out_at is not None,
             snoozed_until=snoozes[chat.pk].until if chat.pk in asleep else None,
-            told=marks[chat.pk].told if chat.pk in marks else "",
+            rule_name=marks[chat.pk].rule_name if chat.pk in marks else "",
             due_at=marks[chat.pk].due_at if chat.pk in marks else None,
             labels=labels.get(chat.pk, []),
         )

@@ -179,7 +179,7 @@ def _version_of(row: Row) -> tuple[Any, ...]:
         (last.pk, last.kind, last.delivery_status, last.revoked_at, row.short) if last else None,
         (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
         (row.paused, row.standing, row.opted_out, row.snoozed_until),
-        (row.told, row.due, row.due_at),
+        (row.rule_name, row.due, row.due_at),
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
         [(label.pk, label.name, label.colour) for label in row.labels],
     )

@@ -317,6 +317,8 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
         chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
     )
     handed_over = handovers_open().filter(~Exists(since)).order_by().values("chat")
-    marked = ChatMark.objects.filter(~Q(told="") | Q(due_at__lte=Now())).order_by().values("chat")
+    marked = (
+        ChatMark.objects.filter(~Q(rule_name="") | Q(due_at__lte=Now())).order_by().values("chat")
+    )
     snoozed = Snooze.objects.order_by().values("chat")
     return wrong.union(paused, handed_over, snoozed, marked)

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
             name='ChatMark',
             fields=[
                 ('chat', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='mark', serialize=False, to='sessions_app.chat', verbose_name='chat')),
-                ('told', models.CharField(blank=True, max_length=60, verbose_name='told by')),
+                ('rule_name', models.CharField(blank=True, max_length=60, verbose_name='rule')),
                 ('due_at', models.DateTimeField(blank=True, null=True, verbose_name='due at')),
             ],
             options={
@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='assistantprofile',
             name='hours',
-            field=models.JSONField(blank=True, default=dict, editable=False, verbose_name='opening hours'),
+            field=models.JSONField(blank=True, db_default={}, default=dict, editable=False, verbose_name='opening hours'),
         ),
         migrations.CreateModel(
             name='Rule',

@@ -1,5 +1,6 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
+from sessions_app.models.chat_rules import ChatMark, Rule, RuleRun
 from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.jobs import Job, JobKind, JobPart, JobState
@@ -24,7 +25,6 @@ from sessions_app.models.review import (
     SavedFilter,
     Snooze,
 )
-from sessions_app.models.rules import ChatMark, Rule, RuleRun
 from sessions_app.models.sessions import CardWork, ChatSession
 from sessions_app.models.setting_rows import StoredSetting
 from sessions_app.models.stored_media import MediaFile

@@ -39,7 +39,9 @@ class AssistantProfile(models.Model):
         help_text=_("In words, such as “Sunday to Thursday 9:00–18:00”."),
     )
     # Texts as staff write them, by the names of the fields of their form: see sessions_app/hours.
-    hours = models.JSONField(_("opening hours"), default=dict, blank=True, editable=False)
+    hours = models.JSONField(
+        _("opening hours"), default=dict, db_default={}, blank=True, editable=False
+    )
     languages = models.CharField(
         _("languages"),
         max_length=64,

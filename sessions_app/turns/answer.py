@@ -345,9 +345,9 @@ def _reply(work: TurnWork, text: str) -> Draft:
         talk = small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
-        if told := hours_reply(turn, text):
+        if answer := hours_reply(turn, text):
             return Draft(
-                text=told,
+                text=answer,
                 is_system_text=True,
                 uses_memory=False,
                 model=dependencies.chat_model.name,

@@ -246,9 +246,9 @@ def _without_model(
     if recited_texts:
         lines = recited_lines(recited_texts)
         draft.text = recital(lines, language, "recital_unavailable")
-    told = hours_reply(material.turn, material.text)
-    draft.text = told or draft.text
-    is_known = bool(told or recited_texts)
+    hours = hours_reply(material.turn, material.text)
+    draft.text = hours or draft.text
+    is_known = bool(hours or recited_texts)
     draft.is_system_text = True
     draft.outcome = Outcome.FROM_MEMORY if is_known else Outcome.FAILED
     draft.is_apology = not is_known

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -96,7 +95,7 @@ def test_a_new_chat_and_its_label(world: World) -> None:
     world.say(CLIENT, "Hello again")
     sweep(world)
     assert did() == ["label", "tell"]
-    assert ChatMark.objects.get().told == "Second"
+    assert ChatMark.objects.get().rule_name == "Second"
     assert "Second" in Note.objects.get().text
     assert WebhookEvent.objects.filter(event_type="rule.matched").count() == 1
     assert AuditEvent.objects.filter(action="rule.act").count() == 2
@@ -114,7 +113,7 @@ def test_assignment_by_turn(world: World) -> None:
 
 
 @pytest.fixture
-def waiting(world: World) -> Iterator[World]:
+def waiting(world: World) -> World:
     rule(when="silence", minutes=30, text="We are sorry for the delay", due_minutes=5)
     world.say(CLIENT, "human please")
     ChatPause.objects.all().delete()

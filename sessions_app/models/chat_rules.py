@@ -139,13 +139,13 @@ class RuleRun(models.Model):
 class ChatMark(models.Model):
     """A mark in the inbox, until somebody of the business answers, or the chat is reviewed.
 
-    ``told``: the name of the rule that tells of the chat. ``due_at``: when an answer is due.
+    ``rule_name``: the rule that tells of the chat. ``due_at``: when an answer is due.
     """
 
     chat = models.OneToOneField(
         Chat, verbose_name=_("chat"), primary_key=True, on_delete=CASCADE, related_name="mark"
     )
-    told = models.CharField(_("told by"), max_length=60, blank=True)
+    rule_name = models.CharField(_("rule"), max_length=60, blank=True)
     due_at = models.DateTimeField(_("due at"), null=True, blank=True)
 
     class Meta:
