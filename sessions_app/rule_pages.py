@@ -125,11 +125,13 @@ class OpeningHoursAdmin(StaffAdmin):
     form = HoursForm
     has_csv = False
 
-    fieldsets = (
-        (gettext_lazy("Every week"), {"fields": WEEKDAYS}),
-        (gettext_lazy("Other days"), {"fields": ("dates",)}),
-        (gettext_lazy("While you are closed"), {"fields": ("away_text",)}),
-    )
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        # They are fields of the form alone: a class can't name them.
+        return (
+            (_("Every week"), {"fields": WEEKDAYS}),
+            (_("Other days"), {"fields": ("dates",)}),
+            (_("While you are closed"), {"fields": ("away_text",)}),
+        )
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
         return OpeningHours.objects.get_or_create(pk=1)[0] if object_id == "1" else None

@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
                 ('text', models.TextField(blank=True, help_text="Not where the assistant is paused, in groups, or to those who said stop; and only within 24 hours of the client's last message.", max_length=4000, verbose_name='send the text')),
                 ('template', models.CharField(blank=True, help_text='Its name and language at Meta, such as we_are_back en; one without values.', max_length=520, verbose_name='send the template')),
                 ('since', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='in force since')),
-                ('given', models.PositiveIntegerField(default=0, editable=False)),
+                ('given', models.PositiveIntegerField(default=0, editable=False, verbose_name='assigned by turn')),
                 ('add_label', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sessions_app.label', verbose_name='add the label')),
                 ('assignees', models.ManyToManyField(blank=True, help_text='One person, or several by turn. By turn, conversations that are assigned already stay with whom they have.', related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='assign to')),
                 ('label', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='sessions_app.label', verbose_name='the label that is added')),

@@ -96,7 +96,7 @@ class Rule(models.Model):
         help_text=_("Its name and language at Meta, such as we_are_back en; one without values."),
     )
     since = models.DateTimeField(_("in force since"), default=timezone.now, editable=False)
-    given = models.PositiveIntegerField(default=0, editable=False)
+    given = models.PositiveIntegerField(_("assigned by turn"), default=0, editable=False)
 
     class Meta:
         verbose_name = _("rule")
