@@ -22,7 +22,7 @@ def counts_of(session: Mapping[str, Any], *, shows: bool) -> Iterator[str]:
 
     A promise is found if a sentence that holds its quote is. Labels may share a sentence.
     """
-    from sessions_app.promises.rules import promises_in  # noqa: PLC0415 Django must be set up first
+    from sessions_app.promises.promise_patterns import promises_in  # noqa: PLC0415 Django must be set up first
 
     labels = session["labels"].get("promises", [])
     for number, message in enumerate(session["messages"], start=1):

@@ -17,6 +17,7 @@ import sessions_app.inbox.admin
 import sessions_app.memories.memory_pages
 import sessions_app.profile_page
 import sessions_app.question_pages
+import sessions_app.rule_pages
 import sessions_app.summaries.admin
 import sessions_app.takeover.canned_replies
 import sessions_app.tokens

@@ -67,7 +67,7 @@ def _let_promises_be_read(*, session_id: UUID, texts: list[str], **_: Any) -> No
     """Queue a session, but not for each text: an answer that promises nothing waits for nothing."""
 
     from sessions_app.promises.dependencies import enqueue_promises  # noqa: PLC0415 imports models
-    from sessions_app.promises.rules import may_matter  # noqa: PLC0415 slow to import
+    from sessions_app.promises.promise_patterns import may_matter  # noqa: PLC0415 slow to import
 
     if any(map(may_matter, texts)):
         enqueue_promises(session_id)

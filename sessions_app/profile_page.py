@@ -80,7 +80,10 @@ class ProfileForm(StampedForm):
     )
     opening_hours = _area(
         gettext_lazy("Opening hours"),
-        gettext_lazy("In words, such as “Sunday to Thursday 9:00–18:00”."),
+        gettext_lazy(
+            "In words, such as “Sunday to Thursday 9:00–18:00”. They count until the hours are set "
+            "under Settings → Opening hours."
+        ),
         rows=3,
     )
     languages = forms.CharField(

@@ -16,6 +16,7 @@ from memoryproject.foundation.leases import LeasedKind
 from memoryproject.foundation.outgoing_webhooks.deliveries import endpoint_wake, endpoints_abandoned
 from sessions_app.broadcasts.send_broadcast import broadcast_step, broadcasts_due
 from sessions_app.conversations.redact_derived import redactions_due
+from sessions_app.conversations.session_lifecycle import enqueue_rules
 from sessions_app.documents.upload import enqueue_document
 from sessions_app.embedding.dependencies import enqueue_memory_vectors, enqueue_vectors
 from sessions_app.embedding.facade import vectors_abandoned
@@ -30,6 +31,7 @@ from sessions_app.media.dependencies import enqueue_media, ordered_media_remove
 from sessions_app.media.fetch import media_abandoned
 from sessions_app.promises.dependencies import enqueue_promises
 from sessions_app.promises.store import promises_waiting
+from sessions_app.rules import chats_due, old_runs_drop
 from sessions_app.summaries.dependencies import enqueue_again, enqueue_summary
 from sessions_app.summaries.summary_store import excerpts_waiting, summaries_abandoned
 from sessions_app.trials.dependencies import enqueue_trial
@@ -57,6 +59,7 @@ def leased_kinds() -> Iterator[LeasedKind]:
     yield LeasedKind("trials", trials_abandoned, enqueue_trial)
     yield LeasedKind("jobs", jobs_abandoned, enqueue_job, jobs_drop)
     yield LeasedKind("broadcasts", broadcasts_due, broadcast_step)
+    yield LeasedKind("rules", chats_due, enqueue_rules, old_runs_drop)
     yield LeasedKind("webhooks", endpoints_abandoned, endpoint_wake)
 
 

@@ -15,6 +15,8 @@ from memories_app.embedding_models.vectors import due_vectors_make
 from memories_app.memory_documents.document_rows import documents_tend
 from memories_app.models import SourceDocument
 from memories_app.review.consolidate import memories_propose_merges
+from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.leases import leases_sweep
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_drop, events_drop
 from memoryproject.foundation.outgoing_webhooks.sending import endpoint_send
@@ -34,6 +36,8 @@ from sessions_app.history.dependencies import (
     build_transcript_backups,
     transcript_retention,
 )
+from sessions_app.hours_answers import hours_remember
+from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import raw_deliveries_drop
 from sessions_app.jobs.run_jobs import job_run
 from sessions_app.limits.answer_limits import usage_drop
@@ -48,7 +52,10 @@ from sessions_app.outcomes.judge import sessions_judge
 from sessions_app.partitions import partitions_tend
 from sessions_app.promises.dependencies import build_promise_reader
 from sessions_app.promises.store import promises_read
+from sessions_app.rules import Outlet, rules_run
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
+from sessions_app.takeover.facade import Writer
+from sessions_app.takeover.presentation import default_number
 from sessions_app.trials.dependencies import trial_model
 from sessions_app.trials.run_trial import trial_run
 from sessions_app.turns.dependencies import (
@@ -82,6 +89,19 @@ def check_questions() -> dict[str, int]:
 def run_job(job_id: str) -> str:
     """Do a job that a program asked for, or go on with it; return its state."""
     return job_run(UUID(job_id))
+
+
+def run_rules(chat_id: str) -> int:
+    """Let staff's rules act on what happened in a chat; return how often they did."""
+    now = timezone.now()
+    writer = Writer(None, SYSTEM, build_intake_rules(), answer_soon, now)
+    outlet = Outlet(writer, configured_providers(), default_number())
+    return rules_run(chat_id=UUID(chat_id), outlet=outlet)
+
+
+def tell_hours() -> int:
+    """Store the opening hours as memories; return how many there are."""
+    return hours_remember(embedder=embedder())
 
 
 def sweep_work() -> dict[str, int]:

@@ -117,6 +117,10 @@ SETTINGS: tuple[tuple[Any, Entries], ...] = (
         (Entry("label", "sessions_app.label"), Entry("quickreply", "sessions_app.cannedreply")),
     ),
     (
+        _("Hours and rules"),
+        (Entry("schedule", "sessions_app.openinghours"), Entry("rule", "sessions_app.rule")),
+    ),
+    (
         _("Integrations"),
         (
             Entry("key", "api.apitoken"),

@@ -25,7 +25,7 @@ from memoryproject.foundation.rest_kit.tokens import TokenError
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import BY_PHONE, Role
-from sessions_app.models.turns import BROADCAST, HANDOVER, TurnState
+from sessions_app.models.turns import BROADCAST, BY_RULE, HANDOVER, TurnState
 
 # Fewer digits would find too many numbers.
 MIN_DIGITS = 4
@@ -317,12 +317,13 @@ def handovers_open() -> QuerySet[Turn]:
 def without_reply(turns: QuerySet[Turn]) -> QuerySet[Turn]:
     """Leave out the turns after which somebody of the business wrote to the person."""
     of_staff = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), by_hand=True)
-    # What goes to many answers nobody.
-    of_staff = of_staff.exclude(context__has_key=BROADCAST)
+    # What goes to many, and what a rule writes, answers nobody.
+    of_staff = of_staff.exclude(context__has_any_keys=[BROADCAST, BY_RULE])
     by_phone = Message.objects.filter(
         chat=OuterRef("chat"),
         received_at__gt=OuterRef("created_at"),
         role=Role.ASSISTANT,
         metadata__has_key=BY_PHONE,
     )
-    return turns.filter(~Exists(of_staff.exclude(state=TurnState.FAILED)), ~Exists(by_phone))
+    of_staff = of_staff.exclude(state=TurnState.FAILED)
+    return turns.filter(~Exists(of_staff), ~Exists(by_phone))

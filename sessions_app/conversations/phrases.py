@@ -34,8 +34,13 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
+# A question about the opening hours: whether it is open, when on a day, or when at all; the days
+# from today on, and the words between them.
+HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week")
+HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
+HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill")
 _MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start")
-KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS)
+KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
 _MARKS += "\u200b-\u200f\u202a-\u202e\u2066-\u2069"

@@ -21,15 +21,18 @@ from cards_app.services import cards_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, Event, audit_record_many
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.models import (
+    AssistantProfile,
     CardWork,
     Chat,
     ChatActivity,
     ChatAddress,
     ChatSession,
     Message,
+    Rule,
     SessionOutcome,
     Turn,
 )
@@ -319,6 +322,20 @@ def answer_stored(turn: Turn) -> None:
 def message_received(turn: Turn) -> None:
     """Report a person's message, whose turn this is. Call it in the transaction that stores it."""
     _raise_of(EventType.MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
+
+
+def rules_look(chat_id: UUID) -> None:
+    """Have a worker look whether staff's rules act on what happened in the chat.
+
+    The sweep of each minute looks, too.
+    """
+    away = AssistantProfile.objects.filter(hours__away_text__gt="")
+    if Rule.objects.filter(is_on=True).exists() or away.exists():
+        enqueue_rules(chat_id)
+
+
+def enqueue_rules(chat_id: UUID) -> None:
+    enqueue("sessions_app.tasks.run_rules", str(chat_id), task_name=f"rules {chat_id}")
 
 
 def _raise_of(event_type: str, turn: Turn, more: Mapping[str, Any]) -> None:

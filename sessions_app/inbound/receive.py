@@ -234,6 +234,9 @@ def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -
     InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
     if has_to_redact and result.chat and rules.redact is not None:
         rules.redact(result.chat.pk)
+    is_persons = isinstance(event, events.InboundMessage) and not event.from_business
+    if is_persons and result.chat and rules.look_at is not None:
+        rules.look_at(result.chat.pk)
     return result
 
 

@@ -83,7 +83,8 @@ class IntakeRules:
     ``speaker``: who writes in the person's place, if the message comes through the API.
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
-    ``pause_after_reply``: see ``owner_pause``.
+    ``pause_after_reply``: see ``owner_pause``. ``look_at`` has a worker look at a chat in which
+    rules of staff may have to act; None: the sweep does.
     """
 
     memory_enabled: bool = False
@@ -98,6 +99,7 @@ class IntakeRules:
     fetch_media: Callable[[Message, str], object] | None = None
     redact: Callable[[UUID], object] | None = None
     pause_after_reply: timedelta = timedelta(hours=1)
+    look_at: Callable[[UUID], object] | None = None
 
     def owner_pause(self, chat: Chat) -> timedelta:
         """Return how long the assistant is paused in this chat after a reply by the business."""

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator
 from sessions_app.conversations.chat_queries import with_name
@@ -41,6 +42,7 @@ from sessions_app.models import (
     Chat,
     ChatAccess,
     ChatLabel,
+    ChatMark,
     Message,
     ReadMark,
     ReviewedMark,
@@ -56,6 +58,9 @@ STATES = (OPEN, SNOOZED, REVIEWED)
 CHATS_A_PAGE = 50
 READ_MESSAGES = "sessions_app.view_message"
 SHORT = 160
+# How a rule's mark filters, and until when before its time an answer is due soon.
+ANY, SOON, OVERDUE, TOLD = DUE = ("any", "soon", "overdue", "told")
+SOON_WITHIN = timedelta(minutes=15)
 # So many chats are counted at a time: a count of all takes longer than the page itself.
 COUNTED = 1_000
 
@@ -68,6 +73,7 @@ class Wanted:
     off. ``access``: a name of limits.FILTERS. ``active``: a message or a turn in this period, as
     the dashboard counts it. ``state``: a name of STATES; without one, and without a query, snoozed
     chats are left out. ``attention``: chats that need a person; ``needs``: all chats of the queue.
+    ``due``: a name of DUE.
     """
 
     query: str = ""
@@ -86,6 +92,7 @@ class Wanted:
     state: str = ""
     attention: bool = False
     needs: bool = False
+    due: str = ""
     active: tuple[datetime, datetime] | None = None
 
     def __bool__(self) -> bool:
@@ -97,6 +104,7 @@ class Row:
     """A chat in the list.
 
     ``snoozed_until`` is None if the chat is not put off (any more).
+    ``rule_name``: the rule that tells of it; ``due_at``: when an answer is due.
     ``last``: its last message, for users who may read messages; ``short``: that one's beginning.
     ``unread`` counts messages that are new to the user, at most MAX_UNREAD. ``failed`` and
     ``unconfirmed`` count turns since the last review. ``reviewed`` is True if the chat is reviewed
@@ -118,12 +126,22 @@ class Row:
     standing: str = ""
     opted_out: bool = False
     snoozed_until: datetime | None = None
+    rule_name: str = ""
+    due_at: datetime | None = None
     labels: Sequence[Any] = field(default=())
     reasons: Sequence[tuple[Any, str]] = field(default=())
 
     @property
     def unread_shown(self) -> str:
         return "99+" if self.unread > 99 else str(self.unread or "")
+
+    @property
+    def due(self) -> str:
+        """Return whether an answer is overdue, due soon or due later; "" if none is due."""
+        if self.due_at is None:
+            return ""
+        left = self.due_at - timezone.now()
+        return OVERDUE if left <= timedelta() else SOON if left <= SOON_WITHIN else ANY
 
     @property
     def is_ours(self) -> bool:
@@ -163,6 +181,8 @@ def chats_wanted(
         chats = chats.filter(needs_attention())
     if wanted.needs:
         chats = chats.filter(needs_you())
+    if wanted.due:
+        chats = chats.filter(_due(wanted.due))
     if wanted.active:
         chats = chats.filter(_active(*wanted.active))
     if wanted.unread:
@@ -186,6 +206,16 @@ def _in_state(chats: QuerySet[Chat], wanted: Wanted) -> QuerySet[Chat]:
         return chats.filter(~snoozed, ~reviewed)
     # Who searches for somebody finds them in any state.
     return chats if wanted.query else chats.filter(~snoozed)
+
+
+def _due(which: str) -> Q:
+    now = timezone.now()
+    return {
+        ANY: Q(mark__due_at__isnull=False),
+        SOON: Q(mark__due_at__gt=now, mark__due_at__lte=now + SOON_WITHIN),
+        OVERDUE: Q(mark__due_at__lte=now),
+        TOLD: Q(mark__rule_name__gt=""),
+    }[which]
 
 
 def _active(start: datetime, end: datetime) -> Q:
@@ -225,6 +255,7 @@ def inbox_rows(chats: Sequence[Chat], user: User, *, with_reasons: bool = False)
     assigned = Assignment.objects.filter(chat__in=keys).select_related("assignee").in_bulk()
     snoozes = Snooze.objects.filter(chat__in=keys).in_bulk()
     asleep = set(snoozes_in_force().filter(chat__in=keys).values_list("chat", flat=True))
+    marks = ChatMark.objects.filter(chat__in=keys).in_bulk()
     labels: dict[UUID, list[Any]] = {}
     for each in ChatLabel.objects.filter(chat__in=keys).select_related("label").order_by("pk"):
         labels.setdefault(each.chat_id, []).append(each.label)
@@ -246,6 +277,8 @@ def inbox_rows(chats: Sequence[Chat], user: User, *, with_reasons: bool = False)
             standing=access[chat.pk].standing if chat.pk in access else "",
             opted_out=chat.pk in access and access[chat.pk].opted_out_at is not None,
             snoozed_until=snoozes[chat.pk].until if chat.pk in asleep else None,
+            rule_name=marks[chat.pk].rule_name if chat.pk in marks else "",
+            due_at=marks[chat.pk].due_at if chat.pk in marks else None,
             labels=labels.get(chat.pk, []),
             reasons=reasons.get(chat.pk, ()),
         )

@@ -26,7 +26,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_requi
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.process.narrowing import instance
-from sessions_app.inbox.chat_list import OPEN, REVIEWED, SNOOZED, STATES, Wanted
+from sessions_app.inbox.chat_list import DUE, OPEN, REVIEWED, SNOOZED, STATES, Wanted
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.limits.figures import FILTERS
 from sessions_app.models import Chat, SavedFilter
@@ -248,6 +248,7 @@ MAX_QUERY_LENGTH = 200
 FLAGS = ("attention", "bookmarked", "failed", "needs", "paused", "unread", "unreviewed")
 CHOSEN = {
     "access": FILTERS,
+    "due": DUE,
     "kind": ("person", "group"),
     "memory": ("on", "off"),
     "provider": Provider.values,
@@ -274,6 +275,14 @@ ACCESSES = tuple(
         strict=True,
     )
 )
+
+_DUE_NAMES = (
+    gettext_lazy("an answer is due"),
+    gettext_lazy("due soon"),
+    gettext_lazy("overdue"),
+    gettext_lazy("told by a rule"),
+)
+DUES = tuple(zip(DUE, _DUE_NAMES, strict=True))
 
 
 def wanted_of(parameters: QueryDict) -> Wanted:

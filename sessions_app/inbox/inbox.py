@@ -33,6 +33,7 @@ from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.inbox.chat_list import Wanted
 from sessions_app.inbox.filters_page import (
     ACCESSES,
+    DUES,
     SHARE,
     STATE_NAMES,
     filters_of,
@@ -162,6 +163,7 @@ def inbox_page(request: HttpRequest, actions: list[tuple[str, str]]) -> Template
         "providers": Provider.choices,
         "numbers": numbers_if_several(),
         "accesses": ACCESSES,
+        "dues": DUES,
         "when": request.GET.get(WHEN, ""),
         "periods": PAST_NAMES.items(),
         "kept_filters": kept,

@@ -198,6 +198,7 @@ def _version_of(row: Row) -> tuple[Any, ...]:
         (last.pk, last.kind, last.delivery_status, last.revoked_at, row.short) if last else None,
         (row.unread, row.reviewed, row.bookmarked, row.failed, row.unconfirmed),
         (row.paused, row.standing, row.opted_out, row.snoozed_until),
+        (row.rule_name, row.due, row.due_at),
         (row.assignee.pk, row.assignee.get_username()) if row.assignee else None,
         [str(reason) for reason, _tone in row.reasons],
         [(label.pk, label.name, label.colour) for label in row.labels],
@@ -308,6 +309,7 @@ def _columns(*, reads: bool) -> Iterator[Column]:
     yield _("Access"), lambda row: Standing(row.standing).label if row.standing else ""
     yield _("Opted out"), lambda row: _yes(row.opted_out)
     yield _("Snoozed until"), lambda row: row.snoozed_until
+    yield _("Due at"), lambda row: row.due_at
 
 
 def _yes(value: bool) -> str:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.staff_notices import Kind, notify
+from sessions_app.conversations.session_lifecycle import rules_look
 from sessions_app.inbox.move_markers import ReviewError, chats_lock, chats_record
 from sessions_app.models import Assignment, Bookmark, ChatLabel, Label, Message
 
@@ -51,6 +52,9 @@ def chats_label(*, chat_ids: Collection[UUID], label: Label, actor: Actor) -> in
         fresh = sorted({*chats} - {*having.values_list("chat", flat=True)})
         ChatLabel.objects.bulk_create(ChatLabel(chat_id=key, label=label) for key in fresh)
         chats_record("chat.label", fresh, actor, {"label": label.pk})
+        if len(fresh) == 1:
+            # Where many get it, the sweep looks.
+            rules_look(fresh[0])
     return len(fresh)
 
 

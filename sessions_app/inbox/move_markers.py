@@ -31,6 +31,7 @@ from sessions_app.models import (
     BroadcastRecipient,
     Chat,
     ChatActivity,
+    ChatMark,
     ChatPause,
     Message,
     ReadMark,
@@ -112,6 +113,7 @@ def chats_review(
                 ReviewedMark.objects.filter(pk=key).update(**fields)
         # A conversation that is done with doesn't come back by its time.
         Snooze.objects.filter(chat__in=chats).delete()
+        ChatMark.objects.filter(chat__in=chats).delete()
         chats_record("chat.review", chats, actor)
     return len(chats)
 
@@ -303,8 +305,8 @@ def needs_attention() -> Q:
 
     These are chats with failed or unconfirmed answers since the last review, those that were handed
     over since then and in which nobody has answered, chats with a paused assistant in which the
-    person has written since and has the last word, and chats that came back after a snooze. Chats
-    that are put off aren't among them.
+    person has written since and has the last word, chats that came back after a snooze, and those
+    of which a rule tells or whose answer is overdue. Chats that are put off aren't among them.
     """
     return Q(pk__in=_waiting()) & ~Q(pk__in=snoozes_in_force().values("chat"))
 
@@ -345,4 +347,6 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
         .values("chat")
     )
     handed_over = unreviewed(handovers_open(), "created_at").order_by().values("chat")
-    return wrong.union(paused, handed_over, Snooze.objects.order_by().values("chat"))
+    marked = ChatMark.objects.filter(~Q(rule_name="") | Q(due_at__lte=Now())).order_by()
+    snoozed = Snooze.objects.order_by().values("chat")
+    return wrong.union(paused, handed_over, snoozed, marked.values("chat"))

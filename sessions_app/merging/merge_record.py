@@ -23,6 +23,7 @@ from sessions_app.models import (
     ChatAccess,
     ChatAddress,
     ChatLabel,
+    ChatMark,
     ChatPause,
     ChatSession,
     ContactMerge,
@@ -146,6 +147,7 @@ STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
     (ChatPause, ("since", "until", "paused_by")),
     (Assignment, ("assignee", "assigned_at")),
     (Snooze, ("since", "until", "snoozed_by")),
+    (ChatMark, ("rule_name", "due_at")),
 )
 # The columns that name a member of staff.
 USERS = ("decided_by", "paused_by", "assignee", "snoozed_by")

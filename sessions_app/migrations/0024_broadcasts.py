@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('sessions_app', '0022_session_outcomes'),
+        ('sessions_app', '0023_rules'),
     ]
 
     operations = [

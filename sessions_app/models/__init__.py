@@ -1,12 +1,13 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
 from sessions_app.models.broadcasts import Broadcast, BroadcastRecipient
+from sessions_app.models.chat_rules import ChatMark, Rule, RuleRun
 from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
 from sessions_app.models.jobs import Job, JobKind, JobPart, JobState
 from sessions_app.models.limits import ChatAccess, UsageDay
 from sessions_app.models.messages import Message, MessageEmbedding
-from sessions_app.models.profile import AssistantProfile, StoredSetting
+from sessions_app.models.profile import AssistantProfile, OpeningHours, StoredSetting
 from sessions_app.models.receipts import (
     ForgetEpoch,
     ForgetItem,

@@ -35,6 +35,10 @@ class AssistantProfile(models.Model):
         blank=True,
         help_text=_("In words, such as “Sunday to Thursday 9:00–18:00”."),
     )
+    # Texts as staff write them, by the names of the fields of their form: see sessions_app/hours.
+    hours = models.JSONField(
+        _("opening hours"), default=dict, db_default={}, blank=True, editable=False
+    )
     languages = models.CharField(
         _("languages"),
         max_length=64,
@@ -86,3 +90,15 @@ class StoredSetting(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class OpeningHours(AssistantProfile):
+    """The part of the profile that has a form and a right of its own."""
+
+    class Meta:
+        proxy = True
+        verbose_name = _("opening hours")
+        verbose_name_plural = _("opening hours")
+
+    def __str__(self) -> str:
+        return str(_("Opening hours"))

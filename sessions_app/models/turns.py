@@ -49,6 +49,8 @@ QUOTES = "quotes"
 TEMPLATE = "template"
 # The key of a turn's context for the id of the broadcast that it is a message of.
 BROADCAST = "broadcast"
+# There, and in its message's metadata: a rule wrote it, no person.
+BY_RULE = "by_rule"
 # The key of a turn's context for the kind of the file that a reply by staff sends.
 SENDS_FILE = "sends_file"
 # The key of a turn's context for how often its answer failed for a cause outside while the services

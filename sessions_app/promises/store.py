@@ -31,7 +31,7 @@ from sessions_app.conversations.message_text import is_knowledge, without_notice
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.messages import APOLOGY, BY_PHONE, LEARN, Role
 from sessions_app.models.turns import Outcome
-from sessions_app.promises.rules import (
+from sessions_app.promises.promise_patterns import (
     Promise,
     forms_of,
     is_same,

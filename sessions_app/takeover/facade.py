@@ -2,5 +2,10 @@
 
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.canned_replies import fill, placeholder_values, unknown_placeholders
-from sessions_app.takeover.send_template import chat_template, template_check, template_found
+from sessions_app.takeover.send_template import (
+    chat_template,
+    marketing_stopped,
+    template_check,
+    template_found,
+)
 from sessions_app.takeover.staff_reply import OwnNumber, StaffReply, Writer, chat_reply

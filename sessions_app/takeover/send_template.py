@@ -86,7 +86,7 @@ def chat_template(
         if approved is not None and approved.category == MARKETING and marketing_stopped(chat):
             raise ReplyRefusedError(Refusal.MARKETING_STOPPED)
         return reply_turn_store(
-            action="takeover.template",
+            action="template",
             chat=chat,
             by=by,
             key=key,

@@ -30,7 +30,7 @@ from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.trials import TrialMemories
 from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import QUOTES, SENDS_FILE, Outcome, TurnState
+from sessions_app.models.turns import BY_RULE, QUOTES, SENDS_FILE, Outcome, TurnState
 from sessions_app.takeover.attachment import (
     MAX_LENGTH,
     Attachment,
@@ -94,7 +94,7 @@ def chat_reply(
             details["draft"] = "sent" if draft.text.strip() == text.strip() else "changed"
         parts = parts_of(text, attachment, providers[by.provider])
         return reply_turn_store(
-            action="takeover.reply",
+            action="reply",
             chat=chat,
             by=by,
             key=reply.key,
@@ -210,13 +210,21 @@ def number_of(chat: Chat, otherwise: OwnNumber) -> OwnNumber:
 
 @dataclass(frozen=True)
 class Writer:
-    """The writer of a reply, the rules and the time. ``enqueue`` hands the chat to a worker."""
+    """The writer of a reply, the rules and the time. ``enqueue`` hands the chat to a worker.
 
-    author_id: int
+    ``author_id``: None where a rule of staff writes; the assistant isn't paused for it.
+    """
+
+    author_id: int | None
     actor: Actor
     rules: IntakeRules
     enqueue: Callable[[UUID], None]
     now: datetime
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """Return what says in the turn and the message who wrote it."""
+        return {BY_RULE: True} if self.author_id is None else {AUTHOR: self.author_id}
 
 
 @dataclass(frozen=True)
@@ -281,7 +289,7 @@ def reply_turn_store(
     ``action`` names it in the audit log. Call it with the chat locked.
     """
     pause = None
-    if written.pauses:
+    if written.pauses and writer.author_id is not None:
         pause = step_in(
             chat=chat,
             cause=PauseCause.REPLY,
@@ -295,6 +303,7 @@ def reply_turn_store(
     if written.attachment is not None:
         owner: dict[str, Any] = {"message": turn.reply} if turn.reply else {"turn": turn}
         written.attachment.keep(**owner)
+    action = f"{'takeover' if writer.author_id else 'rule'}.{action}"
     turn_audit(action, turn, writer.actor, **written.details)
     chat_id = chat.pk
     # Where the queue is down the sweep finds it.
@@ -326,7 +335,7 @@ def _turn(chat: Chat, by: OwnNumber, key: UUID, written: Written, writer: Writer
         number_id=by.number_id,
         user_role=role,
         asked_at=written.asked_at,
-        context={**context, AUTHOR: writer.author_id, **written.context},
+        context={**context, **writer.mark, **written.context},
         **stored,
     )
 
@@ -345,7 +354,11 @@ def _message(chat: Chat, by: OwnNumber, role: str, written: Written, writer: Wri
         number_id=by.number_id,
         was_received=False,
         media=written.attachment.media if written.attachment else {},
-        metadata={"by_hand": True, AUTHOR: writer.author_id, **written.metadata},
+        metadata={
+            "by_hand" if writer.author_id else "system_text": True,
+            **writer.mark,
+            **written.metadata,
+        },
     )
     (stored,) = rules.chat_memory.append(session=session, new=[new], role=role, now=now)
     return stored

@@ -64,6 +64,7 @@ from sessions_app.turns.open_questions import apology_draft, question_missed, qu
 from sessions_app.turns.reply_store import (
     Draft,
     handover_draft,
+    hours_reply,
     is_offline,
     notice_draft,
     offer_person,
@@ -349,6 +350,13 @@ def _reply(work: TurnWork, text: str) -> Draft:
         talk = small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
+        if answer := hours_reply(turn, text):
+            return Draft(
+                text=answer,
+                is_system_text=True,
+                uses_memory=False,
+                model=dependencies.chat_model.name,
+            )
     draft = model_reply(work, text, pictures)
     if not draft.is_apology and handover_is_offered(turn, text):
         offer_person(draft, turn)

@@ -19,6 +19,8 @@ from sessions_app.conversations.message_context import QUOTED
 from sessions_app.conversations.message_store import chat_form
 from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
 from sessions_app.conversations.plain_words import asks_in_words
+from sessions_app.hours import hours_of
+from sessions_app.hours_answers import hours_in_prompt
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.person.person_recall import PersonHit, person_recall
 from sessions_app.promises.store import today
@@ -257,11 +259,12 @@ def stored_lines(
 def profile_for_prompt(profile: AssistantProfile) -> Profile:
     """Return the profile in the form that the prompt needs."""
     languages = [code.strip() for code in profile.languages.split(",") if code.strip()]
+    hours = hours_of(profile)
     return Profile(
         name=profile.name,
         persona=profile.persona,
         business_facts=profile.business_facts,
-        opening_hours=profile.opening_hours,
+        opening_hours=hours_in_prompt(hours, timezone.now()) if hours else profile.opening_hours,
         languages=languages or ["en"],
     )
 

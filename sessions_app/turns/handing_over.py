@@ -19,6 +19,9 @@ from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import denies, wants_person
+from sessions_app.conversations.session_lifecycle import rules_look
+from sessions_app.hours import hours_of
+from sessions_app.hours_answers import opening_line
 from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role
@@ -106,12 +109,18 @@ def _denials(turn: Turn, text: str) -> int:
 
 
 def handover_text(turn: Turn, reason: str) -> str:
-    """Return what the client is told, with the opening hours where staff have written them."""
+    """Return what the client is told: also when somebody answers, if that isn't now.
+
+    Where staff have written the opening hours in words, the words.
+    """
     language = turn.chat.language
     lines = [text_for(_TEXTS[reason], language)]
-    hours = profile_current().opening_hours.strip()[:MAX_HOURS]
-    if hours:
-        lines.append(text_for("handover_hours", language, hours=hours))
+    profile, now = profile_current(), timezone.now()
+    if hours := hours_of(profile):
+        if not hours.is_open(now):
+            lines += opening_line(hours, "hours_reply", language, now)
+    elif words := profile.opening_hours.strip()[:MAX_HOURS]:
+        lines.append(text_for("handover_hours", language, hours=words))
     return "\n".join(lines)
 
 
@@ -140,3 +149,4 @@ def hand_over(turn: Turn, reason: str) -> None:
     }
     hooks_raise([HookEvent(EventType.HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
     notify(Kind.ASKED, [(turn.turn_id, turn.chat_id)])
+    rules_look(turn.chat_id)

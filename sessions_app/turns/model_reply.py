@@ -58,7 +58,7 @@ from sessions_app.turns.compose_prompt import (
 from sessions_app.turns.handing_over import MODEL, handover_text
 from sessions_app.turns.model_tools import ToolCalls
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
-from sessions_app.turns.reply_store import Draft, is_offline, recital
+from sessions_app.turns.reply_store import Draft, hours_reply, is_offline, recital
 from sessions_app.turns.send import recipient_of
 from sessions_app.turns.turn_claims import TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
@@ -246,9 +246,12 @@ def _without_model(
     if recited_texts:
         lines = recited_lines(recited_texts)
         draft.text = recital(lines, language, "recital_unavailable")
+    hours = hours_reply(material.turn, material.text)
+    draft.text = hours or draft.text
+    is_known = bool(hours or recited_texts)
     draft.is_system_text = True
-    draft.outcome = Outcome.FROM_MEMORY if recited_texts else Outcome.FAILED
-    draft.is_apology = not recited_texts
+    draft.outcome = Outcome.FROM_MEMORY if is_known else Outcome.FAILED
+    draft.is_apology = not is_known
     draft.is_outside = error.is_outside
 
 

@@ -27,7 +27,7 @@ from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turn_states import turn_create, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, BROADCAST, DEFERRALS, QUOTES, TurnState
+from sessions_app.models.turns import APOLOGY_FOR, BROADCAST, BY_RULE, DEFERRALS, QUOTES, TurnState
 from sessions_app.turns.reply_store import (
     Draft,
     apology,
@@ -235,7 +235,7 @@ def _is_overtaken(turn: Turn) -> bool:
         # Memory is off: what was said isn't stored, but that it came is.
         came = InboundDelivery.objects.filter(chat=turn.chat_id, event=MESSAGE_CAME)
         written = Turn.objects.filter(chat=turn.chat_id, id__gt=turn.pk, by_hand=True)
-        written = written.exclude(context__has_key=BROADCAST)
+        written = written.exclude(context__has_any_keys=[BROADCAST, BY_RULE])
         return came.filter(received_at__gt=turn.created_at).exists() or written.exists()
     if message is None or session.status != SessionStatus.ACTIVE:
         return True

@@ -23,6 +23,8 @@ from sessions_app.conversations.plain_words import small_talk, without_mention
 from sessions_app.conversations.session_lifecycle import answer_stored
 from sessions_app.extraction.facade import extraction_request
 from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.hours import hours_of
+from sessions_app.hours_answers import hours_answer
 from sessions_app.limits.intake import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.messages import APOLOGY, OFFERED, Role
@@ -268,6 +270,18 @@ def small_talk_reply(turn: Turn, text: str, dependencies: Dependencies) -> Draft
     return Draft(
         text=answer, is_system_text=True, uses_memory=False, model=dependencies.chat_model.name
     )
+
+
+def hours_reply(turn: Turn, text: str) -> str:
+    """Return the answer to a question about the opening hours alone; "" for other messages."""
+    profile, chat = profile_current(), turn.chat
+    if chat.is_group:
+        text = without_mention(text)
+    hours = hours_of(profile)
+    now, fixed = timezone.now(), chat.fixed_language
+    if hours is None:
+        return ""
+    return hours_answer(text, hours=hours, now=now, language=chat.language, fixed=fixed) or ""
 
 
 # Answers that are texts of ours: apologies, and what is said instead of an answer.

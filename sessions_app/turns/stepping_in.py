@@ -16,7 +16,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from memoryproject.foundation.leases import RELEASED
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.models import Chat, ChatPause, Message, OutboundPart, Turn
+from sessions_app.models import Chat, ChatMark, ChatPause, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, DeliveryStatus
 from sessions_app.models.takeover import PauseCause
@@ -41,6 +41,8 @@ def step_in(
     """
     now = timezone.now()
     unsent_cancel(chat, at=at)
+    # What rules said is dealt with.
+    ChatMark.objects.filter(chat=chat).delete()
     until = at + lasts
     before = pause_in_force(chat.pk, now)
     if until <= now or (before is not None and not before.is_sliding):

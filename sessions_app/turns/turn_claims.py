@@ -28,7 +28,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, WAITING_STATES, TurnState
+from sessions_app.models.turns import APOLOGY_FOR, BY_RULE, WAITING_STATES, TurnState
 
 
 def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None) -> bool:
@@ -381,7 +381,8 @@ def longest_pause(pauses: Collection[ChatPause]) -> ChatPause:
 
 def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
     """Return the last message that came during a pause and has no answer."""
-    turns = Turn.objects.filter(chat=chat_id).select_related("message")
+    turns = Turn.objects.filter(chat=chat_id).exclude(context__has_key=BY_RULE)
+    turns = turns.select_related("message")
     turn = turns.filter(Q(by_hand=True) | Q(state=TurnState.HELD)).order_by("-id").first()
     if turn is None or turn.by_hand or turn.asked_at < since:
         return None

@@ -6,7 +6,7 @@ from datetime import datetime, timezone
 
 import pytest
 
-from sessions_app.promises.rules import promises_in
+from sessions_app.promises.promise_patterns import promises_in
 
 # A Monday.
 SAID = datetime(2026, 3, 9, 12, tzinfo=timezone.utc)

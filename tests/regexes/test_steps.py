@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sessions_app.promises.rules import patterns as promise_patterns
+from sessions_app.promises.promise_patterns import patterns as promise_patterns
 from tests.regexes.adversarial import shapes
 from tests.regexes.found import AT_THE_BEGINNING, Found, all_found
 from tests.regexes.steps import Matcher, TooManyStepsError

@@ -79,6 +79,8 @@ LISTS: Mapping[str, Rows] = {
     "sessions_app.inbounddelivery": Rows(READ, actions={"process_again": REVIEW}),
     "sessions_app.summarizationmetadata": Rows(READ),
     "sessions_app.assistantprofile": Rows(READ, change=ADMINISTER),
+    "sessions_app.openinghours": Rows(READ, change=ADMINISTER),
+    "sessions_app.rule": Rows(READ, add=ADMINISTER, change=ADMINISTER, delete=ADMINISTER),
     "cards_app.memorycard": Rows(READ, actions={"make_again": REVIEW}),
     # --- memories
     "memories_app.memory": Rows(
@@ -212,6 +214,7 @@ PAGES: Mapping[str, Page] = {
     "sessions_app_turn_outcomes": Page(READ),
     "sessions_app_turn_outcomes_decide": Page(None, REVIEW, data={"session": str(UUID(int=0))}),
     "sessions_app_assistantprofile_preview": Page(None, ADMINISTER),
+    "sessions_app_rule_last_week": Page(READ, args={"rule_id": "sessions_app.rule"}),
     # --- memories
     "sessions_app_checkquestion_import": Page(REVIEW, REVIEW),
     "memories_app_memory_export": Page(None, MANAGE),

@@ -36,6 +36,8 @@ from sessions_app.models import (
     Label,
     MediaFile,
     Note,
+    OpeningHours,
+    Rule,
     Turn,
     TurnReplay,
 )
@@ -66,6 +68,8 @@ def furnish(world: World) -> None:
     AssistantProfile.objects.get_or_create(pk=1)
     Label.objects.create(name="urgent")
     _merge(chat)
+    Rule.objects.create(name="Complaints", when="message", words="refund", tells=True)
+    OpeningHours.objects.update_or_create(pk=1, defaults={"hours": {"sunday": "9:00-17:00"}})
     CannedReply.objects.create(name="Hours", shortcut="hours", text="Open until five, {name}.")
     CheckQuestion.objects.create(text="Are you open?", expected="open")
     ForgetReceipt.objects.create(

@@ -31,6 +31,7 @@ EventTypesEnum: TypeAlias = Literal[
     "turn.degraded",
     "turn.failed",
     "handover.requested",
+    "rule.matched",
 ]
 ForgottenKindEnum: TypeAlias = Literal[
     "memory", "message", "messages", "session", "chat", "document", "memory_document"
@@ -1500,6 +1501,7 @@ class EventsListQuery(TypedDict, total=False):
             "memory.forgotten",
             "message.forgotten",
             "message.received",
+            "rule.matched",
             "session.expired",
             "session.forgotten",
             "turn.answered",
@@ -1735,6 +1737,7 @@ class WebhooksDeliveriesQuery(TypedDict, total=False):
         "memory.forgotten",
         "message.forgotten",
         "message.received",
+        "rule.matched",
         "session.expired",
         "session.forgotten",
         "turn.answered",

@@ -42,6 +42,7 @@ class EventType(models.TextChoices):
         "turn.failed", _("a message could not be answered, or its answer not be sent")
     )
     HANDOVER_REQUESTED = labelled("handover.requested", _("a client needs a person"))
+    RULE_MATCHED = labelled("rule.matched", _("a rule of staff tells of a chat"))
 
 
 EVENT_TYPES = dict(EventType.choices)

@@ -22,6 +22,7 @@ const EVENTS = [
   "memory.forgotten",
   "message.forgotten",
   "message.received",
+  "rule.matched",
   "session.expired",
   "session.forgotten",
   "turn.answered",

@@ -1,0 +1,306 @@
+"""Say the opening hours in words: in prompts, to clients, and as an answer to their questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cache
+
+from django.utils import dateformat, translation
+from django.utils.dates import MONTHS, MONTHS_3, MONTHS_ALT, WEEKDAYS, WEEKDAYS_ABBR
+from django.utils.text import capfirst
+
+from memories_app.facts.validation import NewMemory
+from memories_app.models import Memory, Visibility
+from memories_app.store.keyed import keyed_put
+from memories_app.store.retract import memories_delete
+from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.integrations.embedders.base import Embedder
+from sessions_app.conversations.phrases import (
+    HOURS_DAYS,
+    HOURS_QUESTIONS,
+    MAX_LENGTH,
+    OPENERS,
+    Phrase,
+    languages,
+    phrases_at,
+    text_for,
+    words_of,
+)
+from sessions_app.hours import Hours, clock, date_in, days_in, hours_of
+from sessions_app.models import AssistantProfile
+
+NOW, _TODAY, WEEK = HOURS_QUESTIONS
+_AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
+KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill", *_AROUND)
+_NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
+_TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
+_NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
+_YEAR = re.compile(r"20\d\d")
+# In Hebrew these letters before a word are "on", "to" and "the".
+_HEBREW_PREFIXES = ("ב", "ל", "ה", "בה")
+_DAY_WORDS = ("יומ", "ביומ")
+MIN_STEM = 4
+MAX_WORDS = 24
+MAX_OTHER_DAYS = 20
+# Any Sunday.
+SUNDAY = date(2023, 1, 1)
+# The memories by which recall finds the hours.
+NAMESPACE = "business"
+KEY = "opening-hours-"
+
+
+def day_named(day: date, language: str, today: date) -> str:
+    """Return "Friday, 24 December", after "today" or "tomorrow" where it is that."""
+    # In Slavic languages a month has another form in a date.
+    month = "E" if language in ("ru", "uk") else "F"
+    year = "" if day.year == today.year else " Y"
+    with translation.override(language):
+        named = dateformat.format(day, f"l, j {month}{year}")
+    near = {today: "day_today", today + timedelta(days=1): "day_tomorrow"}.get(day)
+    return f"{text_for(near, language)} ({named})" if near else named
+
+
+def day_line(hours: Hours, day: date, language: str, today: date) -> str:
+    """Return a day's hours, such as "Friday, 24 December: 9:00–13:00 (Christmas Eve)"."""
+    other = hours.dates.get(day)
+    name = f" ({other.name})" if other and other.name else ""
+    named = capfirst(day_named(day, language, today))
+    return f"{named}: {_spans(hours, day, language)}{name}"
+
+
+def _spans(hours: Hours, day: date, language: str) -> str:
+    spans = [
+        f"{clock(span.start)}–{'24:00' if span.end == 24 * 60 else clock(span.end)}"
+        for span in hours.on(day)
+    ]
+    return ", ".join(spans) or text_for("hours_closed", language)
+
+
+def status_lines(hours: Hours, language: str, now: datetime) -> list[str]:
+    """Return whether it is open now, the hours of the day, and when it opens next."""
+    today = hours.day_of(now)
+    is_open = hours.is_open(now)
+    lines = [text_for("hours_open" if is_open else "hours_shut", language)]
+    lines.append(day_line(hours, today, language, now.astimezone(hours.zone).date()))
+    return lines if is_open else [*lines, *opening_line(hours, "hours_next", language, now)]
+
+
+def opening_line(hours: Hours, name: str, language: str, now: datetime) -> list[str]:
+    """Return the text of that name about the next opening; nothing where there is none."""
+    opens = hours.opens_at(now)
+    if opens is None:
+        return []
+    named = day_named(opens.date(), language, now.astimezone(hours.zone).date())
+    return [text_for(name, language, day=named, time=f"{opens.hour}:{opens.minute:02}")]
+
+
+def week_lines(hours: Hours, language: str, today: date) -> Iterator[str]:
+    """Yield the hours of each weekday, and of the other days that are to come."""
+    usual = Hours(hours.week, hours.zone)
+    for day in (SUNDAY + timedelta(days=step) for step in range(7)):
+        with translation.override(language):
+            name = dateformat.format(day, "l")
+        yield f"{capfirst(name)}: {_spans(usual, day, language)}"
+    coming = [day for day in sorted(hours.dates) if day >= today]
+    for day in coming[:MAX_OTHER_DAYS]:
+        yield day_line(hours, day, language, today)
+
+
+def hours_in_prompt(hours: Hours, now: datetime) -> str:
+    """Return the hours as a model reads them: what holds now first, where a prompt is cut last."""
+    today = now.astimezone(hours.zone).date()
+    lines = status_lines(hours, "en", now)
+    lines.append(day_line(hours, today + timedelta(days=1), "en", today))
+    return "\n".join([*lines, "Every week:", *week_lines(hours, "en", today)])
+
+
+def hours_remember(*, embedder: Embedder) -> int:
+    """Store the hours as a memory for everybody in each of the business's languages.
+
+    Where no hours are set any more, the memories are deleted. Returns how many there are. Raises
+    EmbedderError.
+    """
+    profile = AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
+    hours = hours_of(profile)
+    spoken = {code.strip() for code in profile.languages.split(",")} & languages().keys()
+    keys = {f"{KEY}{code}": code for code in sorted({"en", *spoken})} if hours else {}
+    there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)
+    memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
+    for key, language in keys.items():
+        lines = "; ".join(week_lines(hours, language, date.min)) if hours else ""
+        new = NewMemory(
+            content=text_for("handover_hours", language, hours=lines),
+            visibility=str(Visibility.PUBLIC),
+            source="staff",
+            namespace=NAMESPACE,
+            key=key,
+            value={},
+        )
+        keyed_put(
+            new,
+            embedder=embedder,
+            actor=SYSTEM,
+            check=lambda _there: None,
+            before_storing=lambda: None,
+        )
+    return len(keys)
+
+
+# Answer a question about the hours. Who asks something else besides gets no answer from here.
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question: its core, its language, and the days that it names."""
+
+    core: str
+    language: str
+    days: Sequence[date]
+
+
+def hours_answer(
+    text: str, *, hours: Hours, now: datetime, language: str, fixed: str = ""
+) -> str | None:
+    """Return the answer to a question that is about the opening hours alone, else None.
+
+    ``language``: the chat's, where the words are those of several; ``fixed``: that of the answer,
+    if it isn't the question's.
+    """
+    today = now.astimezone(hours.zone).date()
+    question = _asked(text, language, today)
+    if question is None:
+        return None
+    spoken = fixed or question.language
+    if question.days and (question.core != NOW or question.days != [today]):
+        return "\n".join(day_line(hours, day, spoken, today) for day in question.days)
+    if question.core == WEEK:
+        return "\n".join(week_lines(hours, spoken, today))
+    return "\n".join(status_lines(hours, spoken, now))
+
+
+def _asked(text: str, language: str, today: date) -> _Asked | None:
+    if len(text) > MAX_LENGTH:
+        return None
+    dates: list[date] = []
+    for found in _NUMERIC_DATE.finditer(text):
+        day = _numeric_date(found[0], today)
+        if day is None:
+            return None
+        dates.append(day)
+    words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
+    cores = [phrase for place in range(len(words)) for phrase in _at(words, place, HOURS_QUESTIONS)]
+    if not cores or len(words) > MAX_WORDS:
+        return None
+    core = max(cores, key=lambda each: (each.size, each.language == language))
+    days = _days_named(words, core.language, today)
+    if days is None:
+        return None
+    # "Friday, 24/12" is one day.
+    return _Asked(core.kind, core.language, list(dict.fromkeys(dates or days)))
+
+
+def _at(words: Sequence[str], place: int, kinds: Collection[str]) -> list[Phrase]:
+    return phrases_at(words[place : place + MAX_WORDS], kinds)
+
+
+def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
+    """Return the days that the words name; None where they say something else, too."""
+    days: list[date] = []
+    number = month = None
+    is_date = False
+    place = 0
+    while place < len(words):
+        word = words[place]
+        before = words[place - 1] if place else ""
+        weekday = _weekday(word, before, language)
+        phrases = [each for each in _at(words, place, KINDS) if _fits(each, language)]
+        if phrases and (weekday is None or phrases[0].size > 1):
+            if phrases[0].kind in HOURS_DAYS:
+                days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
+            place += phrases[0].size
+            continue
+        place += 1
+        named = _named(word, _calendar(language)[1], language)
+        if weekday is not None:
+            days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
+        elif found := _NUMBER.fullmatch(word):
+            number, is_date = int(found[1]), bool(found[2])
+        elif named is not None:
+            month = named
+        elif not _YEAR.fullmatch(word) and word not in _calendar(language)[2]:
+            return None
+    if month is not None:
+        day = _next_date(number or 0, month, today)
+        return None if day is None else [day]
+    # "The 24th" of which month? "At 8" on which day?
+    return None if is_date or (number is not None and not days) else days
+
+
+def _fits(phrase: Phrase, language: str) -> bool:
+    return phrase.language == language or phrase.kind in _AROUND
+
+
+def _weekday(word: str, before: str, language: str) -> int | None:
+    """Return the weekday, 1 for Monday. A single Hebrew letter is one after "day" alone."""
+    if before in _DAY_WORDS and len(word) == 1 and (days := days_in(word)):
+        return days[0] or 7
+    return _named(word, _calendar(language)[0], language)
+
+
+def _named(word: str, names: Mapping[str, int], language: str) -> int | None:
+    """Return what a word names, in any of its forms: they differ in their ends."""
+    forms = [word]
+    if language == "he":
+        forms += [word.removeprefix(prefix) for prefix in _HEBREW_PREFIXES]
+    for form in forms:
+        if form in names:
+            return names[form]
+        for name, number in names.items():
+            is_near = abs(len(form) - len(name)) <= 2 and len(name) >= MIN_STEM
+            if is_near and form[: len(name) - 1] == name[:-1]:
+                return number
+    return None
+
+
+@cache
+def _calendar(language: str) -> tuple[Mapping[str, int], Mapping[str, int], frozenset[str]]:
+    """Return the weekdays and months by name, and the words that are a part of their names."""
+    weekdays: dict[str, int] = {}
+    months: dict[str, int] = {}
+    others: set[str] = set()
+    with translation.override(language):
+        days = [(day + 1, name) for few in (WEEKDAYS_ABBR, WEEKDAYS) for day, name in few.items()]
+        of_year = [pair for few in (MONTHS_3, MONTHS_ALT, MONTHS) for pair in few.items()]
+        for names, pairs in ((weekdays, days), (months, of_year)):
+            for number, name in pairs:
+                parts = sorted((word.text for word in words_of(str(name))), key=len, reverse=True)
+                # Short forms of other scripts are single letters, which are words of their own.
+                if parts and len(parts[0]) > 2:
+                    names[parts[0]] = number
+                others.update(parts[1:])
+    return weekdays, months, frozenset(others)
+
+
+def _numeric_date(text: str, today: date) -> date | None:
+    """Return the date of 24/12, 24.12.26 or 2026-12-24; without a year it is the next one."""
+    parts = re.split(r"[-/.]", text)
+    if len(parts) == 3:
+        return date_in(text)
+    day, month = int(parts[0]), int(parts[1])
+    if month > 12 and "/" in text:
+        day, month = month, day
+    return _next_date(day, month, today)
+
+
+def _next_date(day: int, month: int, today: date) -> date | None:
+    for year in range(today.year, today.year + 5):
+        try:
+            found = date(year, month, day)
+        except ValueError:
+            continue
+        if found >= today:
+            return found
+    return None

@@ -1,0 +1,289 @@
+"""The pages of the opening hours and of the rules, with what a rule did and would have done."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.models import User
+from django.db.models import Count, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dates import WEEKDAYS as DAY_NAMES
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from memoryproject.foundation.admin_kit.display import shown_link
+from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.audit.audit_events import staff_edit_record, staff_record
+from memoryproject.foundation.integrations.whatsapp.base import Template
+from memoryproject.foundation.process.jobs import enqueue
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.hours import WEEKDAYS, day_spans, hours_of, other_days
+from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
+from sessions_app.models.chat_rules import Happening
+from sessions_app.presentation.links import conversation_address
+from sessions_app.rules import Span, happened, rule_sentence, template_of
+from sessions_app.takeover.facade import ReplyRefusedError, template_check
+
+# The opening hours.
+
+
+def _day(label: Any, help_text: Any = "") -> forms.CharField:
+    widget = UnfoldAdminTextInputWidget(attrs={"dir": "auto"})
+    return forms.CharField(
+        label=label, help_text=help_text, required=False, max_length=200, widget=widget
+    )
+
+
+def _lines(label: Any, help_text: Any, most: int) -> forms.CharField:
+    widget = UnfoldAdminTextareaWidget(attrs={"dir": "auto", "rows": 5})
+    return forms.CharField(
+        label=label, help_text=help_text, required=False, max_length=most, widget=widget
+    )
+
+
+class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The texts are kept in one column: see AssistantProfile.hours."""
+
+    sunday = _day(
+        DAY_NAMES[6],
+        gettext_lazy(
+            "Such as 9:00–12:00, 16:00–19:00. “24 hours” is around the clock; 20:00–2:00 ends "
+            "after midnight; a day without times is a closed one."
+        ),
+    )
+    monday = _day(DAY_NAMES[0])
+    tuesday = _day(DAY_NAMES[1])
+    wednesday = _day(DAY_NAMES[2])
+    thursday = _day(DAY_NAMES[3])
+    friday = _day(DAY_NAMES[4])
+    saturday = _day(DAY_NAMES[5])
+    dates = _lines(
+        gettext_lazy("Other days"),
+        gettext_lazy(
+            "A line for each date or range of dates, with its hours or “closed”, and a name: "
+            "24/12/2026 9:00–13:00 Christmas Eve, or 25/12/2026–26/12/2026 closed Christmas."
+        ),
+        20_000,
+    )
+    away_text = _lines(
+        gettext_lazy("Away text"),
+        gettext_lazy(
+            "Sent once to each client who writes while you are closed, until you open again. "
+            "Empty: nothing is sent."
+        ),
+        4_000,
+    )
+    NAMES = (*WEEKDAYS, "dates", "away_text")
+
+    class Meta:
+        model = OpeningHours
+        fields = ()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in self.NAMES:
+            self.initial[name] = self.instance.hours.get(name, "")
+
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        for name in WEEKDAYS:
+            if day_spans(given.get(name, "")) is None:
+                text = _(
+                    "Write times that don't overlap, such as 9:00–12:00, 16:00–19:00, or “closed”."
+                )
+                self.add_error(name, text)
+        try:
+            other_days(given.get("dates", ""))
+        except ValueError as line:
+            text = _("This line can't be read: “%(line)s”. Write 24/12/2026 9:00–13:00, or closed.")
+            self.add_error("dates", text % {"line": line})
+        if given.get("away_text") and not any(given.get(name) for name in self.NAMES[:-1]):
+            self.add_error("away_text", _("Without opening hours it is never sent."))
+        return given
+
+    def save(self, commit: bool = True) -> Any:
+        # Here and not in clean(): the form takes other columns from the locked row after that.
+        given = {name: self.cleaned_data[name].replace("\r\n", "\n") for name in self.NAMES}
+        self.instance.hours = {name: text for name, text in given.items() if text}
+        return super().save(commit)
+
+
+@admin.register(OpeningHours)
+class OpeningHoursAdmin(StaffAdmin):
+    form = HoursForm
+    has_csv = False
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        # They are fields of the form alone: a class can't name them.
+        return (
+            (_("Every week"), {"fields": WEEKDAYS}),
+            (_("Other days"), {"fields": ("dates",)}),
+            (_("While you are closed"), {"fields": ("away_text",)}),
+        )
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> Any:
+        return OpeningHours.objects.get_or_create(pk=1)[0] if object_id == "1" else None
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        rights_required(request, "sessions_app.view_openinghours")
+        return redirect("admin:sessions_app_openinghours_change", 1)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="hours.update",
+            object_type="profile",
+            object_id=obj.pk,
+            fields=form.changed_data,
+        )
+        enqueue("sessions_app.tasks.tell_hours", task_name="opening hours")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+# The rules.
+
+ACTIONS = ("add_label", "assignees", "tells", "due_minutes", "text", "template")
+LAST_WEEK = timedelta(days=7)
+MAX_SHOWN = 200
+DONE = {
+    "label": gettext_lazy("label added"),
+    "assign": gettext_lazy("assigned"),
+    "tell": gettext_lazy("told"),
+    "due": gettext_lazy("marked as due"),
+    "text": gettext_lazy("text sent"),
+    "template": gettext_lazy("template sent"),
+}
+
+
+class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    def clean(self) -> dict[str, Any]:
+        given: dict[str, Any] = super().clean() or {}
+        when = given.get("when")
+        if when == Happening.LABEL and not given.get("label"):
+            self.add_error("label", _("Say which label."))
+        if when == Happening.LABEL and given.get("words"):
+            self.add_error("words", _("Where a label is added there is no message to look at."))
+        if when == Happening.SILENCE and not given.get("minutes"):
+            self.add_error("minutes", _("Say after how many minutes."))
+        if given.get("out_of_hours") and hours_of(profile_current()) is None:
+            self.add_error("out_of_hours", _("Set the opening hours first."))
+        if given.get("template"):
+            try:
+                template_check(Template(*template_of(given["template"]), ()))
+            except ReplyRefusedError as refused:
+                self.add_error("template", str(refused))
+        if not any(given.get(name) for name in ACTIONS) and not self.errors:
+            self.add_error(None, _("Say what the rule does."))
+        return given
+
+
+@admin.register(Rule)
+class RuleAdmin(StaffAdmin):
+    form = RuleForm
+    list_display = ("name", "sentence", "position", "is_on", "acted")
+    search_fields = ("name",)
+    actions = None
+    readonly_fields = ("acted",)
+    fieldsets = (
+        (None, {"fields": ("name", "is_on", "position", "acted")}),
+        (gettext_lazy("When"), {"fields": ("when", "minutes", "label")}),
+        (gettext_lazy("If"), {"fields": ("words", "out_of_hours")}),
+        (gettext_lazy("Then"), {"fields": ACTIONS}),
+    )
+    own_pages: ClassVar[Any] = {
+        "last_week": OwnPage("<int:rule_id>/last-week/", "last_week", "GET HEAD")
+    }
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Rule]:
+        found: QuerySet[Rule] = super().get_queryset(request).select_related("label", "add_label")
+        return found.prefetch_related("assignees").annotate(acted=Count("runs", distinct=True))
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        kwargs["queryset"] = User.objects.filter(is_active=True, is_staff=True).order_by("username")
+        kwargs["widget"] = UnfoldAdminCheckboxSelectMultipleWidget()
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def save_model(self, request: HttpRequest, obj: Rule, form: Any, change: bool) -> None:
+        if form.changed_data:
+            # What happened before isn't made up for.
+            obj.since = timezone.now()
+        super().save_model(request, obj, form, change)
+        staff_edit_record(
+            request,
+            action="rule.update" if change else "rule.create",
+            object_type="rule",
+            object_id=obj.pk,
+            fields=form.changed_data,
+        )
+
+    def delete_model(self, request: HttpRequest, obj: Rule) -> None:
+        key = obj.pk
+        super().delete_model(request, obj)
+        staff_record(request, "rule.delete", "rule", key)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Require no further permission for what the rule has noted of its runs."""
+        gone, counts, _missing, protected = super().get_deleted_objects(objs, request)
+        return gone, counts, set(), protected
+
+    @admin.display(description=gettext_lazy("rule in words"))
+    def sentence(self, rule: Rule) -> str:
+        people = [user.get_username() for user in rule.assignees.all()]
+        return rule_sentence(rule, sorted(people))
+
+    @admin.display(description=gettext_lazy("what it did"), ordering="acted")
+    def acted(self, rule: Any) -> str:
+        if rule.pk is None:
+            return _("Save the rule, and see what it would have done in the last week.")
+        address = reverse("admin:sessions_app_rule_last_week", args=[rule.pk])
+        return shown_link(
+            address, _("Acted: %(number)s. Try it on last week") % {"number": rule.acted}
+        )
+
+    def last_week(self, request: HttpRequest, rule_id: int) -> HttpResponse:
+        """Show what the rule did, and what it would have done in the last week."""
+        rights_required(request, "sessions_app.view_rule", "sessions_app.view_chat")
+        rule = self.get_queryset(request).filter(pk=rule_id).first()
+        if rule is None:
+            raise Http404
+        now = timezone.now()
+        events = happened(rule, Span(now - LAST_WEEK, now), hours_of(profile_current()))
+        newest = events[: -MAX_SHOWN - 1 : -1]
+        chats = Chat.objects.in_bulk([event.chat_id for event in newest])
+        runs = RuleRun.objects.filter(rule=rule).select_related("chat").order_by("-at")
+        context = {
+            "rule": rule,
+            "sentence": self.sentence(rule),
+            "count": len(events),
+            "most": MAX_SHOWN,
+            "chats": len({event.chat_id for event in events}),
+            "events": [
+                (chats[event.chat_id], conversation_address(event.chat_id), event.at)
+                for event in newest
+                if event.chat_id in chats
+            ],
+            "runs": [
+                (run, conversation_address(run.chat_id), [DONE[did] for did in run.did.split()])
+                for run in runs[:MAX_SHOWN]
+            ],
+        }
+        template = "admin/sessions_app/rule/last_week.html"
+        return staff_page(request, template, _("What the rule does"), context, of=Rule)

@@ -1,0 +1,396 @@
+"""Rules of staff: find what happened in chats, and act on it once.
+
+What happened is read from the stored messages, turns and labels. So an act that was interrupted is
+made up for, and a dry run finds what the rule itself would have found.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.lookups import IsNull
+from django.utils.translation import gettext as _
+
+from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.integrations.whatsapp.base import Template, WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
+from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
+from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.text.characters import fold
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.phrases import words_of
+from sessions_app.hours import Hours, hours_of
+from sessions_app.inbox.labels import chats_assign, chats_label
+from sessions_app.inbox.needs import is_unknown
+from sessions_app.inbox.notes import note_write
+from sessions_app.models import (
+    Assignment,
+    Chat,
+    ChatAccess,
+    ChatAddress,
+    ChatLabel,
+    ChatMark,
+    ChatSession,
+    Message,
+    ReviewedMark,
+    Rule,
+    RuleRun,
+    Turn,
+)
+from sessions_app.models.chat_rules import Happening
+from sessions_app.models.chats import Provider
+from sessions_app.models.limits import Standing
+from sessions_app.models.messages import APOLOGY, IMPORTED, DeliveryStatus, Role
+from sessions_app.models.turns import BY_RULE, HANDOVER, Outcome, TurnState
+from sessions_app.takeover.facade import (
+    OwnNumber,
+    ReplyRefusedError,
+    StaffReply,
+    Writer,
+    chat_reply,
+    chat_template,
+    marketing_stopped,
+    template_found,
+)
+from sessions_app.turns.facade import chat_locked, pause_in_force
+
+# What is older when a worker comes to it is left alone: a text would come too late.
+LOOKBACK = timedelta(hours=2)
+# History that is moved in is stored now, and was written before.
+WRITTEN_WITHIN = timedelta(days=1)
+KEPT = timedelta(days=90)
+# Thai, Lao, and the scripts of China and Japan.
+_UNPARTED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_KEYS = uuid.UUID("6f1d2f7c-0b5e-4d0e-9d55-0a4e5a5d7c11")
+
+
+@dataclass(frozen=True)
+class Happened:
+    """Something that happened in a chat. ``key``: the same for what counts as one event."""
+
+    chat_id: UUID
+    at: datetime
+    key: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time that is looked at, in one chat or in all; ``is_live``: it ends now."""
+
+    start: datetime
+    end: datetime
+    chat_id: UUID | None = None
+    is_live: bool = False
+
+    def within(self, rows: QuerySet[Any], field: str) -> QuerySet[Any]:
+        """Return the rows whose time is in the span."""
+        found = rows.filter(**{f"{field}__gte": self.start, f"{field}__lt": self.end})
+        return found if self.chat_id is None else found.filter(chat=self.chat_id)
+
+
+# A chat, a time and a text.
+Found = tuple[UUID, datetime, str]
+
+
+def _heard(span: Span, *, only_first: bool = False) -> Iterator[Found]:
+    """Yield what people wrote; where memory is off the text is there until it is answered."""
+    messages = span.within(Message.objects, "received_at").filter(
+        role=Role.USER, revoked_at=None, timestamp__gte=span.start - WRITTEN_WITHIN
+    )
+    messages = messages.exclude(kind="call").exclude(metadata__has_key=IMPORTED)
+    unstored = span.within(Turn.objects, "created_at").filter(session=None, by_hand=False)
+    if only_first:
+        sessions = ChatSession.objects.filter(chat=OuterRef("chat"))
+        earlier = sessions.filter(created_at__lt=OuterRef("session__created_at"))
+        turns = Turn.objects.filter(chat=OuterRef("chat"), id__lt=OuterRef("pk"))
+        messages = messages.filter(~Exists(earlier), order_num=1)
+        unstored = unstored.filter(~Exists(sessions), ~Exists(turns))
+    yield from messages.values_list("chat_id", "received_at", "content")
+    yield from unstored.values_list("chat_id", "created_at", "unstored_text")
+
+
+def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
+    """Yield for how long nobody has answered the first message after our last answer.
+
+    Apologies, texts of rules and the words that hand a conversation over are no answers.
+    """
+    wait = timedelta(minutes=minutes)
+    handed_over = Turn.objects.filter(reply=OuterRef("pk"), context__has_key=HANDOVER)
+    answers = (
+        Message.objects.filter(~Exists(handed_over), chat=OuterRef("chat"), role=Role.ASSISTANT)
+        .exclude(metadata__has_any_keys=[APOLOGY, BY_RULE])
+        .exclude(delivery_status=DeliveryStatus.FAILED)
+    )
+    until = span.end if span.is_live else OuterRef("received_at") + wait
+    after = answers.filter(received_at__gt=OuterRef("received_at"), received_at__lte=until)
+    before = answers.filter(received_at__lt=OuterRef("received_at")).order_by("-received_at")
+    written = Message.objects.filter(
+        Q(received_at__gt=OuterRef("answered_at")) | Q(IsNull(OuterRef("answered_at"), True)),
+        chat=OuterRef("chat"),
+        role=Role.USER,
+        received_at__lt=OuterRef("received_at"),
+    )
+    reviewed = ReviewedMark.objects.filter(
+        chat=OuterRef("chat"), reviewed_at__gte=OuterRef("received_at")
+    )
+    earlier = Span(span.start - wait, span.end - wait, span.chat_id)
+    waiting = (
+        earlier.within(Message.objects, "received_at")
+        .filter(~Exists(after), role=Role.USER, revoked_at=None)
+        .filter(timestamp__gte=earlier.start - WRITTEN_WITHIN)
+        .exclude(metadata__has_key=IMPORTED)
+        .annotate(answered_at=Subquery(before.values("received_at")[:1]))
+        .filter(~Exists(written))
+    )
+    if span.is_live:
+        waiting = waiting.filter(~Exists(reviewed))
+    for chat_id, at, text in waiting.values_list("chat_id", "received_at", "content"):
+        yield chat_id, at + wait, text
+
+
+def _turns(span: Span, which: Q) -> Iterator[Found]:
+    found = span.within(Turn.objects, "created_at").filter(which, by_hand=False)
+    for chat_id, at, text in found.values_list("chat_id", "created_at", "message__content"):
+        yield chat_id, at, text or ""
+
+
+def _labelled(span: Span, label_id: int | None) -> Iterator[Found]:
+    found = span.within(ChatLabel.objects.filter(label=label_id), "created_at")
+    return ((chat_id, at, "") for chat_id, at in found.values_list("chat_id", "created_at"))
+
+
+SOURCES: Mapping[str, Callable[[Span, Rule], Iterable[Found]]] = {
+    Happening.MESSAGE: lambda span, _rule: _heard(span),
+    Happening.NEW_CHAT: lambda span, _rule: _heard(span, only_first=True),
+    Happening.LABEL: lambda span, rule: _labelled(span, rule.label_id),
+    Happening.SILENCE: lambda span, rule: _unanswered_since(span, rule.minutes or 1),
+    Happening.HANDOVER: lambda span, _rule: _turns(span, Q(context__has_key=HANDOVER)),
+    Happening.UNANSWERED: lambda span, _rule: _turns(
+        span, Q(outcome=Outcome.FAILED) | Q(state=TurnState.FAILED) | is_unknown()
+    ),
+}
+
+
+def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
+    """Return on what the rule acts, the oldest first, each event once.
+
+    The owner's chats, and those who parts stop or are blocked, aren't in it.
+    """
+    found: dict[tuple[UUID, str], Happened] = {}
+    for chat_id, at, text in sorted(SOURCES[rule.when](span, rule), key=lambda each: each[1]):
+        if rule.words and not holds_words(text, rule.words):
+            continue
+        if rule.out_of_hours and (hours is None or hours.is_open(at)):
+            continue
+        of_period = rule.out_of_hours and rule.when == Happening.MESSAGE and not rule.words
+        begun = hours.closed_since(at) if hours and of_period else at
+        key = f"{'closed' if of_period else rule.when} {begun.isoformat() if begun else ''}"
+        if rule.when == Happening.NEW_CHAT:
+            key = rule.when
+        found.setdefault((chat_id, key), Happened(chat_id, at, key, text))
+    left_out = _left_out({event.chat_id for event in found.values()}) if found else set()
+    return [event for event in found.values() if event.chat_id not in left_out]
+
+
+def holds_words(text: str, phrases: str) -> bool:
+    """Return whether a text holds one of the phrases, a line each, as whole words.
+
+    Where no blanks part the words, and for signs, any place counts.
+    """
+    words = f" {' '.join(word.text for word in words_of(text))} "
+    for phrase in filter(None, map(str.strip, phrases.splitlines())):
+        sought = " ".join(word.text for word in words_of(phrase))
+        is_whole = sought and not _UNPARTED.search(sought)
+        if f" {sought} " in words if is_whole else fold(phrase) in fold(text):
+            return True
+    return False
+
+
+def _left_out(chat_ids: set[UUID]) -> set[UUID]:
+    forms = {form for address in settings.GODFATHER_PHONE for form in address_forms(address)}
+    owners = ChatAddress.objects.filter(
+        chat__in=chat_ids, chat__is_group=False, left_at=None, address__in=forms
+    )
+    stopped = ChatAccess.objects.filter(
+        Q(opted_out_at__isnull=False) | Q(standing=Standing.BLOCKED), chat__in=chat_ids
+    )
+    return {*owners.values_list("chat", flat=True), *stopped.values_list("chat", flat=True)}
+
+
+def rules_on() -> list[Rule]:
+    """Return the rules that act, in their order; the away text is one that nobody has to write."""
+    profile = profile_current()
+    rules = list(Rule.objects.filter(is_on=True))
+    if away := str(profile.hours.get("away_text", "")):
+        since = profile.updated_at
+        rules.append(Rule(when=Happening.MESSAGE, out_of_hours=True, text=away, since=since))
+    return rules
+
+
+def _due(now: datetime, chat_id: UUID | None = None) -> Iterator[tuple[Rule, Happened]]:
+    """Yield what the rules haven't acted on yet."""
+    hours = hours_of(profile_current())
+    for rule in rules_on():
+        span = Span(max(rule.since, now - LOOKBACK), now, chat_id, is_live=True)
+        events = happened(rule, span, hours)
+        runs = RuleRun.objects.filter(rule=rule.pk, chat__in={each.chat_id for each in events})
+        done = set(runs.values_list("chat", "event")) if events else set()
+        yield from ((rule, each) for each in events if (each.chat_id, each.key) not in done)
+
+
+def chats_due(now: datetime) -> list[UUID]:
+    """Return the chats in which rules have to act."""
+    return list(dict.fromkeys(event.chat_id for _rule, event in _due(now)))
+
+
+def old_runs_drop(now: datetime) -> None:
+    RuleRun.objects.filter(at__lt=now - KEPT).delete()
+
+
+# Act.
+
+
+@dataclass(frozen=True)
+class Outlet:
+    """How texts go out. ``writer`` has no author."""
+
+    writer: Writer
+    providers: Mapping[str, WhatsAppProvider]
+    otherwise: OwnNumber
+
+
+def rules_run(*, chat_id: UUID, outlet: Outlet) -> int:
+    """Let the rules act on what happened in a chat; return how often they did."""
+    return sum(_act(rule, event, outlet) for rule, event in _due(outlet.writer.now, chat_id))
+
+
+def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
+    """Act once: of two workers at the same moment, the later one finds that it is done."""
+    found = Chat.objects.filter(pk=event.chat_id).first()
+    provider = outlet.providers.get(found.provider) if found and rule.template else None
+    # Meta is asked before the transaction.
+    approved = template_found(provider, *template_of(rule.template)) if provider else None
+    with transaction.atomic():
+        try:
+            chat = chat_locked(event.chat_id)
+        except Chat.DoesNotExist:
+            return False
+        run, is_new = RuleRun.objects.get_or_create(chat=chat, rule_id=rule.pk, event=event.key)
+        if not is_new:
+            return False
+        key = uuid.uuid5(_KEYS, f"{rule.pk} {chat.pk} {event.key}")
+        done = [*_done(rule, event, key), *_sent(rule, chat, key, approved, outlet)]
+        RuleRun.objects.filter(pk=run.pk).update(did=" ".join(done))
+        about: Any = {"object_type": "chat", "object_id": chat.pk}
+        details = {"rule": rule.pk or 0, "did": done}
+        audit_record(action="rule.act", actor=SYSTEM, details=details, **about)
+    return True
+
+
+def template_of(text: str) -> tuple[str, str]:
+    """Return the name and the language of a template such as "we_are_back en"."""
+    name, _blank, language = text.partition(" ")
+    return name, language.strip()
+
+
+def _done(rule: Rule, event: Happened, key: UUID) -> Iterator[str]:
+    """Do what stays inside; yield the names of what was done."""
+    chat_id = event.chat_id
+    if rule.add_label and chats_label(chat_ids=[chat_id], label=rule.add_label, actor=SYSTEM):
+        yield "label"
+    if rule.pk and _assign(rule, chat_id):
+        yield "assign"
+    if rule.tells:
+        tell(rule=rule, chat_id=chat_id, event_id=key)
+        yield "tell"
+    if rule.due_minutes:
+        due_at = event.at + timedelta(minutes=rule.due_minutes)
+        mark, _made = ChatMark.objects.get_or_create(chat_id=chat_id)
+        mark.due_at = min(mark.due_at or due_at, due_at)
+        mark.save(update_fields=["due_at"])
+        yield "due"
+
+
+def _assign(rule: Rule, chat_id: UUID) -> bool:
+    """Assign the chat to the rule's only person, or else to the next one by turn."""
+    people = list(rule.assignees.filter(is_active=True, is_staff=True).order_by("pk"))
+    if not people:
+        return False
+    turn = 0
+    if len(people) > 1:
+        if Assignment.objects.filter(chat=chat_id, assignee__is_active=True).exists():
+            return False
+        turn = Rule.objects.select_for_update().get(pk=rule.pk).given
+        Rule.objects.filter(pk=rule.pk).update(given=F("given") + 1)
+    assignee = people[turn % len(people)]
+    return bool(chats_assign(chat_ids=[chat_id], assignee=assignee, actor=SYSTEM).changed)
+
+
+def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
+    """Tell staff of a chat: a mark in the inbox, a note, and an event for integrators."""
+    ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"rule_name": rule.name})
+    text = _("Rule “%(name)s”: %(when)s") % {"name": rule.name, "when": rule.get_when_display()}
+    note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
+    data = {"rule_id": rule.pk, "rule": rule.name, "when": str(rule.when)}
+    hooks_raise([HookEvent(EventType.RULE_MATCHED, event_id, data, chat_id)])
+
+
+def _sent(
+    rule: Rule, chat: Chat, key: UUID, approved: ApprovedTemplate | None, outlet: Outlet
+) -> Iterator[str]:
+    """Send the rule's texts where somebody may get them; yield the names of what was sent."""
+    is_person = not chat.is_group and chat.provider != str(Provider.CONSOLE)
+    if not is_person or pause_in_force(chat.pk, outlet.writer.now) is not None:
+        return
+    way: Any = {"chat_id": chat.pk, "writer": outlet.writer, "otherwise": outlet.otherwise}
+    # WhatsApp's window may be closed, or the number sends no templates.
+    if rule.text:
+        with suppress(ReplyRefusedError):
+            chat_reply(reply=StaffReply(rule.text, key), providers=outlet.providers, **way)
+            yield "text"
+    # It may be marketing where nobody knows what it is.
+    if rule.template and not (approved is None and marketing_stopped(chat)):
+        way |= {"key": uuid.uuid5(key, "template"), "approved": approved}
+        with suppress(ReplyRefusedError):
+            chat_template(template=Template(*template_of(rule.template), ()), **way)
+            yield "template"
+
+
+# Say a rule in words.
+
+
+def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
+    """Return the rule in the reader's language. ``people``: the names of its assignees."""
+    parts = [_("When %(when)s") % {"when": rule.get_when_display()}]
+    if rule.when == Happening.SILENCE:
+        parts[0] += _(" for %(number)s minutes") % {"number": rule.minutes}
+    if rule.when == Happening.LABEL:
+        parts[0] += f" ({rule.label or '–'})"
+    if rule.words:
+        words = ", ".join(rule.words.splitlines())
+        parts.append(_("if the message holds “%(words)s”") % {"words": words})
+    if rule.out_of_hours:
+        parts.append(_("if we are closed"))
+    by_turn = _("assign by turn to %(value)s") if len(people) > 1 else _("assign to %(value)s")
+    does = (
+        (_("add the label %(value)s"), rule.add_label),
+        (by_turn, ", ".join(people)),
+        (_("tell us"), rule.tells),
+        (_("mark as due in %(value)s minutes"), rule.due_minutes),
+        (_("send “%(value)s”"), rule.text),
+        (_("send the template %(value)s"), rule.template),
+    )
+    acts = "; ".join(text % {"value": value} for text, value in does if value)
+    return ", ".join([*parts, _("then %(does)s.") % {"does": acts}])

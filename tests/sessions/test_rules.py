@@ -1,0 +1,244 @@
+"""Rules of staff: each happening and each action, once, and what holds them back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models import F
+from django.test import Client
+from django.utils import timezone
+
+from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.outgoing_webhooks.models import WebhookEvent
+from sessions_app.inbox.labels import chats_label
+from sessions_app.models import (
+    Assignment,
+    AssistantProfile,
+    Chat,
+    ChatAccess,
+    ChatMark,
+    ChatPause,
+    Label,
+    Message,
+    Note,
+    Rule,
+    RuleRun,
+    Turn,
+)
+from sessions_app.rules import Outlet, chats_due, rules_run
+from sessions_app.takeover.facade import OwnNumber, Writer
+from tests.sessions.test_hours import closed_today
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+
+pytestmark = pytest.mark.django_db
+
+
+def rule(**changes: Any) -> Rule:
+    since = timezone.now() - timedelta(days=1)
+    return Rule.objects.create(**{"name": "A rule", "when": "message", "since": since, **changes})
+
+
+def sweep(world: World) -> list[str]:
+    """Do what the sweep finds; return the texts that went out."""
+    now = timezone.now()
+    writer = Writer(None, SYSTEM, world.rules, lambda _chat: None, now)
+    outlet = Outlet(writer, world.dependencies.providers, OwnNumber("cloud"))
+    sent = len(world.provider.sent)
+    for chat_id in chats_due(now):
+        rules_run(chat_id=chat_id, outlet=outlet)
+    assert not chats_due(now)
+    world.work()
+    return [part.text for part in world.provider.sent[sent:]]
+
+
+def did() -> list[str]:
+    return list(RuleRun.objects.order_by("id").values_list("did", flat=True))
+
+
+def earlier(minutes: int) -> None:
+    """Let it all have happened so many minutes ago."""
+    ago = timedelta(minutes=minutes)
+    Message.objects.update(received_at=F("received_at") - ago, timestamp=F("timestamp") - ago)
+    Turn.objects.update(created_at=F("created_at") - ago)
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "is_met"),
+    [
+        ("refund\nmoney back", "I want my MONEY  back!", True),
+        ("fund", "A refund, please", False),
+        ("החזר", "אני רוצה החזר", True),
+        ("возврат", "Хочу ВОЗВРАТ!", True),
+        ("退款", "我要退款谢谢", True),
+        ("🔥", "it burns 🔥🔥", True),
+        ("", "anything", True),
+    ],
+)
+def test_words_of_any_script(world: World, words: str, text: str, is_met: bool) -> None:
+    rule(words=words, text="We look into it")
+    world.say(CLIENT, text)
+    assert sweep(world) == (["We look into it"] if is_met else [])
+    # The rule's own message isn't one of a client, and each message counts once.
+    assert sweep(world) == []
+
+
+def test_a_new_chat_and_its_label(world: World) -> None:
+    vip = Label.objects.create(name="new")
+    rule(when="new_chat", add_label=vip)
+    rule(name="Second", when="label", label=vip, tells=True, position=20)
+    world.say(CLIENT, "Hello")
+    assert sweep(world) == []
+    world.say(CLIENT, "Hello again")
+    sweep(world)
+    assert did() == ["label", "tell"]
+    assert ChatMark.objects.get().rule_name == "Second"
+    assert "Second" in Note.objects.get().text
+    assert WebhookEvent.objects.filter(event_type="rule.matched").count() == 1
+    assert AuditEvent.objects.filter(action="rule.act").count() == 2
+
+
+def test_assignment_by_turn(world: World) -> None:
+    people = [User.objects.create_user(name, is_staff=True) for name in ("ana", "ben", "gone")]
+    User.objects.filter(username="gone").update(is_active=False)
+    rule(when="new_chat").assignees.set(people)
+    for chat in (CLIENT, OTHER_CLIENT, "15550100789@c.us"):
+        world.say(chat, "Hello")
+        sweep(world)
+    order = Assignment.objects.order_by("assigned_at").values_list("assignee__username", flat=True)
+    assert list(order) == ["ana", "ben", "ana"]
+
+
+@pytest.fixture
+def waiting(world: World) -> World:
+    rule(when="silence", minutes=30, text="We are sorry for the delay", due_minutes=5)
+    world.say(CLIENT, "human please")
+    ChatPause.objects.all().delete()
+    return world
+
+
+def test_no_answer_for_so_long(waiting: World) -> None:
+    earlier(29)
+    assert sweep(waiting) == []
+    earlier(2)
+    assert sweep(waiting) == ["We are sorry for the delay"]
+    assert sweep(waiting) == []
+
+
+def test_whoever_was_answered_or_is_old_waits_no_more(waiting: World) -> None:
+    waiting.say(CLIENT, "How much is the rye?")
+    earlier(31)
+    assert sweep(waiting) == []
+    Message.objects.filter(role="assistant").delete()
+    earlier(24 * 60)
+    assert sweep(waiting) == []
+
+
+def test_handed_over_and_due(world: World, admin_client: Client) -> None:
+    rule(when="handover", due_minutes=30, text="Not where the assistant is paused")
+    world.say(CLIENT, "human please")
+    assert sweep(world) == []
+    assert did() == ["due"]
+
+    def listed(query: str) -> bool:
+        page = admin_client.get(f"/admin/sessions_app/chat/?{query}").content.decode()
+        return str(Chat.objects.get().pk) in page
+
+    assert listed("due=any")
+    assert not listed("due=overdue")
+    ChatMark.objects.update(due_at=timezone.now() - timedelta(minutes=1))
+    assert listed("due=overdue")
+    assert listed("attention=1")
+    world.say(CLIENT, "I am on it", from_business=True)
+    assert not ChatMark.objects.exists()
+
+
+def test_the_away_text_once_a_closed_period(world: World) -> None:
+    hours = {**closed_today(), "away_text": "We are away"}
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": hours})
+    AssistantProfile.objects.update(updated_at=timezone.now() - timedelta(days=1))
+    world.say(CLIENT, "Hello?")
+    assert sweep(world) == ["We are away"]
+    world.say(CLIENT, "Anybody?")
+    world.say(OTHER_CLIENT, "Hello")
+    assert sweep(world) == ["We are away"]
+    AssistantProfile.objects.update(hours={**hours, "dates": ""})
+    world.say("15550100789@c.us", "Hello")
+    assert sweep(world) == []
+
+
+def test_a_failed_answer(world: World) -> None:
+    rule(when="unanswered", tells=True)
+    world.say(CLIENT, "How much is the rye?")
+    assert sweep(world) == []
+    Turn.objects.update(outcome="failed")
+    sweep(world)
+    assert did() == ["tell"]
+
+
+@pytest.mark.parametrize("why", ["stopped", "blocked", "owner", "paused", "window", "off", "older"])
+def test_what_holds_a_text_back(world: World, settings: Any, why: str) -> None:
+    settings.GODFATHER_PHONE = frozenset({GODFATHER})
+    made = rule(text="A text")
+    who = GODFATHER if why == "owner" else CLIENT
+    world.say(who, "Hello")
+    chat = Chat.objects.get()
+    if why == "stopped":
+        ChatAccess.objects.update_or_create(chat=chat, defaults={"opted_out_at": timezone.now()})
+    if why == "blocked":
+        ChatAccess.objects.update_or_create(chat=chat, defaults={"standing": "blocked"})
+    if why == "paused":
+        ChatPause.objects.create(chat=chat)
+    if why == "window":
+        Message.objects.update(timestamp=timezone.now() - timedelta(hours=25))
+        Turn.objects.update(asked_at=timezone.now() - timedelta(hours=25))
+    if why == "off":
+        Rule.objects.update(is_on=False)
+    if why == "older":
+        Rule.objects.filter(pk=made.pk).update(since=timezone.now())
+    assert sweep(world) == []
+
+
+def test_an_assistant_stays_on_after_a_rules_text(world: World) -> None:
+    rule(text="A text")
+    world.say(CLIENT, "Hello")
+    sweep(world)
+    assert world.say(CLIENT, "How much is the rye?") == ["answer to: How much is the rye?"]
+    assert AuditEvent.objects.filter(action="rule.reply").count() == 1
+
+
+def test_a_label_given_by_hand(world: World) -> None:
+    label = Label.objects.create(name="VIP")
+    ana = User.objects.create_user("ana", is_staff=True)
+    rule(when="label", label=label).assignees.set([ana])
+    world.say(CLIENT, "Hello")
+    chats_label(chat_ids=[Chat.objects.get().pk], label=label, actor=SYSTEM)
+    sweep(world)
+    assert Assignment.objects.get().assignee == ana
+
+
+ADD = "/admin/sessions_app/rule/add/"
+
+
+def test_the_pages(world: World, admin_client: Client) -> None:
+    given = {"name": "Refunds", "when": "message", "words": "refund", "position": 10, "is_on": "on"}
+    refused = admin_client.post(ADD, given)
+    assert b"Say what the rule does." in refused.content
+    refused = admin_client.post(ADD, {**given, "when": "silence", "tells": "on"})
+    assert b"Say after how many minutes." in refused.content
+    assert admin_client.post(ADD, {**given, "tells": "on"}).status_code == 302
+    made = Rule.objects.get()
+    listed = admin_client.get("/admin/sessions_app/rule/").content.decode()
+    assert "When a client writes, if the message holds “refund”, then tell us." in listed
+    world.say(CLIENT, "A refund!")
+    RuleRun.objects.create(chat=Chat.objects.get(), rule=made, event="x", did="tell")
+    tried = admin_client.get(f"/admin/sessions_app/rule/{made.pk}/last-week/").content.decode()
+    assert "1 event" in tried
+    assert "told" in tried
+    assert not ChatMark.objects.exists()
+    assert admin_client.get("/admin/sessions_app/rule/99/last-week/").status_code == 404
+    actions = AuditEvent.objects.filter(action__startswith="rule.")
+    assert list(actions.values_list("action", flat=True)) == ["rule.create"]
