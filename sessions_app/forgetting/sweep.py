@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -78,6 +77,7 @@ class Sweep:
     memories. ``keep_turn`` is the turn that asks for the forgetting and isn't cancelled. ``check``
     is called with the memories locked.
 
+    ``texts`` are searched in what belongs to no chat. ``ids`` are the objects that go.
     ``swept`` counts rows by table, ``left`` names what could not be removed.
     ``emptied_chats`` are the chats in which messages were deleted, ``deleted_messages`` the
     providers' ids of these messages. ``rewritten`` are the ids of answers and turns that stay with
@@ -105,17 +105,9 @@ class Sweep:
     def __post_init__(self) -> None:
         self.chat_memory = self.dependencies.chat_memory
         self.recorder = self.dependencies.recorder
+        self.texts = Fragments(self.plan.texts)
+        self.ids = {*self.plan.ids(), str(self.receipt.object_id)}
         self._counted: set[tuple[str, Any]] = set()
-
-    @cached_property
-    def texts(self) -> Fragments:
-        """Return what is searched in records that belong to no chat."""
-        return Fragments(self.plan.texts)
-
-    @cached_property
-    def ids(self) -> set[str]:
-        """Return the ids of the objects that go."""
-        return {*self.plan.ids(), str(self.receipt.object_id)}
 
     def counts(self) -> dict[str, int]:
         """Return the swept rows as a receipt has them."""

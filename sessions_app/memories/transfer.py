@@ -55,8 +55,8 @@ class ImportReport:
             self.errors_left_out += 1
 
     def as_dict(self) -> dict[str, Any]:
-        told = {"errors_left_out"} if not self.errors_left_out else set()
-        return {name: value for name, value in vars(self).items() if name not in told}
+        hidden = set() if self.errors_left_out else {"errors_left_out"}
+        return {name: value for name, value in vars(self).items() if name not in hidden}
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:

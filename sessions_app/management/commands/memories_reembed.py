@@ -193,8 +193,8 @@ def _check() -> tuple[dict[str, Any], str]:
         "messages: {messages} vectors, {messages_without} without",
         f"index: {{index}}{led}",
     ]
-    told = [line.format(**found) for line in lines]
-    return found, "\n".join([*told, *(f"WRONG: {problem}" for problem in found["problems"])])
+    lines = [line.format(**found) for line in lines]
+    return found, "\n".join([*lines, *(f"WRONG: {problem}" for problem in found["problems"])])
 
 
 def _summary_text(done: Reembedded) -> str:
