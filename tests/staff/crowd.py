@@ -46,6 +46,7 @@ from sessions_app.models import (
     Note,
     OutboundPart,
     ReviewedMark,
+    Rule,
     Snooze,
     Turn,
 )
@@ -182,6 +183,8 @@ class Crowd:
         label, _ = Label.objects.get_or_create(name=f"{WORD} {number}")
         words = {"name": f"{WORD} {number}", "text": "Hello {name}"}
         CannedReply.objects.get_or_create(shortcut=f"{WORD}-{number}", defaults=words)
+        rule = {"when": "label", "label": label, "add_label": label}
+        Rule.objects.get_or_create(name=f"{WORD} {number}", defaults=rule)
         for each in {label.pk, self.keys["sessions_app.label"]}:
             ChatLabel.objects.get_or_create(chat=chat, label_id=each)
         ChatAddress.objects.create(chat=chat, provider="green", address=f"{number}-{chat.pk}@c.us")
