@@ -351,12 +351,8 @@ def _reply(work: TurnWork, text: str) -> Draft:
         if talk is not None:
             return talk
         if answer := hours_reply(turn, text):
-            return Draft(
-                text=answer,
-                is_system_text=True,
-                uses_memory=False,
-                model=dependencies.chat_model.name,
-            )
+            # Without a model's name: it isn't among the questions without an answer.
+            return Draft(text=answer, is_system_text=True, uses_memory=False)
     draft = model_reply(work, text, pictures)
     if not draft.is_apology and handover_is_offered(turn, text):
         offer_person(draft, turn)

@@ -247,7 +247,8 @@ def _without_model(
         lines = recited_lines(recited_texts)
         draft.text = recital(lines, language, "recital_unavailable")
     hours = hours_reply(material.turn, material.text)
-    draft.text = hours or draft.text
+    if hours:
+        draft.text, draft.model = hours, ""
     is_known = bool(hours or recited_texts)
     draft.is_system_text = True
     draft.outcome = Outcome.FROM_MEMORY if is_known else Outcome.FAILED

@@ -13,8 +13,9 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_answer
-from sessions_app.models import AssistantProfile, ChatPause
+from sessions_app.models import AssistantProfile, ChatPause, Turn
 from sessions_app.tasks import tell_hours
+from sessions_app.turns.facade import is_unknown
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +120,8 @@ def test_no_model_is_needed(world: World) -> None:
     assert told.endswith(") at 0:00.")
     (told,) = world.say(CLIENT, "האם אתם פתוחים היום?")
     assert told.startswith("אנחנו סגורים עכשיו.\nהיום (")
+    # They aren't among the questions without an answer.
+    assert not Turn.objects.filter(is_unknown()).exists()
 
 
 def test_a_model_reads_them(world: World) -> None:

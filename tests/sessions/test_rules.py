@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.db.models import F
 from django.test import Client
 from django.utils import timezone
+from django_q.models import OrmQ
 
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEvent
+from sessions_app.conversations.session_lifecycle import rules_look
 from sessions_app.inbox.labels import chats_label
 from sessions_app.models import (
     Assignment,
@@ -31,7 +34,10 @@ from sessions_app.models import (
 )
 from sessions_app.rules import Outlet, chats_due, rules_run
 from sessions_app.takeover.facade import OwnNumber, Writer
+from sessions_app.tasks import run_rules, sweep_work
+from sessions_app.turns.facade import chat_locked
 from tests.sessions.test_hours import closed_today
+from tests.threads import begin_all_blocked
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -218,6 +224,32 @@ def test_a_label_given_by_hand(world: World) -> None:
     chats_label(chat_ids=[Chat.objects.get().pk], label=label, actor=SYSTEM)
     sweep(world)
     assert Assignment.objects.get().assignee == ana
+
+
+def test_a_worker_is_called_and_the_sweep_finds_what_it_lost(world: World) -> None:
+    world.with_rules(look_at=rules_look)
+    world.say(CLIENT, "Hello")
+    assert not OrmQ.objects.exists()
+    rule(tells=True)
+    world.say(CLIENT, "Hello again")
+    assert OrmQ.objects.count() == 1
+    assert sweep_work()["rules"] == 1
+    assert run_rules(str(Chat.objects.get().pk)) == 2
+    assert run_rules(str(Chat.objects.get().pk)) == 0
+    assert sweep_work()["rules"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_act_once(world: World) -> None:
+    rule(tells=True)
+    world.say(CLIENT, "Hello")
+    chat = Chat.objects.get()
+    with transaction.atomic():
+        chat_locked(chat.pk)
+        # Both have found the event, and wait for the chat.
+        workers = begin_all_blocked(*[lambda: run_rules(str(chat.pk))] * 2)
+    assert sorted(each.result() for each in workers) == [0, 1]
+    assert Note.objects.count() == 1
 
 
 ADD = "/admin/sessions_app/rule/add/"

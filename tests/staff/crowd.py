@@ -47,6 +47,7 @@ from sessions_app.models import (
     Note,
     OutboundPart,
     ReviewedMark,
+    Rule,
     Snooze,
     Turn,
 )
@@ -186,6 +187,8 @@ class Crowd:
         CheckQuestion.objects.get_or_create(
             message=said, defaults={"recalled_now": [[str(uuid.uuid4()), 0.5]]}
         )
+        rule = {"when": "label", "label": label, "add_label": label}
+        Rule.objects.get_or_create(name=f"{WORD} {number}", defaults=rule)
         for each in {label.pk, self.keys["sessions_app.label"]}:
             ChatLabel.objects.get_or_create(chat=chat, label_id=each)
         ChatAddress.objects.create(chat=chat, provider="green", address=f"{number}-{chat.pk}@c.us")
