@@ -31,9 +31,9 @@ from sessions_app.broadcasts import send_broadcast as sending
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.phrases import languages
 from sessions_app.models import Broadcast, Chat, Label, Turn
-from sessions_app.models.broadcasts import LeftOut
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.takeover import LeftOut
 from sessions_app.models.turns import TurnState
 from sessions_app.takeover import facade as takeover
 from sessions_app.takeover import presentation as panel
