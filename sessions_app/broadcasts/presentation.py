@@ -39,7 +39,6 @@ from sessions_app.takeover import facade as takeover
 from sessions_app.takeover import presentation as panel
 
 EXAMPLES, AT_ONCE = 3, 50
-OWN_FIELDS = ("csrfmiddlewaretoken", "do", "key", "seen")
 LANGUAGES = [("", "–"), *((code, code) for code in languages())]
 
 
@@ -126,8 +125,7 @@ def _posted(
     counts = dict(chats.order_by("reason").values_list("reason").annotate(n=Count("pk")))
     to = counts.pop("", 0)
     # What the preview showed, and nothing else, is sent.
-    posted = sorted(each for each in request.POST.lists() if each[0] not in OWN_FIELDS)
-    seen = digest_of([posted, to])
+    seen = digest_of([values, given, to])
     if do == "send" and to and request.POST.get("seen") == seen:
         broadcast = Broadcast(key, chosen.name, chosen.language, values)
         broadcast.next_at = given["at"] or timezone.now()
