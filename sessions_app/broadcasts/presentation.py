@@ -31,15 +31,14 @@ from sessions_app.broadcasts import send_broadcast as sending
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.phrases import languages
 from sessions_app.models import Broadcast, Chat, Label, Turn
-from sessions_app.models.broadcasts import LeftOut
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.takeover import LeftOut
 from sessions_app.models.turns import TurnState
 from sessions_app.takeover import facade as takeover
 from sessions_app.takeover import presentation as panel
 
 EXAMPLES, AT_ONCE = 3, 50
-OWN_FIELDS = ("csrfmiddlewaretoken", "do", "key", "seen")
 LANGUAGES = [("", "–"), *((code, code) for code in languages())]
 
 
@@ -126,8 +125,7 @@ def _posted(
     counts = dict(chats.order_by("reason").values_list("reason").annotate(n=Count("pk")))
     to = counts.pop("", 0)
     # What the preview showed, and nothing else, is sent.
-    asked = sorted(each for each in request.POST.lists() if each[0] not in OWN_FIELDS)
-    seen = digest_of([asked, to])
+    seen = digest_of([values, given, to])
     if do == "send" and to and request.POST.get("seen") == seen:
         broadcast = Broadcast(key, chosen.name, chosen.language, values)
         broadcast.next_at = given["at"] or timezone.now()

@@ -25,19 +25,18 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbox.move_markers import pauses_in_force
 from sessions_app.limits.intake import access_of, standing_of
 from sessions_app.models import Broadcast, BroadcastRecipient, Chat, ChatLabel, Turn
-from sessions_app.models.broadcasts import BroadcastState, LeftOut
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
+from sessions_app.models.takeover import BroadcastState, LeftOut
 from sessions_app.models.turns import TurnState
 from sessions_app.takeover import facade as takeover
 from sessions_app.takeover.presentation import default_number
 from sessions_app.turns.facade import answer_soon
 
 MINUTE = timedelta(minutes=1)
-# It pauses by itself where half of so many messages failed, or Meta refuses them for so long.
+# It pauses by itself where half of the last messages failed.
 WATCHED, LEAST_FAILED = 20, 5
-REFUSED_FOR = timedelta(minutes=15)
 # What staff may do with one that hasn't ended.
 MOVES = (BroadcastState.RUNNING, BroadcastState.PAUSED, BroadcastState.CANCELLED)
 
@@ -169,7 +168,7 @@ def broadcast_step(broadcast_id: UUID) -> None:
         # Or Meta can't be asked: the next minute asks again.
         running.update(error=ErrorText("broadcast_template_gone"))
         return
-    if _is_slowed(broadcast, now):
+    if _is_slowed(broadcast):
         return
     left = broadcast.recipients.filter(made_at=None).order_by("pk")
     for key, chat_id in list(left.values_list("pk", "chat_id")[: settings.BROADCAST_PER_MINUTE]):
@@ -179,16 +178,12 @@ def broadcast_step(broadcast_id: UUID) -> None:
         running.update(state=BroadcastState.DONE)
 
 
-def _is_slowed(broadcast: Broadcast, now: datetime) -> bool:
+def _is_slowed(broadcast: Broadcast) -> bool:
     """Return whether no messages are to be made now; pause the broadcast for too many failures."""
     turns = Turn.objects.filter(recipient__broadcast=broadcast)
     turns = turns.filter(created_at__gte=broadcast.began_at).order_by("-id")
     # Meta asks to slow down (130429, 131056) or refuses for now (131048): these are tried again.
-    waiting = turns.filter(state=TurnState.REPLIED).exclude(error="").last()
-    if waiting is not None:
-        if waiting.created_at < now - REFUSED_FOR:
-            why = ErrorText("broadcast_refused", why=waiting.error)
-            broadcast_move(broadcast, BroadcastState.PAUSED, SYSTEM, why)
+    if turns.filter(state=TurnState.REPLIED).exclude(error="").exists():
         return True
     ended = turns.filter(state__in=[TurnState.SENT, TurnState.FAILED])[:WATCHED]
     parts = [part for turn in ended.prefetch_related("parts") for part in turn.parts.all()]

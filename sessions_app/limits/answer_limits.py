@@ -49,9 +49,9 @@ from sessions_app.limits.intake import (
     standing_of,
 )
 from sessions_app.models import Broadcast, Chat, ChatAccess, ChatAddress, Turn, UsageDay
-from sessions_app.models.broadcasts import BroadcastState
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
+from sessions_app.models.takeover import BroadcastState
 from sessions_app.models.turns import BROADCAST, TurnState
 
 logger = logging.getLogger(__name__)

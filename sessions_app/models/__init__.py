@@ -1,6 +1,5 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
-from sessions_app.models.broadcasts import Broadcast, BroadcastRecipient
 from sessions_app.models.chat_rules import ChatMark, Rule, RuleRun
 from sessions_app.models.chats import Chat, ChatActivity, ChatAddress, ContactMerge, OwnAddress
 from sessions_app.models.deliveries import InboundDelivery, OutboundPart
@@ -34,7 +33,7 @@ from sessions_app.models.summaries import (
     SummaryWork,
     TranscriptBatch,
 )
-from sessions_app.models.takeover import CannedReply, ChatPause
+from sessions_app.models.takeover import Broadcast, BroadcastRecipient, CannedReply, ChatPause
 from sessions_app.models.trials import (
     AnswerRating,
     AnswerResolved,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -101,7 +101,7 @@ class Rule(models.Model):
     class Meta:
         verbose_name = _("rule")
         verbose_name_plural = _("rules")
-        ordering: ClassVar = ["position", "id"]
+        ordering = ["position", "id"]
 
     def __str__(self) -> str:
         return self.name
@@ -125,12 +125,12 @@ class RuleRun(models.Model):
         verbose_name = _("run of a rule")
         verbose_name_plural = _("runs of rules")
         default_permissions = ()
-        constraints: ClassVar = [
+        constraints = [
             models.UniqueConstraint(
                 fields=["chat", "rule", "event"], name="rule_once_an_event", nulls_distinct=False
             )
         ]
-        indexes: ClassVar = [models.Index(fields=["at"], name="rule_runs_by_time")]
+        indexes = [models.Index(fields=["at"], name="rule_runs_by_time")]
 
     def __str__(self) -> str:
         return f"{self.event} in {self.chat_id}"

@@ -104,7 +104,7 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
     waiting = Turn.objects.filter(chat=chat, state=TurnState.HELD, finished_at__isnull=True)
     held = waiting[:MAX_COUNTED].count() if pause else 0
     packet = handover_packet(request, chat)
-    asked = draft_question(chat) if may_act else None
+    last = draft_question(chat) if may_act else None
     provider = configured_providers()[by.provider]
     return {
         "chat": chat,
@@ -115,8 +115,8 @@ def panel_of(request: HttpRequest, chat: Chat, *, quote: str = "") -> dict[str, 
         "held": held,
         "pause_minutes": _pause_minutes(chat),
         "packet": packet,
-        "drafts": asked is not None
-        and (pause or packet or asked.state not in ANSWERED or asked.outcome == Outcome.FAILED),
+        "drafts": last is not None
+        and (pause or packet or last.state not in ANSWERED or last.outcome == Outcome.FAILED),
         "lesson": _lesson(request, chat) if may_act else None,
         "most_counted": held >= MAX_COUNTED,
         "waits": pause and last_held(chat.pk, since=now - max_answer_age()),

@@ -64,21 +64,19 @@ def chat_template(
     """Store a template as an assistant message and hand it to the chat's provider.
 
     It may go out at any time, also to a person who never wrote, but no marketing to a person who
-    stopped that. ``approved``: the template in Meta's list, where it is known. The same ``key``
-    sends once. Where the assistant isn't paused, it is paused for OWN_PAUSE, but not by a message
-    of the ``broadcast`` with this id. Raises ReplyRefusedError and Chat.DoesNotExist.
+    stopped that. ``approved``: the template in Meta's list, if known. The same ``key`` sends once.
+    It pauses the assistant, unless it is of a ``broadcast``. Raises ReplyRefusedError and
+    Chat.DoesNotExist.
     """
     template_check(template)
     title, values = f"{template.name} ({template.language})", template.parameters
     shown = [approved.preview(values)] if approved is not None and template.slots else values
     text = "\n".join([title, *shown])
     about = {"name": template.name, "language": template.language}
-    slots = [asdict(slot) for slot in template.slots]
     of = {BROADCAST: broadcast} if broadcast else {}
     with transaction.atomic():
         chat = chat_locked(chat_id)
-        earlier = sent_before(key=key, chat=chat, text=text)
-        if earlier is not None:
+        if earlier := sent_before(key=key, chat=chat, text=text):
             return earlier
         by = number_of(chat, otherwise)
         if not takes_templates(by):
@@ -96,7 +94,7 @@ def chat_template(
                 parts=["\n".join([title, *values])],
                 asked_at=writer.now,
                 kind="template",
-                context={TEMPLATE: {**about, "slots": slots}, **of},
+                context={TEMPLATE: {**about, "slots": list(map(asdict, template.slots))}, **of},
                 metadata={"template": about, **of},
                 details={**about, **of},
                 pauses=not broadcast,

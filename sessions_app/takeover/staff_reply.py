@@ -71,9 +71,8 @@ def chat_reply(
 
     Its file is kept in ``storage``. The reply goes by ``otherwise`` where the chat came by the
     terminal, the API or an import, and pauses the assistant: see ``step_in``. Raises
-    ReplyRefusedError and Chat.DoesNotExist.
-
-    The text goes out as it was written: WhatsApp's own marks, such as ``*bold*``, work.
+    ReplyRefusedError and Chat.DoesNotExist. The text goes out as it was written: WhatsApp's own
+    marks, such as ``*bold*``, work.
     """
     text = _checked(reply.text, has_file=reply.file is not None)
     provider = providers[number_of(Chat.objects.get(pk=chat_id), otherwise).provider]
@@ -81,8 +80,7 @@ def chat_reply(
     with attaching as attachment, transaction.atomic():
         chat = chat_locked(chat_id)
         sha256 = attachment.file.sha256 if attachment else ""
-        earlier = sent_before(key=reply.key, chat=chat, text=text, sha256=sha256)
-        if earlier is not None:
+        if earlier := sent_before(key=reply.key, chat=chat, text=text, sha256=sha256):
             return earlier
         by = number_of(chat, otherwise)
         asked_at = _asked_at(chat, by, writer.rules, writer.now)
@@ -183,8 +181,8 @@ def draft_of(chat: Chat, draft_id: str) -> AnswerTrial | None:
 
 def draft_question(chat: Chat) -> Turn | None:
     """Return the turn of the person's last words, which a draft replies to."""
-    asked = Turn.objects.filter(chat=chat, by_hand=False, message__revoked_at=None)
-    return asked.filter(message__content__gt="").order_by("-id").first()
+    turns = Turn.objects.filter(chat=chat, by_hand=False, message__revoked_at=None)
+    return turns.filter(message__content__gt="").order_by("-id").first()
 
 
 # Name one of our numbers, and choose the one that writes to a chat.

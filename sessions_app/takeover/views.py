@@ -159,14 +159,14 @@ def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     return panel_page(request, chat, panel)
 
 
-def _draft_start(request: HttpRequest, asked: Turn | None) -> AnswerTrial:
+def _draft_start(request: HttpRequest, question: Turn | None) -> AnswerTrial:
     """Ask for a draft, or return the one that is being made. Raises TrialRefusedError."""
-    if asked is None:
+    if question is None:
         raise TrialRefusedError("trial_no_question")
-    made = asked.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()
+    made = question.trials.filter(memories=TrialMemories.DRAFT, state=TrialState.WAITING).first()
     models = trial_models() or [OFFLINE]
     return made or trial_start(
-        turn_id=asked.pk,
+        turn_id=question.pk,
         trial_id=uuid4(),
         wanted=TrialWanted(models[0], memories=TrialMemories.DRAFT),
         user=cast("User", request.user),

@@ -21,6 +21,7 @@ from sessions_app.backup.archive import ArchiveReader, Member
 from sessions_app.backup.archive_writer import ArchiveWriter
 from sessions_app.backup.dependencies import archive_access
 from sessions_app.backup.restore_checks import RestoreError
+from sessions_app.models import Broadcast
 from tests.processes.waiting import wait_until
 from tests.recovery.archives import restore, tampered
 from tests.recovery.contents import everything, wipe
@@ -253,3 +254,13 @@ def test_open_connections_are_told(archive: Path, capsys: pytest.CaptureFixture[
         stay.set()
         other.join()
     assert "other connections to this database are open" in capsys.readouterr().err
+
+
+def test_a_broadcast_that_ran_is_paused(world: World, tmp_path: Path) -> None:
+    """Whom it reached since the backup isn't known: nobody gets it twice by itself."""
+    for state in ("running", "done"):
+        Broadcast.objects.create(template="sale", language="en", state=state, user_name="dana")
+    path = backed_up(tmp_path / "all.zip")
+    wipe()
+    restore(path)
+    assert set(Broadcast.objects.values_list("state", flat=True)) == {"paused", "done"}

@@ -421,7 +421,6 @@ CATALOGUE: dict[str, str] = {
     "broadcast_cancelled": _("It wasn't sent: staff cancelled the broadcast."),
     "broadcast_template_gone": _("Meta's list doesn't show the template any more."),
     "broadcast_failing": _("%(n)s of the last %(of)s messages failed. The last one: %(why)s"),
-    "broadcast_refused": _("Meta takes no messages for a quarter of an hour: %(why)s"),
     # The audit log.
     "event_number": _("Event %(number)s"),
     "event_numbers": _("Events %(first)s to %(last)s"),

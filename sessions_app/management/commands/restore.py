@@ -54,6 +54,8 @@ from sessions_app.backup.restore_checks import (
     use_fixed_form,
 )
 from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
+from sessions_app.models import Broadcast
+from sessions_app.models.takeover import BroadcastState
 from sessions_app.stored_settings import is_set_elsewhere, stored_problems, stored_settings_look
 
 NOT_SIGNED = (
@@ -208,6 +210,8 @@ def backup_restore(
             if state.older:
                 _upgrade(manifest, make_tables)
     ContentType.objects.clear_cache()
+    # Whom they reached since the backup isn't known here: staff decide whether they go on.
+    Broadcast.objects.filter(state=BroadcastState.RUNNING).update(state=BroadcastState.PAUSED)
     report = report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
     return Restored(report, is_signed=archive.is_signed, files=files)
