@@ -69,10 +69,10 @@ def questions_check(*, dependencies: Dependencies, now: datetime) -> list[CheckQ
     questions = CheckQuestion.objects.exclude(message__revoked_at__isnull=False)
     questions = questions.select_related("message__turn__chat", "message__session")
     due = list(questions.order_by(F("checked_at").asc(nulls_first=True), "pk")[:MAX_CHECKED])
-    told = [question for question in due if _check(question, dependencies, now)]
-    if due and not told:
+    checked = [question for question in due if _check(question, dependencies, now)]
+    if due and not checked:
         raise EmbedderError("Memory could not be searched.")
-    return told
+    return checked
 
 
 def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -> bool:

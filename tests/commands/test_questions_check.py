@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import timedelta
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
@@ -147,6 +149,19 @@ def test_a_question_goes_with_what_it_is_of(world: World, marked: Memory, kind: 
     world.forget(kind, keys[kind])
     left = [question.expected for question in CheckQuestion.objects.all()]
     assert left == (["The gate code is 4321"] if kind == "message" else [])
+
+
+def test_answers_that_were_rated_good_before_are_put_into_the_set(marked: Memory) -> None:
+    made = CheckQuestion.objects.values().get()
+    CheckQuestion.objects.all().delete()
+    migration = import_module("sessions_app.migrations.0021_rated_questions")
+    for _again in range(2):
+        migration.questions_add(apps, None)
+    found = CheckQuestion.objects.values().get()
+    changing = {"id", "created_at", "language"}
+    assert {key: found[key] for key in found.keys() - changing} == {
+        key: made[key] for key in made.keys() - changing
+    }
 
 
 def test_without_long_term_memory_nothing_is_told(marked: Memory, settings: Any) -> None:
