@@ -60,6 +60,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'question',
                 'verbose_name_plural': 'questions',
+                'default_permissions': (),
                 'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('text'), models.F('user_role'), condition=models.Q(('text', ''), _negated=True), name='check_question_once', violation_error_message='This question is in the set already.')],
             },
         ),

@@ -261,6 +261,7 @@ class CheckQuestion(models.Model):
     class Meta:
         verbose_name = _("question")
         verbose_name_plural = _("questions")
+        default_permissions = ()
         constraints: ClassVar = [
             models.UniqueConstraint(
                 Lower("text"),

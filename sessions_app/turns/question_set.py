@@ -25,8 +25,6 @@ from sessions_app.turns.turn_dependencies import Dependencies
 MAX_CHECKED = 1_000
 # So many replacements of a memory are followed.
 MAX_REPLACED = 20
-# A question that nobody in particular asks belongs to no chat.
-NOBODY = UUID(int=0)
 RESULT = ("state", "since", "passed_at", "checked_at", "recalled_then", "recalled_now")
 
 
@@ -83,7 +81,8 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
     else:
         found = recall_for_prompt(
             question.asked,
-            chat_id=question.chat_id or NOBODY,
+            # There is no such chat: nobody in particular asks.
+            chat_id=question.chat_id or UUID(int=0),
             user_role=question.user_role,
             history=None,
             dependencies=dependencies,
