@@ -11,7 +11,6 @@ from django.db.models import F
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.terms import index_terms
@@ -60,17 +59,17 @@ def questions_check(*, dependencies: Dependencies, now: datetime) -> list[CheckQ
     """Recall the questions of the set; return them with their results, which aren't stored.
 
     Returns nothing where long-term memory is off. A question for which memory could not be searched
-    is left out; raises EmbedderError if that is all of them.
+    is left out. Raises EmbedderError.
     """
     if not dependencies.rules.longterm_enabled:
         return []
     questions = CheckQuestion.objects.exclude(message__revoked_at__isnull=False)
     questions = questions.select_related("message__turn__chat", "message__session")
     due = list(questions.order_by(F("checked_at").asc(nulls_first=True), "pk")[:MAX_CHECKED])
-    checked = [question for question in due if _check(question, dependencies, now)]
-    if due and not checked:
-        raise EmbedderError("Memory could not be searched.")
-    return checked
+    if due:
+        # Recall goes on with words alone where no vectors can be made, and would find less.
+        dependencies.embedder.embed([due[0].asked])
+    return [question for question in due if _check(question, dependencies, now)]
 
 
 def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -> bool:
