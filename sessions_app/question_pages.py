@@ -31,11 +31,10 @@ from sessions_app.models.trials import REGRESSED, TABLE, QuestionState
 from sessions_app.presentation.audited_view import ConversationAdmin
 
 # A question and its memories are shown together.
-READS = ("sessions_app.view_checkquestion", "sessions_app.view_message", "memories_app.view_memory")
-ADD = (*READS, "sessions_app.add_checkquestion")
+READS = ("sessions_app.view_chat", "sessions_app.view_message", "memories_app.view_memory")
+WRITES = (*READS, "sessions_app.review_chat")
 TEMPLATES = "admin/sessions_app/checkquestion"
 ACTION = "question.change"
-DAYS_SHOWN = 30
 STARTERS = Path(__file__).parent / "turns" / "question_sets"
 # The names of the beginnings; and what columns, audiences and languages are called in tables.
 NAMES = json.loads((STARTERS / "names.json").read_text(encoding="utf-8"))
@@ -91,7 +90,6 @@ def table_questions(text: str) -> list[tuple[int, QuestionForm, str]]:
 class CheckQuestionAdmin(ConversationAdmin):
     """The question set. A question that a person asked can't be edited, only what it expects."""
 
-    allowed = ("add", "change")
     list_title = gettext_lazy("Question set")
     read_as = "question"
     list_is_read = True
@@ -114,8 +112,13 @@ class CheckQuestionAdmin(ConversationAdmin):
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perms(READS)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("sessions_app.delete_checkquestion")
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perms(WRITES)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.has_change_permission(request)
+
+    has_delete_permission = has_change_permission
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         return ("expected",) if obj and obj.message_id else EDITED
@@ -137,7 +140,8 @@ class CheckQuestionAdmin(ConversationAdmin):
             row.sides = [[(key, texts.get(key), score) for key, score in side] for side in sides]
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        days = list(CheckDay.objects.order_by("-day")[:DAYS_SHOWN])
+        # As many as a plot shows apart on a telephone.
+        days = list(CheckDay.objects.order_by("-day")[:30])
         most = max((day.passed + day.failed for day in days), default=0)
         starters = {} if CheckQuestion.objects.exists() else NAMES["starters"]
         return {"days": days, "most": most, "starters": starters}
@@ -162,7 +166,7 @@ class CheckQuestionAdmin(ConversationAdmin):
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
         """Show the form, with a beginning (``?starter=``) or the rows of a table; store them."""
-        rights_required(request, *ADD)
+        rights_required(request, *WRITES)
         starter = request.GET.get("starter", "")
         if starter and starter not in NAMES["starters"]:
             raise Http404("There is no such beginning.")

@@ -248,6 +248,7 @@ class CheckQuestion(models.Model):
     class Meta:
         verbose_name = _("question")
         verbose_name_plural = _("questions")
+        default_permissions = ()
         constraints = [
             models.UniqueConstraint(
                 Lower("text"),

@@ -134,10 +134,10 @@ def _shown(
     ``save``: the address to which the form is posted to make the change. ``model``: the name of
     another than that of the answers.
     """
-    ask, asked = uuid_or_none(request.POST.get("ask", "")), trial.differences[:MAX_ANSWERS]
+    ask, compared = uuid_or_none(request.POST.get("ask", "")), trial.differences[:MAX_ANSWERS]
     if ask:
         rights_required(request, ASKS)
-    made = {each.turn.pk: _asked(request, ask, each, wanted) for each in asked} if ask else {}
+    made = {each.turn.pk: _asked(request, ask, each, wanted) for each in compared} if ask else {}
     rows: list[dict[str, Any]] = []
     for each in trial.differences:
         sides = {"before": _rows(each.before, each.after), "after": _rows(each.after, each.before)}
@@ -147,8 +147,8 @@ def _shown(
     model = model or _model()
     typed = [(key, request.POST.getlist(key)) for key in request.POST if key not in OF_TRIAL]
     context = {"trial": trial, "rows": rows, "problem": problem, "save": save, "typed": typed}
-    context |= {"asked": ask, "ask": uuid.uuid4(), "count": len(asked)}
-    context |= {"model": model, "cost": _cost(asked, model)}
+    context |= {"asked": ask, "ask": uuid.uuid4(), "count": len(compared)}
+    context |= {"model": model, "cost": _cost(compared, model)}
     if is_live(request):
         return TemplateResponse(request, "admin/sessions_app/turn/change_trial_list.html", context)
     return staff_page(request, PAGE, _("What would change"), context, of=Turn)
@@ -172,10 +172,10 @@ def _asked(request: HttpRequest, ask: UUID, each: Difference, wanted: Wanted) ->
     return {"answer": answer_of(each.turn), "made": trial}
 
 
-def _cost(asked: Iterable[Difference], model: str) -> str:
+def _cost(compared: Iterable[Difference], model: str) -> str:
     """Return about what the answers cost, by the tokens of those that were sent; "" if unknown."""
     limits, cost = replace(build_usage_limits(), model=model), 0.0
-    for then in (TurnReplay.of(each.turn) for each in asked):
+    for then in (TurnReplay.of(each.turn) for each in compared):
         cost += limits.cost_of(model, then.prompt_tokens or 0, then.completion_tokens or 0) or 0
     return small_cost_shown(cost) if cost else ""
 

@@ -11,7 +11,6 @@ from django.db.models import F
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus
-from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.terms import index_terms
@@ -25,8 +24,6 @@ from sessions_app.turns.turn_dependencies import Dependencies
 MAX_CHECKED = 1_000
 # So many replacements of a memory are followed.
 MAX_REPLACED = 20
-# A question that nobody in particular asks belongs to no chat.
-NOBODY = UUID(int=0)
 RESULT = ("state", "since", "passed_at", "checked_at", "recalled_then", "recalled_now")
 
 
@@ -62,17 +59,17 @@ def questions_check(*, dependencies: Dependencies, now: datetime) -> list[CheckQ
     """Recall the questions of the set; return them with their results, which aren't stored.
 
     Returns nothing where long-term memory is off. A question for which memory could not be searched
-    is left out; raises EmbedderError if that is all of them.
+    is left out. Raises EmbedderError.
     """
     if not dependencies.rules.longterm_enabled:
         return []
     questions = CheckQuestion.objects.exclude(message__revoked_at__isnull=False)
     questions = questions.select_related("message__turn__chat", "message__session")
     due = list(questions.order_by(F("checked_at").asc(nulls_first=True), "pk")[:MAX_CHECKED])
-    told = [question for question in due if _check(question, dependencies, now)]
-    if due and not told:
-        raise EmbedderError("Memory could not be searched.")
-    return told
+    if due:
+        # Recall goes on with words alone where no vectors can be made, and would find less.
+        dependencies.embedder.embed([due[0].asked])
+    return [question for question in due if _check(question, dependencies, now)]
 
 
 def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -> bool:
@@ -83,7 +80,8 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
     else:
         found = recall_for_prompt(
             question.asked,
-            chat_id=question.chat_id or NOBODY,
+            # There is no such chat: nobody in particular asks.
+            chat_id=question.chat_id or UUID(int=0),
             user_role=question.user_role,
             history=None,
             dependencies=dependencies,

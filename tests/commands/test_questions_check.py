@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
@@ -16,10 +19,13 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
 from memoryproject.foundation.audit.audit_events import SYSTEM
+from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import CheckDay, CheckQuestion, Message, Turn
 from sessions_app.tasks import check_questions
 from sessions_app.turns.answer_review import answer_rate, rating_remove
+from sessions_app.turns.dependencies import build_turn_dependencies
+from sessions_app.turns.question_set import questions_check_store
 from tests.remembering import remember
 from tests.world import CLIENT, World
 
@@ -147,6 +153,34 @@ def test_a_question_goes_with_what_it_is_of(world: World, marked: Memory, kind: 
     world.forget(kind, keys[kind])
     left = [question.expected for question in CheckQuestion.objects.all()]
     assert left == (["The gate code is 4321"] if kind == "message" else [])
+
+
+def test_answers_that_were_rated_good_before_are_put_into_the_set(marked: Memory) -> None:
+    made = CheckQuestion.objects.values().get()
+    CheckQuestion.objects.all().delete()
+    migration = import_module("sessions_app.migrations.0025_rated_questions")
+    for _again in range(2):
+        migration.questions_add(apps, None)
+    found = CheckQuestion.objects.values().get()
+    changing = {"id", "created_at", "language"}
+    assert {key: found[key] for key in found.keys() - changing} == {
+        key: made[key] for key in made.keys() - changing
+    }
+
+
+def test_an_embedder_that_is_away_changes_no_result(marked: Memory) -> None:
+    class Away:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(embedder(), name)
+
+        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            raise EmbedderError("away")
+
+    dependencies: Any = replace(build_turn_dependencies(), embedder=Away())
+    with pytest.raises(EmbedderError):
+        questions_check_store(dependencies=dependencies, now=timezone.now())
+    assert CheckQuestion.objects.get().state == "new"
+    assert not CheckDay.objects.exists()
 
 
 def test_without_long_term_memory_nothing_is_told(marked: Memory, settings: Any) -> None:

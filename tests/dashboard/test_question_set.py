@@ -152,7 +152,7 @@ def test_who_may_not_see_texts_sees_none(client: Client) -> None:
     CheckQuestion.objects.create(text="Is there parking?", expected="parking")
     user = User.objects.create_user("reader", is_staff=True)
     client.force_login(user)
-    rights = ["view_checkquestion", "view_message", "view_memory"]
+    rights = ["view_chat", "view_message", "view_memory"]
     for lacking in rights:
         given = [name for name in rights if name != lacking]
         user.user_permissions.set(Permission.objects.filter(codename__in=given))

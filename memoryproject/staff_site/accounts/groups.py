@@ -29,7 +29,6 @@ _REVIEW = (
     "sessions_app.takeover_chat",
     "sessions_app.rerun_turn",
     "memories_app.decide_mergeproposal",
-    "sessions_app.*_checkquestion",
 )
 _MANAGE = (
     "memories_app.add_memory",

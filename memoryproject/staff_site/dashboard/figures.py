@@ -433,10 +433,10 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         notes = [Note(_("bad, failed, or without a memory"))]
         title, tone = _("Answers to review"), "warn" if count else ""
         yield Tile("answers_review", title, count, address, notes, tone)
-    if to.may("sessions_app.view_checkquestion"):
+    if to.may("sessions_app.view_message"):
         failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_COUNTED])
         page = "admin:sessions_app_checkquestion_change"
         notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
-        address = to.list_of("sessions_app_checkquestion", state="regressed")
+        address = to.page("sessions_app_checkquestion_changelist", state="regressed")
         title, tone = _("Questions answered worse"), "bad" if failing else ""
         yield Tile("regressed", title, len(failing), address, notes, tone)
