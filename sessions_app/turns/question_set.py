@@ -7,11 +7,13 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.terms import index_terms
 from sessions_app.models import CheckDay, CheckQuestion, Turn, TurnReplay
@@ -127,7 +129,14 @@ def questions_check_store(*, dependencies: Dependencies, now: datetime) -> dict[
     A question that is edited meanwhile is checked again. Raises EmbedderError.
     """
     checked = questions_check(dependencies=dependencies, now=now)
-    CheckQuestion.objects.bulk_update(checked, RESULT, batch_size=100)
+    lost = [
+        (f"{each.pk} {now.isoformat()}", None)
+        for each in checked
+        if each.state == QuestionState.FAILS and each.passed_at and each.since == now
+    ]
+    with transaction.atomic():
+        CheckQuestion.objects.bulk_update(checked, RESULT, batch_size=100)
+        notify(Kind.REGRESSION, lost)
     states = [question.state for question in checked]
     passed, failed = states.count(QuestionState.PASSES), states.count(QuestionState.FAILS)
     if passed or failed:

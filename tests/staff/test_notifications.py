@@ -6,6 +6,7 @@ import base64
 import json
 import socketserver
 import threading
+import uuid
 from collections.abc import Iterator
 from datetime import datetime, time, timedelta, timezone
 from typing import Any
@@ -29,7 +30,9 @@ from memoryproject.staff_site.models import Notification, NotificationSettings, 
 from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from sessions_app.inbox.labels import chats_assign
 from sessions_app.inbox.move_markers import chats_review
-from sessions_app.models import Turn
+from sessions_app.models import CheckQuestion, Rule, Turn
+from sessions_app.rules import tell
+from sessions_app.tasks import check_questions
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.hooks.receiver import verified
 from tests.loopback.httpd import FaultyServer
@@ -278,7 +281,23 @@ def _assigned(world: World) -> None:
     chats_assign(chat_ids=[world.chat(CLIENT).pk], assignee=dana, actor=Actor("staff", "omer"))
 
 
+def _due(world: World) -> None:
+    """A rule that tells staff."""
+    world.say(CLIENT, "Hello")
+    rule = Rule.objects.create(name="Watch", when="label")
+    tell(rule=rule, chat_id=world.chat(CLIENT).pk, event_id=uuid.uuid4())
+
+
+def _regression(world: World) -> None:
+    """A question of the set that passed before, and whose memory isn't there."""
+    passed = {"passed_at": later(days=-1), "state": "passes"}
+    CheckQuestion.objects.create(text="When do you open?", expected="eight", **passed)
+    check_questions()
+
+
 EVENTS = {
+    "due": (_due, "A rule applies, or something is due", "Test User"),
+    "regression": (_regression, "A test of the answers failed", "/admin/"),
     "asked": (_asked, "A client asked for a person", ASKS),
     "failed": (_fail, "An answer failed or is late", "When do you open?"),
     "late": (_late, "An answer failed or is late", "When do you open?"),
@@ -295,7 +314,7 @@ def test_each_kind_is_told_to_who_wants_it(
     happens, title, words = EVENTS[event]
     kind = "failed" if event == "late" else event
     choose(dana, f"{kind}:telegram", telegram_chat="1")
-    choose(person("other", "Reviewer"), "due:telegram", telegram_chat="2")
+    choose(person("other", "Reviewer"), "asked:webhook", telegram_chat="2")
     happens(world)
     tend()
     tend()
