@@ -98,8 +98,8 @@ def memory_unapprove(*, memory_id: UUID, ended: Ends, actor: Actor) -> None:
         memory = memory_locked(memory_id)
         same = memory.superseded_by
         if memory.status == MemoryStatus.SUPERSEDED and same is not None:
-            told = F("told_count") - memory.told_count
-            Memory.objects.filter(pk=same.pk).update(told_count=told, updated_at=timezone.now())
+            fewer = F("told_count") - memory.told_count
+            Memory.objects.filter(pk=same.pk).update(told_count=fewer, updated_at=timezone.now())
         elif memory.status != MemoryStatus.ACTIVE:
             raise MemoryStateError(_("Somebody else changed this memory. Look, and try again."))
         memory.status, memory.superseded_by, memory.superseded_at = (

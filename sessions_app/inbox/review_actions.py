@@ -148,7 +148,7 @@ def _done(request: HttpRequest, chats: list[UUID], known: dict[str, Do], back: s
 @reverses("chat.review", *REVIEW)
 def _unreview(request: HttpRequest, data: Any) -> None:
     chats, rows = data
-    given = {"user": request.user, "chat_ids": list(map(UUID, chats)), "rows": rows_of(rows)}
+    given: Any = {"user": request.user, "chat_ids": list(map(UUID, chats)), "rows": rows_of(rows)}
     if not move_markers.chats_review_undo(**given, actor=staff_actor(request)):
         raise UndoError(_("Somebody else has reviewed it since."))
 

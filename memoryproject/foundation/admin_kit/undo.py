@@ -81,11 +81,10 @@ def undo_view(request: HttpRequest) -> HttpResponse:
 UNDO_PAGES = {"undo": OwnPage("undo/", undo_view, "POST")}
 
 
-def rows_kept(rows: Iterable[Model]) -> list[Any]:
+def rows_kept(rows: Iterable[Model]) -> Any:
     """Return rows as JSON knows them, for ``rows_of``; times to the microsecond."""
     fields = serializers.serialize("python", rows)
-    found: list[Any] = json.loads(json.dumps(fields, default=lambda value: value.isoformat()))
-    return found
+    return json.loads(json.dumps(fields, default=lambda value: value.isoformat()))
 
 
 def rows_of(kept: Iterable[Any]) -> list[Any]:

@@ -56,6 +56,11 @@
     const text = answer?.ok ? await answer.text() : "";
     // Another answer was chosen meanwhile.
     if (shown !== asked) return;
+    if (!answer) {
+      panel(name).removeAttribute("aria-busy");
+      panel(name).replaceChildren(document.getElementById("draft-offline").content.cloneNode(true));
+      return;
+    }
     if (!fill(text)) {
       location.assign(asked.page);
       return;

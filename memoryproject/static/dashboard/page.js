@@ -15,6 +15,13 @@
     if (event.key === "Escape" && location.hash === "#nav-sidebar") close?.click();
   });
 
+  // What was just done can be taken back for ten seconds, or as long as somebody is at the button.
+  const UNDO = 10000;
+  const fade = (element) => setTimeout(() => {
+    if (element.matches(":hover, :focus-within")) fade(element);
+    else element.remove();
+  }, UNDO);
+
   // What a part of the page says of what was done, where the page isn't loaded anew.
   function say(items) {
     let place = document.getElementById("toasts");
@@ -26,15 +33,10 @@
       document.body.append(place);
     }
     place.firstChild.replaceChildren(...items);
+    items.forEach(fade);
   }
   window.staffNotes = { say };
 
-  // What was just done can be taken back for ten seconds, or as long as somebody is at the button.
-  const UNDO = 10000;
-  const fade = (button) => setTimeout(() => {
-    if (button.matches(":hover, :focus")) fade(button);
-    else button.remove();
-  }, UNDO);
   function count() {
     for (const button of document.querySelectorAll(".undo:not([data-counts])")) {
       button.dataset.counts = "";

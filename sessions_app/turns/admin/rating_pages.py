@@ -171,10 +171,14 @@ def answers_waiting(limit: int) -> list[dict[str, Any]]:
     rated = AnswerRating.objects.filter(is_open=True, turn__in=turns)
     why = {turn.pk: FAILED if turn.state == TurnState.FAILED else UNKNOWN for turn in turns}
     why |= dict.fromkeys(rated.values_list("turn", flat=True), BAD)
-    said = [(turn, question_of(turn), answer_of(turn)) for turn in turns]
     return [
-        {"turn": turn, "question": question, "answer": answer, "why": _WHY[why[turn.pk]]}
-        for turn, question, answer in said
+        {
+            "turn": turn,
+            "question": question_of(turn),
+            "answer": answer_of(turn),
+            "why": _WHY[why[turn.pk]],
+        }
+        for turn in turns
     ]
 
 
