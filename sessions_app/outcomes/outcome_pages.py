@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -85,7 +85,6 @@ def outcomes_page(request: HttpRequest) -> HttpResponse:
         "filters": filters,
         "page": page,
         "cases": _with_words(list(page.object_list)),
-        "verdicts": Verdict.choices,
         "may_decide": request.user.has_perm(DECIDE),
     }
     staff_read_record(request, list="outcomes", searched=False)
@@ -137,9 +136,7 @@ def _with_words(cases: Sequence[SessionOutcome]) -> Sequence[SessionOutcome]:
 def _charts(ended: QuerySet[SessionOutcome], period: Period) -> Iterator[dict[str, Any]]:
     by_slot = _counted(ended, Trunc("ended_at", "hour" if period.is_hourly else "day"))
     form, title = ("H:i", _("By the hour")) if period.is_hourly else ("j M", _("By the day"))
-    starts = period.borders[:-1]
-    names = [date_format(timezone.localtime(at), form) for at in starts]
-    slots = [(name, by_slot.get(at, Counter())) for name, at in zip(names, starts, strict=True)]
+    slots = [(date_format(timezone.localtime(at), form), by_slot[at]) for at in period.borders[:-1]]
     yield _chart("time", title, _("Time"), slots)
     yield _chart("topic", _("By topic"), _("Topic"), _topics(ended))
     spoken = _counted(ended, F("session__chat__language")).items()
@@ -149,7 +146,7 @@ def _charts(ended: QuerySet[SessionOutcome], period: Period) -> Iterator[dict[st
 
 def _counted(ended: QuerySet[SessionOutcome], by: Any) -> dict[Any, Counts]:
     found = ended.values(by=by).annotate(**COUNTS).order_by("by")
-    return {counts["by"]: counts for counts in found}
+    return defaultdict(Counter, {counts["by"]: counts for counts in found})
 
 
 def _topics(ended: QuerySet[SessionOutcome]) -> list[tuple[str, Counts]]:

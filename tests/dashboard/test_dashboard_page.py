@@ -36,7 +36,7 @@ KEYS = {
     "sessions_app.view_message": "messages",
     "sessions_app.view_chat": "chats limits",
     "sessions_app.view_turn": "answers_review answers held failed missed unknown rated_bad"
-    " time tokens waiting",
+    " helped time tokens waiting",
     "memories_app.view_memory": "review promises added",
     "sessions_app.view_forgetreceipt": "forgotten",
     "dashboard.operate_server": "queue workers schedules storage",

@@ -157,6 +157,7 @@ def test_staff_see_the_evidence_and_decide(admin_client: Client, world: World) -
     ended(world, OTHER_CLIENT)
     shown = page(admin_client, PAGE)
     assert "50 % helped, of those that are clear" in words_of(shown)
+    assert "Test User Helped ended" in words_of(shown)
     assert "For: said thanks: thanks!" in words_of(shown)
     assert f"#m-{outcome.evidence[0]['message_id']}" in shown
     for key in ("time", "topic", "language"):
