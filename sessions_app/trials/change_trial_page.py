@@ -36,8 +36,8 @@ from sessions_app.models import AssistantProfile, Chat, Turn, TurnReplay
 from sessions_app.models.trials import TrialMemories, TrialPrompt
 from sessions_app.recall.facade import Hit, hit_record
 from sessions_app.trials.dependencies import enqueue_trial, trial_models
-from sessions_app.trials.given_texts import TrialRefusedError, prompt_apart
-from sessions_app.trials.run_trial import TrialWanted, instructions_by, trial_start
+from sessions_app.trials.given_texts import TrialRefusedError, instructions_by, prompt_apart
+from sessions_app.trials.run_trial import TrialWanted, trial_start
 from sessions_app.turns.change_trial import ChangeTrial, Difference, change_try, turns_to_try
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.presentation import ADD, CHANGE, CLIENT, answer_of, reason

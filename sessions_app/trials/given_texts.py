@@ -17,7 +17,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.retrieval.fragments import MARK
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.models import AnswerTrial, Chat, Turn, TurnReplay
+from sessions_app.models import AnswerTrial, AssistantProfile, Chat, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories
 from sessions_app.person.person_recall import PERSON
@@ -25,11 +25,14 @@ from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, Hit, hit_rec
 from sessions_app.turns.facade import (
     RECALLED_LABELS,
     Dependencies,
+    PromptParts,
     fence_split,
     fenced_text,
     hit_label,
     hit_text,
+    profile_for_prompt,
     recall_today,
+    system_text,
     without_introduction,
 )
 
@@ -249,3 +252,21 @@ class TrialBusyError(TrialRefusedError):
 
     def __init__(self) -> None:
         super().__init__("trial_busy")
+
+
+def instructions_by(
+    profile: AssistantProfile, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
+) -> str:
+    """Return the instructions that a profile gives for an answer, with the day and time of it."""
+    now = system_text(
+        PromptParts(
+            profile=profile_for_prompt(profile),
+            now=turn.asked_at,
+            time_zone=dependencies.rules.time_zone,
+            fence=turn.turn_id.hex[:12],
+            user_role=role_now(turn, dependencies),
+            is_group=turn.chat.is_group,
+            language=turn.chat.fixed_language,
+        )
+    )
+    return with_day_of(now, stored)

@@ -36,7 +36,7 @@ from sessions_app.conversations.epochs import (
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.message_text import without_notice
 from sessions_app.limits.answer_limits import MeteredChatModel
-from sessions_app.models import AnswerTrial, AssistantProfile, Turn, TurnReplay
+from sessions_app.models import AnswerTrial, Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.trials import TrialMemories, TrialPrompt, TrialState
 from sessions_app.recall.facade import CLIENT_NAME
@@ -45,24 +45,21 @@ from sessions_app.trials.given_texts import (
     Given,
     StoredPrompt,
     TrialBusyError,
+    instructions_by,
     prompt_apart,
     prompt_together,
     role_now,
     texts_given,
-    with_day_of,
 )
 from sessions_app.trials.given_texts import TrialRefusedError as TrialRefusedError
 from sessions_app.turns.facade import (
     Dependencies,
-    PromptParts,
     TurnWork,
     model_reply,
     pictures_named,
     pictures_of,
     pictures_of_record,
-    profile_for_prompt,
     recital,
-    system_text,
     turn_audit,
 )
 
@@ -330,24 +327,6 @@ def _instructions(
     if trial.instructions == TrialPrompt.THEN:
         return stored.instructions
     return instructions_by(profile_current(), turn, stored, dependencies)
-
-
-def instructions_by(
-    profile: AssistantProfile, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
-) -> str:
-    """Return the instructions that a profile gives for an answer, with the day and time of it."""
-    now = system_text(
-        PromptParts(
-            profile=profile_for_prompt(profile),
-            now=turn.asked_at,
-            time_zone=dependencies.rules.time_zone,
-            fence=turn.turn_id.hex[:12],
-            user_role=role_now(turn, dependencies),
-            is_group=turn.chat.is_group,
-            language=turn.chat.fixed_language,
-        )
-    )
-    return with_day_of(now, stored)
 
 
 def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:

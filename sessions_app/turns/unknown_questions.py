@@ -9,13 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-import numpy as np
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
-from numpy.typing import NDArray
 from pgvector.django import CosineDistance
 
 from memories_app.facts.text_diff import shape_of
@@ -27,6 +25,12 @@ from sessions_app.models import AnswerRating, Message, MessageEmbedding, Turn
 from sessions_app.models.messages import ASKING, BY_PHONE
 from sessions_app.models.trials import RatingReason
 from sessions_app.models.turns import TEMPLATE, TurnState
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
 
 # So many of the newest answers of a period are looked at, and so many questions are grouped.
 NEWEST = 20_000
@@ -181,8 +185,6 @@ MIN_SHARED = 0.45
 # As if so many more questions were there: of a few, no word is rare.
 SMOOTHING = 20
 
-Floats: TypeAlias = NDArray[np.float32]
-
 
 def questions_group(questions: Sequence[Question], calibration: Calibration) -> list[QuestionGroup]:
     """Return the groups: those that most people asked about first, then the newest.
@@ -204,6 +206,8 @@ def _joined(alike: Floats) -> list[list[int]]:
     The two groups that are most alike are joined, by the mean of their questions, until none are
     alike: along chains of nearest neighbours, which takes quadratic time (Murtagh, 1983).
     """
+    import numpy as np  # noqa: PLC0415 slow
+
     groups = [[place] for place in range(len(alike))]
     np.fill_diagonal(alike, -1)
     chain: list[int] = []
@@ -242,6 +246,8 @@ def _group(places: Sequence[int], wordings: Sequence[Sequence[Question]]) -> Que
 
 def likeness(questions: Sequence[Question], calibration: Calibration) -> Floats:
     """Return for each two questions how alike they are; from 1 on they are about the same."""
+    import numpy as np  # noqa: PLC0415 slow
+
     has_vector = np.array([each.vector is not None for each in questions], dtype=bool)
     found = np.zeros((len(questions), len(questions)), dtype=np.float32)
     if not has_vector.all():
@@ -260,6 +266,8 @@ def _shared_words(questions: Sequence[Question]) -> Floats:
 
     It is the mean of both shares. A word is also found as a form of the other's words.
     """
+    import numpy as np  # noqa: PLC0415 slow
+
     own, forms = defaultdict(list), defaultdict(list)
     for place, question in enumerate(questions):
         for word in question.words:

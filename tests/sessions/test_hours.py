@@ -13,9 +13,9 @@ from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_answer
+from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import AssistantProfile, ChatPause, Turn
 from sessions_app.tasks import tell_hours
-from sessions_app.turns.facade import is_unknown
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Min, Q, Sum
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
@@ -100,12 +99,6 @@ class PeriodFigures:
     def is_empty(self) -> bool:
         whole = self.whole
         return not (whole.chats or whole.messages or whole.memories_added or whole.receipts)
-
-
-def period_chosen(request: HttpRequest, default: str) -> str:
-    """Return the name of the period that a page's address asks for."""
-    key = request.GET.get("period", default)
-    return key if key in DAYS else default
 
 
 def figures_of(period: Period) -> PeriodFigures:

@@ -27,9 +27,15 @@ from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, TODAY, perio
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.staff_site.dashboard.board import board_for, sees_figures
-from memoryproject.staff_site.dashboard.figures import count_shown, figures_of, period_chosen
+from memoryproject.staff_site.dashboard.figures import count_shown, figures_of
 from sessions_app.limits.figures import Used, used_by_chat, used_by_day
 from sessions_app.models import Chat
+
+
+def period_chosen(request: HttpRequest, default: str) -> str:
+    """Return the name of the period that a page's address asks for."""
+    key = request.GET.get("period", default)
+    return key if key in DAYS else default
 
 
 def overview_context(request: HttpRequest) -> dict[str, Any]:
