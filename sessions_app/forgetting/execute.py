@@ -102,8 +102,8 @@ def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
     activity_recount(chat_ids=sweep.emptied_chats)
     unscoped_begin()
     unscoped_redact(sweep)
-    statistics_renew(sweep.texts)
-    prober.probe_unscoped(sweep)
+    sampled = statistics_renew(sweep.texts)
+    prober.probe_unscoped(sweep, sampled)
 
 
 def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:

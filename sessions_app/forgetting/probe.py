@@ -31,7 +31,7 @@ from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.redact_answers import AnswerRedaction
 from sessions_app.forgetting.redact_records import UnscopedTraces, kept_texts
-from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
+from sessions_app.forgetting.registry import Sampled, statistics_stale, swept_columns
 from sessions_app.forgetting.sweep import Sweep
 from sessions_app.models import CheckQuestion, ForgottenKind, InboundDelivery, Message, Note
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messages_found, recall
@@ -157,18 +157,17 @@ class Prober:
             if document_rows_left(key):
                 self._read("memory document", key, is_left=True)
 
-    def probe_unscoped(self, sweep: Sweep) -> None:
-        """Search the records that belong to no chat, and PostgreSQL's statistics."""
+    def probe_unscoped(self, sweep: Sweep, sampled: Sampled) -> None:
+        """Search the records that belong to no chat, and the values of PostgreSQL's statistics."""
         traces = UnscopedTraces(sweep)
         for trace in traces.find():
             self.record.found(KINDS[trace.model], trace.key)
         self.record.count("columns", queries=5, rows=traces.read)
         if not sweep.texts:
             return
-        values = statistics_values()
-        names = {f"{table}.{column}" for table, column, _ in values}
-        self.record.count("statistics", queries=1, rows=len(values), names=names)
-        for table, column in sorted(statistics_stale(values, sweep.texts)):
+        names = {f"{table}.{column}" for table, column, _ in sampled}
+        self.record.count("statistics", queries=1, rows=len(sampled), names=names)
+        for table, column in sorted(statistics_stale(sampled, sweep.texts)):
             self.record.found("statistics", f"{table}.{column}")
 
     def _read(self, what: str, key: object, *, is_left: bool) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from pathlib import Path
+from typing import TypeAlias
 
 from django.db import connection
 from psycopg import sql
@@ -85,10 +86,12 @@ WHERE leaf.relkind = 'r' AND leaf.relnamespace = current_schema()::regnamespace
 """
 
 CLEARABLE = (18,)
+# Table, column, and value as text.
+Sampled: TypeAlias = list[tuple[str, str, str]]
 
 
-def statistics_values() -> list[tuple[str, str, str]]:
-    """Return the sampled values of erasable columns: table, column, and value as text."""
+def statistics_values() -> Sampled:
+    """Return the sampled values of erasable columns."""
     swept = statistics_columns()
     with connection.cursor() as cursor:
         cursor.execute(_PARTITIONS)
@@ -101,7 +104,7 @@ def statistics_values() -> list[tuple[str, str, str]]:
     return [row for row in kept if row[0] not in empty]
 
 
-def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> set[tuple[str, str]]:
+def statistics_stale(values: Sampled, texts: Fragments) -> set[tuple[str, str]]:
     """Return the columns whose statistics keep a forgotten text that no row holds any more.
 
     A value that a remaining row holds belongs to that row.
@@ -113,17 +116,22 @@ def statistics_stale(values: list[tuple[str, str, str]], texts: Fragments) -> se
     }
 
 
-def statistics_renew(texts: Fragments) -> None:
-    """Gather the statistics of the affected tables again from the remaining rows."""
-    stale = statistics_stale(statistics_values(), texts)
+def statistics_renew(texts: Fragments) -> Sampled:
+    """Gather the statistics of the affected tables again from the remaining rows.
+
+    Return the values that are sampled then.
+    """
+    values = statistics_values()
+    stale = statistics_stale(values, texts)
     if not stale:
-        return
+        return values
     with connection.cursor() as cursor:
         for table in sorted({table for table, _ in stale}):
             cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
         # ANALYZE doesn't change the statistics of empty tables.
         for table, column in sorted(statistics_stale(statistics_values(), texts)):
             cursor.execute(_CLEAR, [table, column])
+    return statistics_values()
 
 
 def _has_row(table: str, column: str = "", value: str = "") -> bool:
