@@ -183,7 +183,12 @@ class CheckQuestionAdmin(ConversationAdmin):
         return staff_page(request, template, title, context, of=self.model, status=status)
 
     def _store(self, request: HttpRequest, rows: Sequence[tuple[int, QuestionForm, str]]) -> None:
-        good = [form.instance for _number, form, _answer in rows if form.is_valid()]
+        found = [form.instance for _number, form, _answer in rows if form.is_valid()]
+        # A table may ask the same twice: the first one counts.
+        first: dict[Any, CheckQuestion] = {}
+        for each in found:
+            first.setdefault((each.text.lower(), each.user_role), each)
+        good = list(first.values())
         for question in good:
             question.source, question.created_by = TABLE, request.user.get_username()
         CheckQuestion.objects.bulk_create(good, ignore_conflicts=True)

@@ -85,7 +85,7 @@ def test_a_written_question_needs_words_and_is_in_the_set_once(admin_client: Cli
             "left out: 0",
         ),
         ("question;expected;role\nA?;;client\n;b;client\nC?;c;nobody", [], "left out: 3"),
-        ("A?;a\nA?;b", [("a", "client", "")], ""),
+        ("A?;a\na?;b", [("a", "client", "")], "added: 1. Rows left out: 1"),
         ("A?;a;client;xx", [], "left out: 1"),
         (f"{'x' * 501};a", [], "left out: 1"),
     ],
