@@ -72,6 +72,8 @@ def clients(world: World, count: int) -> list[Chat]:
 
 def post(client: Client, do: str, **form: Any) -> Any:
     fields = {"value-0": "{name|there}", "value-1": "nine", "key": str(uuid.uuid4()), "do": do}
+    # As the script adds it that keeps what was typed.
+    fields["draft_token"] = str(uuid.uuid4())
     return client.post(f"{PAGE}?{QUERY}", {**fields, **form}, follow=True)
 
 
