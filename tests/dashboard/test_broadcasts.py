@@ -249,6 +249,28 @@ def test_it_waits_where_meta_asks_to_slow_down(
     assert Turn.objects.filter(by_hand=True, state="sent").count() == 2
 
 
+def test_one_that_begins_later_still_does_after_a_pause(
+    admin_client: Client, world: World, graph: GraphServer
+) -> None:
+    clients(world, 1)
+    at = timezone.localtime(timezone.now() + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
+    broadcast = start(admin_client, 1, at=at)
+    for to in ("paused", "running"):
+        admin_client.post(f"{PAGE}{broadcast.pk}/", {"to": to})
+    again = Broadcast.objects.get()
+    assert (again.state, again.next_at) == ("running", broadcast.next_at)
+
+
+def test_odd_input_is_refused_or_made_plain(
+    admin_client: Client, world: World, graph: GraphServer
+) -> None:
+    clients(world, 1)
+    assert start(admin_client, 1, **{"value-1": "a\0b"}).parameters[1] == "ab"
+    for odd in ({"fact": "word " * 3_000}, {"at": "soon"}):
+        assert "Send to" not in shown(post(admin_client, "preview", **odd)), odd
+    assert ">Hebrew</option>" in shown(post(admin_client, "preview"))
+
+
 def test_too_many_failures_pause_it_and_what_was_cancelled_is_not_sent(
     admin_client: Client, world: World, graph: GraphServer, settings: Any
 ) -> None:
