@@ -20,6 +20,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.providers import graph_error
 from sessions_app.broadcasts.send_broadcast import broadcast_step
 from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import needs_you, to_review_ids
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Broadcast,
@@ -361,6 +362,11 @@ def test_it_answers_nobody_who_waits_and_its_failures_are_not_the_queue_of_staff
     minute(world, broadcast)
     assert Turn.objects.filter(by_hand=True, state="failed").count() == 2
     assert attention_count() == 1, "who waited before waits still, and the other one doesn't"
+    assert to_review_ids() == [Turn.objects.get(chat=chats[0], by_hand=False).pk]
+    long_ago = timezone.now() - timedelta(minutes=30)
+    Turn.objects.filter(by_hand=True).update(state="replied", created_at=long_ago)
+    assert set(Chat.objects.filter(needs_you())) == {chats[0]}, "Meta's slowness isn't the queue's"
+    Turn.objects.filter(by_hand=True).update(state="failed")
     world.forget("chat", chats[0].pk)
     assert BroadcastRecipient.objects.get().chat_id == chats[1].pk
     assert "Failed <b>1</b>" in shown(admin_client.get(f"{PAGE}{broadcast.pk}/"))
