@@ -196,7 +196,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
             try:
                 template_check(Template(*template_of(given["template"]), ()))
             except ReplyRefusedError as refused:
-                self.add_error("template", str(refused))
+                self.add_error("template", refused.text)
         if not any(given.get(name) for name in ACTIONS) and not self.errors:
             self.add_error(None, _("Say what the rule does."))
         return given
