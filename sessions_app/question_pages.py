@@ -167,7 +167,9 @@ class CheckQuestionAdmin(ConversationAdmin):
         if starter and starter not in NAMES["starters"]:
             raise Http404("There is no such beginning.")
         text = (STARTERS / f"{starter}.csv").read_text(encoding="utf-8") if starter else ""
-        form = QuestionTableForm(request.POST or ({"text": text} if text else None), request.FILES)
+        form = QuestionTableForm(
+            request.POST or ({"text": text} if text else None), request.FILES or None
+        )
         context: dict[str, Any] = {"form": form}
         try:
             if form.is_bound and form.is_valid():

@@ -102,6 +102,8 @@ def test_a_table_is_imported_and_tells_the_errors_of_its_rows(
 
 
 def test_what_can_not_be_read_says_why(admin_client: Client) -> None:
+    opened = admin_client.get(f"{LIST}import/")
+    assert (opened.status_code, opened.context["form"].errors) == (200, {})
     assert "Choose a file" in imported(admin_client, "", do="preview")
     assert "quotation marks" in imported(admin_client, 'a;"b', do="preview")
     rows = imported(admin_client, "question;words;role\nA?;;client\nB?;b;nobody", do="preview")
