@@ -95,15 +95,18 @@ def answers_resolve(
     return len(turns)
 
 
-def answer_unresolve(*, turn_id: int, ratings: Collection[int], actor: Actor) -> None:
-    """Undo ``answers_resolve``, just after it. ``ratings``: those that it closed."""
+def answer_unresolve(*, turn_id: int, user: User, ratings: Collection[int], actor: Actor) -> bool:
+    """Undo ``answers_resolve`` of this user, just after it; what a colleague resolved since stays.
+
+    ``ratings``: those that it closed. Returns whether it is undone.
+    """
     with transaction.atomic():
         turn = Turn.objects.select_for_update(no_key=True).filter(pk=turn_id).first()
-        if turn is None:
-            return
-        AnswerResolved.objects.filter(turn=turn).delete()
+        if not AnswerResolved.objects.filter(turn=turn, resolved_by=user).delete()[0] or not turn:
+            return False
         AnswerRating.objects.filter(turn=turn, pk__in=ratings, is_good=False).update(is_open=True)
         turn_audit("answer.unresolve", turn, actor)
+    return True
 
 
 def failures_open() -> QuerySet[Turn]:

@@ -164,6 +164,10 @@ def test_a_resolved_answer_is_to_be_reviewed_again(admin_client: Client, world: 
     assert to_review_ids() == []
     undo(admin_client, answered)
     assert to_review_ids() == [turn.pk]
+    answered = admin_client.post(f"{page}resolve/", follow=True)
+    staff_with("sessions_app.view_turn", "sessions_app.review_chat").post(f"{page}resolve/")
+    assert "Somebody else has reviewed it" in undo(admin_client, answered)
+    assert to_review_ids() == []
 
 
 def test_a_correction_is_taken_back_unless_it_changed_again(
