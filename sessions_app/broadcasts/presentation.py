@@ -136,8 +136,8 @@ def _posted(
     counts = dict(chats.order_by("reason").values_list("reason").annotate(n=Count("pk")))
     to = counts.pop("", 0)
     # What the preview showed, and nothing else, is sent.
-    asked = [request.POST.getlist(name) for name in given]
-    seen = digest_of([values, asked, to])
+    posted = [request.POST.getlist(name) for name in given]
+    seen = digest_of([values, posted, to])
     if do == "send" and to and request.POST.get("seen") == seen:
         broadcast = Broadcast(key, chosen.name, chosen.language, values)
         broadcast.next_at = given["at"] or timezone.now()

@@ -93,7 +93,8 @@ def to_review_ids() -> list[int]:
     """
     bad = AnswerRating.objects.filter(is_open=True).order_by("-turn")
     ids = set(bad.values_list("turn", flat=True)[:MAX_RESULTS])
-    newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
+    # A broadcast's messages would take all the places. ``by_hand`` spares reading most contexts.
+    newest = Turn.objects.exclude(to_many(), by_hand=True).order_by("-pk").values("pk")[:NEWEST]
     doubtful = Turn.objects.filter(has_failed() | is_unknown(), ~is_seen(), pk__in=newest)
     ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
     return sorted(ids, reverse=True)[:MAX_RESULTS]
