@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cache
 
@@ -125,6 +125,11 @@ def hours_remember(*, embedder: Embedder) -> int:
     """
     profile = AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
     hours = hours_of(profile)
+    if hours:
+        # Of many other days those that are over would take the places of those to come.
+        today = datetime.now(hours.zone).date()
+        coming = {day: other for day, other in hours.dates.items() if day >= today}
+        hours = replace(hours, dates=coming)
     spoken = {code.strip() for code in profile.languages.split(",")} & languages().keys()
     keys = {f"{KEY}{code}": code for code in sorted({"en", *spoken})} if hours else {}
     there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)

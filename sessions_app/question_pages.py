@@ -171,7 +171,9 @@ class CheckQuestionAdmin(ConversationAdmin):
         if starter and starter not in NAMES["starters"]:
             raise Http404("There is no such beginning.")
         text = (STARTERS / f"{starter}.csv").read_text(encoding="utf-8") if starter else ""
-        form = QuestionTableForm(request.POST or ({"text": text} if text else None), request.FILES)
+        form = QuestionTableForm(
+            request.POST or ({"text": text} if text else None), request.FILES or None
+        )
         context: dict[str, Any] = {"form": form}
         try:
             if form.is_bound and form.is_valid():
@@ -187,7 +189,12 @@ class CheckQuestionAdmin(ConversationAdmin):
         return staff_page(request, template, title, context, of=self.model, status=status)
 
     def _store(self, request: HttpRequest, rows: Sequence[tuple[int, QuestionForm, str]]) -> None:
-        good = [form.instance for _number, form, _answer in rows if form.is_valid()]
+        found = [form.instance for _number, form, _answer in rows if form.is_valid()]
+        # A table may ask the same twice: the first one counts.
+        first: dict[Any, CheckQuestion] = {}
+        for each in found:
+            first.setdefault((each.text.lower(), each.user_role), each)
+        good = list(first.values())
         for question in good:
             question.source, question.created_by = TABLE, request.user.get_username()
         CheckQuestion.objects.bulk_create(good, ignore_conflicts=True)

@@ -14,6 +14,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from unfold.widgets import (
@@ -37,6 +38,9 @@ from sessions_app.rules import Span, happened, rule_sentence, template_of
 from sessions_app.takeover.facade import ReplyRefusedError, template_check
 
 # The opening hours.
+
+# A memory, prompts and answers hold some lines of other days.
+MAX_LINE = 200
 
 
 def _day(label: Any, help_text: Any = "") -> forms.CharField:
@@ -105,6 +109,9 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
                 )
                 self.add_error(name, text)
         try:
+            lines = given.get("dates", "").splitlines()
+            if long := next((line for line in lines if len(line) > MAX_LINE), ""):
+                raise ValueError(Truncator(long).chars(MAX_LINE))
             other_days(given.get("dates", ""))
         except ValueError as line:
             text = _("This line can't be read: “%(line)s”. Write 24/12/2026 9:00–13:00, or closed.")
@@ -189,7 +196,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
             try:
                 template_check(Template(*template_of(given["template"]), ()))
             except ReplyRefusedError as refused:
-                self.add_error("template", str(refused))
+                self.add_error("template", refused.text)
         if not any(given.get(name) for name in ACTIONS) and not self.errors:
             self.add_error(None, _("Say what the rule does."))
         return given

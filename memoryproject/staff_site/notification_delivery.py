@@ -33,7 +33,7 @@ from memoryproject.staff_site.notification_channels import (
     page_url,
 )
 from sessions_app.conversations.chat_queries import without_reply
-from sessions_app.inbox.needs import is_seen, is_unknown
+from sessions_app.inbox.needs import is_seen, is_unknown, to_many
 from sessions_app.models import Assignment, ReviewedMark, Turn
 from sessions_app.models.turns import HANDOVER, WAITING_STATES, Outcome
 from sessions_app.presentation.links import conversation_address
@@ -135,6 +135,7 @@ def _turns(kind: str, now: datetime) -> QuerySet[Turn]:
         chat=OuterRef("chat"), reviewed_at__gte=OuterRef("created_at")
     )
     late = Q(state__in=WAITING_STATES, not_before=None, created_at__lt=now - ANSWER_DELAY)
+    late &= ~to_many()
     which = {
         Kind.ASKED: Q(context__has_key=HANDOVER),
         Kind.FAILED: ~is_seen() & (Q(outcome=Outcome.FAILED) | late),

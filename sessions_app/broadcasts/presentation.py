@@ -16,8 +16,8 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.translation import get_language_info, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
@@ -39,7 +39,6 @@ from sessions_app.takeover import facade as takeover
 from sessions_app.takeover import presentation as panel
 
 EXAMPLES, AT_ONCE = 3, 50
-LANGUAGES = [("", "–"), *((code, code) for code in languages())]
 
 
 def _optional(field: type[forms.Field], label: Any, **more: Any) -> Any:
@@ -51,16 +50,26 @@ def _moment(label: Any) -> Any:
     return _optional(forms.DateTimeField, label, widget=widget)
 
 
+def _languages() -> list[tuple[str, str]]:
+    names = ((code, get_language_info(code)["name_translated"]) for code in languages())
+    return [("", "–"), *names]
+
+
 class BroadcastForm(forms.Form):
     """The segment, when it begins, and where the test goes."""
 
     labels = _optional(
         forms.ModelMultipleChoiceField, gettext_lazy("Labels"), queryset=Label.objects
     )
-    language = _optional(forms.ChoiceField, gettext_lazy("Language"), choices=LANGUAGES)
+    language = _optional(forms.ChoiceField, gettext_lazy("Language"), choices=_languages)
     since = _moment(gettext_lazy("Last contact not before"))
     until = _moment(gettext_lazy("Last contact before"))
-    fact = _optional(forms.CharField, gettext_lazy("Words of a fact that is remembered of them"))
+    fact = _optional(
+        forms.CharField,
+        gettext_lazy("Words of a fact that is remembered of them"),
+        # Each word is a search of its own.
+        max_length=200,
+    )
     at = _moment(gettext_lazy("Begin at (empty: now)"))
     number = _optional(forms.CharField, gettext_lazy("Number for the test (empty: the owner's)"))
 
@@ -78,7 +87,9 @@ def broadcasts_page(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("memories_app.view_memory"):
         del form.fields["fact"]
     count = len(chosen.slots) if chosen else 0
-    values = [request.POST.get(f"value-{n}", "").strip() for n in range(count)]
+    # PostgreSQL stores no NUL.
+    typed = (request.POST.get(f"value-{n}", "") for n in range(count))
+    values = [value.replace("\0", "").strip() for value in typed]
     shown: Mapping[str, Any] = {}
     if request.method == "POST" and chosen is not None and form.is_valid():
         try:

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from memories_app.models import Memory, MemoryStatus
@@ -116,7 +117,9 @@ def broadcast_move(broadcast: Broadcast, to: str, actor: Actor, error: str = "")
     """Pause, resume or cancel a broadcast; return whether it could be."""
     others = [state for state in MOVES[:2] if state != to]
     now = timezone.now()
-    times = {"began_at": now, "next_at": now} if to == BroadcastState.RUNNING else {}
+    # One that was to begin later still does.
+    times = {"began_at": now, "next_at": Greatest("next_at", now)}
+    times = times if to == BroadcastState.RUNNING else {}
     rows = Broadcast.objects.filter(pk=broadcast.pk, state__in=others)
     if not rows.update(state=to, error=error, **times):
         return False

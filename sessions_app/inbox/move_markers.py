@@ -129,7 +129,7 @@ def chats_unreview(*, chat_ids: Collection[UUID], actor: Actor) -> int:
 
 def review_rows(chat_ids: Collection[UUID]) -> list[Any]:
     """Return the rows that ``chats_review`` changes or deletes, for ``chats_review_undo``."""
-    kinds: tuple[Any, ...] = (ReviewedMark, Snooze)
+    kinds: tuple[Any, ...] = (ReviewedMark, Snooze, ChatMark)
     return [row for kind in kinds for row in kind.objects.filter(chat__in=chat_ids)]
 
 

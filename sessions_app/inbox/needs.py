@@ -15,7 +15,7 @@ from sessions_app.conversations.chat_queries import handovers_open, without_repl
 from sessions_app.inbox.move_markers import needs_attention, snoozes_in_force, unreviewed
 from sessions_app.models import AnswerRating, AnswerResolved, Snooze, Turn
 from sessions_app.models.messages import ASKING
-from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.models.turns import BROADCAST, WAITING_STATES, TurnState
 from sessions_app.recall.facade import NEAREST
 
 # Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
@@ -63,7 +63,7 @@ def reasons_of(chats: Collection[UUID]) -> dict[UUID, list[tuple[Any, str]]]:
 def _turns() -> dict[str, QuerySet[Turn]]:
     """Return the turns by the reason for which their chats wait, beside those in ``_waiting``."""
     # Two reasons, because each has an index of its own.
-    late = Turn.objects.filter(state__in=WAITING_STATES, created_at__lt=Now() - LATE)
+    late = Turn.objects.filter(~to_many(), state__in=WAITING_STATES, created_at__lt=Now() - LATE)
     answered = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), state="sent")
     missed = Turn.objects.filter(state__in=(TurnState.MISSED, TurnState.DEFERRED))
     rated = AnswerRating.objects.filter(turn=OuterRef("pk"), is_open=True).order_by("-rated_at")
@@ -93,11 +93,20 @@ def to_review_ids() -> list[int]:
     """
     bad = AnswerRating.objects.filter(is_open=True).order_by("-turn")
     ids = set(bad.values_list("turn", flat=True)[:MAX_RESULTS])
-    newest = Turn.objects.order_by("-pk").values("pk")[:NEWEST]
-    failed = Q(state=TurnState.FAILED)
-    doubtful = Turn.objects.filter(failed | is_unknown(), ~is_seen(), pk__in=newest)
+    # A broadcast's messages would take all the places. ``by_hand`` spares reading most contexts.
+    newest = Turn.objects.exclude(to_many(), by_hand=True).order_by("-pk").values("pk")[:NEWEST]
+    doubtful = Turn.objects.filter(has_failed() | is_unknown(), ~is_seen(), pk__in=newest)
     ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
     return sorted(ids, reverse=True)[:MAX_RESULTS]
+
+
+def to_many() -> Q:
+    """Match messages of broadcasts: what becomes of them stands on the broadcast's page."""
+    return Q(context__has_key=BROADCAST)
+
+
+def has_failed() -> Q:
+    return Q(state=TurnState.FAILED) & ~to_many()
 
 
 def is_unknown() -> Q:

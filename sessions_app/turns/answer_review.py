@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import (
@@ -20,9 +20,8 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
 )
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, is_seen, is_unknown
+from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, has_failed, is_seen, is_unknown
 from sessions_app.models import AnswerRating, AnswerResolved, Turn
-from sessions_app.models.turns import TurnState
 from sessions_app.turns.question_set import question_follow
 
 
@@ -96,20 +95,23 @@ def answers_resolve(
     return len(turns)
 
 
-def answer_unresolve(*, turn_id: int, ratings: Collection[int], actor: Actor) -> None:
-    """Undo ``answers_resolve``, just after it. ``ratings``: those that it closed."""
+def answer_unresolve(*, turn_id: int, user: User, ratings: Collection[int], actor: Actor) -> bool:
+    """Undo ``answers_resolve`` of this user, just after it; what a colleague resolved since stays.
+
+    ``ratings``: those that it closed. Returns whether it is undone.
+    """
     with transaction.atomic():
         turn = Turn.objects.select_for_update(no_key=True).filter(pk=turn_id).first()
-        if turn is None:
-            return
-        AnswerResolved.objects.filter(turn=turn).delete()
+        if not AnswerResolved.objects.filter(turn=turn, resolved_by=user).delete()[0] or not turn:
+            return False
         AnswerRating.objects.filter(turn=turn, pk__in=ratings, is_good=False).update(is_open=True)
         turn_audit("answer.unresolve", turn, actor)
+    return True
 
 
 def failures_open() -> QuerySet[Turn]:
     """Return the failed answers that nobody has rated or resolved since they failed."""
-    return Turn.objects.filter(_failed(), ~is_seen())
+    return Turn.objects.filter(has_failed(), ~is_seen())
 
 
 def review_reasons(turn_id: int) -> Sequence[str]:
@@ -119,13 +121,9 @@ def review_reasons(turn_id: int) -> Sequence[str]:
     turn = Turn.objects.filter(~is_seen(), pk=turn_id)
     return [
         name
-        for name, which in ((FAILED, _failed()), (UNKNOWN, is_unknown()))
+        for name, which in ((FAILED, has_failed()), (UNKNOWN, is_unknown()))
         if turn.filter(which).exists()
     ]
-
-
-def _failed() -> Q:
-    return Q(state=TurnState.FAILED)
 
 
 def turn_audit(action: str, turn: Turn, actor: Actor, **details: object) -> None:

@@ -43,7 +43,7 @@ def test_a_template_is_chosen_previewed_and_sent(
     staff.get_by_role("button", name="Preview").click()
     expect(staff.get_by_role("heading", name="It goes to 2 people")).to_be_visible()
     assert looked_at(staff) == []
-    staff.get_by_role("button", name="Send to 2 people").click()
+    staff.get_by_role("button", name="Send to 2 people").dblclick()
     expect(staff.get_by_text("next messages at")).to_be_visible()
     broadcast_step(Broadcast.objects.get().pk)
     staff.reload()

@@ -20,6 +20,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.providers import graph_error
 from sessions_app.broadcasts.send_broadcast import broadcast_step
 from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import needs_you, to_review_ids
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Broadcast,
@@ -72,6 +73,8 @@ def clients(world: World, count: int) -> list[Chat]:
 
 def post(client: Client, do: str, **form: Any) -> Any:
     fields = {"value-0": "{name|there}", "value-1": "nine", "key": str(uuid.uuid4()), "do": do}
+    # As the script adds it that keeps what was typed.
+    fields["draft_token"] = str(uuid.uuid4())
     return client.post(f"{PAGE}?{QUERY}", {**fields, **form}, follow=True)
 
 
@@ -241,6 +244,28 @@ def test_it_waits_where_meta_asks_to_slow_down(
     assert Turn.objects.filter(by_hand=True, state="sent").count() == 2
 
 
+def test_one_that_begins_later_still_does_after_a_pause(
+    admin_client: Client, world: World, graph: GraphServer
+) -> None:
+    clients(world, 1)
+    at = timezone.localtime(timezone.now() + timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
+    broadcast = start(admin_client, 1, at=at)
+    for to in ("paused", "running"):
+        admin_client.post(f"{PAGE}{broadcast.pk}/", {"to": to})
+    again = Broadcast.objects.get()
+    assert (again.state, again.next_at) == ("running", broadcast.next_at)
+
+
+def test_odd_input_is_refused_or_made_plain(
+    admin_client: Client, world: World, graph: GraphServer
+) -> None:
+    clients(world, 1)
+    assert start(admin_client, 1, **{"value-1": "a\0b"}).parameters[1] == "ab"
+    for odd in ({"fact": "word " * 3_000}, {"at": "soon"}):
+        assert "Send to" not in shown(post(admin_client, "preview", **odd)), odd
+    assert ">Hebrew</option>" in shown(post(admin_client, "preview"))
+
+
 def test_too_many_failures_pause_it_and_what_was_cancelled_is_not_sent(
     admin_client: Client, world: World, graph: GraphServer, settings: Any
 ) -> None:
@@ -321,8 +346,9 @@ def test_merged_chats_get_it_once(
 
 
 def test_it_answers_nobody_who_waits_and_its_failures_are_not_the_queue_of_staff(
-    admin_client: Client, world: World, graph: GraphServer
+    admin_client: Client, world: World, graph: GraphServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("sessions_app.inbox.needs.NEWEST", 2)
     chats = clients(world, 2)
     Turn.objects.filter(chat=chats[0]).update(state="failed")
     assert attention_count() == 1
@@ -331,6 +357,11 @@ def test_it_answers_nobody_who_waits_and_its_failures_are_not_the_queue_of_staff
     minute(world, broadcast)
     assert Turn.objects.filter(by_hand=True, state="failed").count() == 2
     assert attention_count() == 1, "who waited before waits still, and the other one doesn't"
+    assert to_review_ids() == [Turn.objects.get(chat=chats[0], by_hand=False).pk]
+    long_ago = timezone.now() - timedelta(minutes=30)
+    Turn.objects.filter(by_hand=True).update(state="replied", created_at=long_ago)
+    assert set(Chat.objects.filter(needs_you())) == {chats[0]}, "Meta's slowness isn't the queue's"
+    Turn.objects.filter(by_hand=True).update(state="failed")
     world.forget("chat", chats[0].pk)
     assert BroadcastRecipient.objects.get().chat_id == chats[1].pk
     assert "Failed <b>1</b>" in shown(admin_client.get(f"{PAGE}{broadcast.pk}/"))

@@ -85,7 +85,7 @@ def test_a_written_question_needs_words_and_is_in_the_set_once(admin_client: Cli
             "left out: 0",
         ),
         ("question;expected;role\nA?;;client\n;b;client\nC?;c;nobody", [], "left out: 3"),
-        ("A?;a\nA?;b", [("a", "client", "")], ""),
+        ("A?;a\na?;b", [("a", "client", "")], "added: 1. Rows left out: 1"),
         ("A?;a;client;xx", [], "left out: 1"),
         (f"{'x' * 501};a", [], "left out: 1"),
     ],
@@ -102,6 +102,8 @@ def test_a_table_is_imported_and_tells_the_errors_of_its_rows(
 
 
 def test_what_can_not_be_read_says_why(admin_client: Client) -> None:
+    opened = admin_client.get(f"{LIST}import/")
+    assert (opened.status_code, opened.context["form"].errors) == (200, {})
     assert "Choose a file" in imported(admin_client, "", do="preview")
     assert "quotation marks" in imported(admin_client, 'a;"b', do="preview")
     rows = imported(admin_client, "question;words;role\nA?;;client\nB?;b;nobody", do="preview")

@@ -19,7 +19,7 @@ from sessions_app.embedding.choice import embedder
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.inbox.needs import to_review_ids
-from sessions_app.models import Chat, ChatAccess, Message, ReviewedMark, Snooze, Turn
+from sessions_app.models import Chat, ChatAccess, ChatMark, Message, ReviewedMark, Snooze, Turn
 from tests.dashboard.staff import staff_with
 from tests.dashboard.test_memory_decisions import OTHER, answer, answer_many
 from tests.remembering import memory_update, remember
@@ -124,12 +124,15 @@ def test_a_review_is_taken_back_to_what_it_was(
     review()
     until = timezone.now() + timedelta(hours=1)
     Snooze.objects.create(chat=chat, since=timezone.now(), until=until, snoozed_by=admin_user)
+    ChatMark.objects.create(chat=chat, rule_name="Complaints", due_at=until)
     world.say(CLIENT, "more")
-    kept = ReviewedMark.objects.values().get(), Snooze.objects.values().get()
+    kinds = (ReviewedMark, Snooze, ChatMark)
+    kept = [kind.objects.values().get() for kind in kinds]
     answered = review()
     assert not Snooze.objects.exists()
+    assert not ChatMark.objects.exists()
     assert "It is undone." in undo(admin_client, answered)
-    assert (ReviewedMark.objects.values().get(), Snooze.objects.values().get()) == kept
+    assert [kind.objects.values().get() for kind in kinds] == kept
     # A colleague's review stays.
     answered = review()
     ReviewedMark.objects.update(reviewed_by=User.objects.create_user("omar"))
@@ -161,6 +164,10 @@ def test_a_resolved_answer_is_to_be_reviewed_again(admin_client: Client, world: 
     assert to_review_ids() == []
     undo(admin_client, answered)
     assert to_review_ids() == [turn.pk]
+    answered = admin_client.post(f"{page}resolve/", follow=True)
+    staff_with("sessions_app.view_turn", "sessions_app.review_chat").post(f"{page}resolve/")
+    assert "Somebody else has reviewed it" in undo(admin_client, answered)
+    assert to_review_ids() == []
 
 
 def test_a_correction_is_taken_back_unless_it_changed_again(

@@ -181,6 +181,8 @@ def test_staff_see_the_evidence_and_decide(admin_client: Client, world: World) -
     assert (outcome.verdict, outcome.in_force) == ("helped", "not_helped")
     shown = page(admin_client, PAGE)
     assert "decided by staff; by the rules: Helped" in words_of(shown)
+    assert ' bad">Not helped<' in shown
+    assert 'data-charts="/static/' in shown, "without it no plot is drawn"
     assert "Did it help? 0 %" in words_of(page(admin_client, "/admin/?period=7"))
     event = AuditEvent.objects.get(action="session.judge")
     assert (event.object_id, event.details) == (str(outcome.pk), {"verdict": "not_helped"})

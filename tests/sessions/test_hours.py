@@ -150,10 +150,9 @@ def posted(**texts: str) -> dict[str, Any]:
 def test_the_form(admin_client: Client) -> None:
     assert admin_client.get("/admin/sessions_app/openinghours/", follow=True).status_code == 200
     seen = admin_client.get(FORM).context["adminform"].form["seen"].value()
-    refused = admin_client.post(
-        FORM, posted(sunday="nine to five", dates="24/12 closed", seen=seen)
-    )
-    assert {*refused.context["adminform"].form.errors} == {"sunday", "dates"}
+    for dates in ("24/12 closed", f"24/12/2026 closed {'x' * 200}"):
+        refused = admin_client.post(FORM, posted(sunday="nine to five", dates=dates, seen=seen))
+        assert {*refused.context["adminform"].form.errors} == {"sunday", "dates"}
     saved = admin_client.post(FORM, posted(**HOURS, seen=seen))
     assert saved.status_code == 302
     assert AssistantProfile.objects.get().hours == HOURS
@@ -167,6 +166,12 @@ def test_recall_finds_them() -> None:
     english, hebrew = Memory.objects.order_by("key").values_list("content", flat=True)
     assert "Friday: 9:00–13:00" in english
     assert "שישי: 9:00–13:00" in hebrew
+    # What is over leaves the places to what comes.
+    today = clock.localdate()
+    over = "".join(f"{today - timedelta(days=n)} closed\n" for n in range(1, 30))
+    set_hours(**{**HOURS, "dates": f"{over}{today + timedelta(days=9)} closed Eve"})
+    assert tell_hours() == 2
+    assert "closed (Eve)" in Memory.objects.get(status="active", key__endswith="en").content
     set_hours()
     assert tell_hours() == 0
     assert not Memory.objects.filter(status="active").exists()

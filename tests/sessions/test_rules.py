@@ -261,6 +261,8 @@ def test_the_pages(world: World, admin_client: Client) -> None:
     assert b"Say what the rule does." in refused.content
     refused = admin_client.post(ADD, {**given, "when": "silence", "tells": "on"})
     assert b"Say after how many minutes." in refused.content
+    refused = admin_client.post(ADD, {**given, "template": "We Are Back en"})
+    assert "template_" not in refused.context["adminform"].form.errors.as_text()
     assert admin_client.post(ADD, {**given, "tells": "on"}).status_code == 302
     made = Rule.objects.get()
     listed = admin_client.get("/admin/sessions_app/rule/").content.decode()

@@ -46,6 +46,14 @@
   count();
   new MutationObserver(count).observe(document.body, { childList: true, subtree: true });
 
+  // A double click does a thing once: the second one would leave nothing to be taken back.
+  const sent = new WeakMap();
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented || event.target.method !== "post") return;
+    if (event.timeStamp - (sent.get(event.target) ?? -Infinity) < 1000) event.preventDefault();
+    else sent.set(event.target, event.timeStamp);
+  });
+
   // Unfold's script writes a file's name into a text field of its own, which our forms don't have.
   document.querySelectorAll("input[type=file]").forEach((input) => { input.hasChangeListener = true; });
 

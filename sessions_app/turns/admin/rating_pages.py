@@ -22,7 +22,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     rights_required,
     staff_page,
 )
-from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
+from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn
@@ -161,7 +161,9 @@ class RatingPages(ConversationAdmin):
 @reverses("answer.resolve", VIEW, RATE)
 def _unresolve(request: HttpRequest, data: Any) -> None:
     turn_id, ratings = data
-    answer_unresolve(turn_id=turn_id, ratings=ratings, actor=staff_actor(request))
+    who: Any = {"user": request.user, "actor": staff_actor(request)}
+    if not answer_unresolve(turn_id=turn_id, ratings=ratings, **who):
+        raise UndoError(_("Somebody else has reviewed it since."))
 
 
 def answers_waiting(limit: int) -> list[dict[str, Any]]:
