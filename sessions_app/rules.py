@@ -27,6 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTem
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import words_of
@@ -339,12 +340,13 @@ def _assign(rule: Rule, chat_id: UUID) -> bool:
 
 
 def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
-    """Tell staff of a chat: a mark in the inbox, a note, and an event for integrators."""
+    """Tell staff of a chat: a mark in the inbox, a note, notifications; and integrators."""
     ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"rule_name": rule.name})
     text = _("Rule “%(name)s”: %(when)s") % {"name": rule.name, "when": rule.get_when_display()}
     note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
     data = {"rule_id": rule.pk, "rule": rule.name, "when": str(rule.when)}
     hooks_raise([HookEvent(EventType.RULE_MATCHED, event_id, data, chat_id)])
+    notify(Kind.DUE, [(event_id, chat_id)])
 
 
 def _sent(

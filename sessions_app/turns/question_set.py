@@ -13,6 +13,7 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from memoryproject.foundation.retrieval.query import informative_terms, query_terms
+from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.terms import index_terms
 from sessions_app.models import CheckDay, CheckQuestion, Turn, TurnReplay
@@ -135,4 +136,8 @@ def questions_check_store(*, dependencies: Dependencies, now: datetime) -> dict[
     if passed or failed:
         day = timezone.localdate(now, ZoneInfo(settings.BUSINESS_TIME_ZONE))
         CheckDay.objects.update_or_create(day=day, defaults={"passed": passed, "failed": failed})
+        # Of those that passed before, staff are told, once a day.
+        fails = [each for each in checked if each.state == QuestionState.FAILS and each.passed_at]
+        if any(each.since == now for each in fails):
+            notify(Kind.REGRESSION, [(day, None)])
     return {"passed": passed, "failed": failed}

@@ -6,6 +6,7 @@ import base64
 import json
 import socketserver
 import threading
+import uuid
 from collections.abc import Iterator
 from datetime import datetime, time, timedelta, timezone
 from typing import Any
@@ -29,7 +30,9 @@ from memoryproject.staff_site.models import Notification, NotificationSettings, 
 from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from sessions_app.inbox.labels import chats_assign
 from sessions_app.inbox.move_markers import chats_review
-from sessions_app.models import Turn
+from sessions_app.models import ChatMark, CheckQuestion, Rule, Turn
+from sessions_app.rules import tell
+from sessions_app.turns.question_set import questions_check_store
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.hooks.receiver import verified
 from tests.loopback.httpd import FaultyServer
@@ -278,7 +281,29 @@ def _assigned(world: World) -> None:
     chats_assign(chat_ids=[world.chat(CLIENT).pk], assignee=dana, actor=Actor("staff", "omer"))
 
 
+def _rule(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    made = Rule.objects.create(name="VIP", when="message")
+    tell(rule=made, chat_id=world.chat(CLIENT).pk, event_id=uuid.uuid4())
+
+
+def _overdue(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    ChatMark.objects.create(chat=world.chat(CLIENT), due_at=later(minutes=-1))
+
+
+def _regression(world: World) -> None:
+    CheckQuestion.objects.create(
+        text="Is there parking?", expected="garage", state="passes", passed_at=NOON
+    )
+    for _night in range(2):
+        questions_check_store(dependencies=world.dependencies, now=later())
+
+
 EVENTS = {
+    "due": (_rule, "A rule applies, or something is due", "Test User"),
+    "overdue": (_overdue, "A rule applies, or something is due", "Test User"),
+    "regression": (_regression, "A test of the answers failed", "/checkquestion/"),
     "asked": (_asked, "A client asked for a person", ASKS),
     "failed": (_fail, "An answer failed or is late", "When do you open?"),
     "late": (_late, "An answer failed or is late", "When do you open?"),
@@ -293,9 +318,10 @@ def test_each_kind_is_told_to_who_wants_it(
     world: World, dana: User, outside: Outside, event: str
 ) -> None:
     happens, title, words = EVENTS[event]
-    kind = "failed" if event == "late" else event
+    kind = {"late": "failed", "overdue": "due"}.get(event, event)
     choose(dana, f"{kind}:telegram", telegram_chat="1")
-    choose(person("other", "Reviewer"), "due:telegram", telegram_chat="2")
+    other = "failed" if kind == "due" else "due"
+    choose(person("other", "Reviewer"), f"{other}:telegram", telegram_chat="2")
     happens(world)
     tend()
     tend()
