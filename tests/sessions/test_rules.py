@@ -77,6 +77,7 @@ def earlier(minutes: int) -> None:
         ("החזר", "אני רוצה החזר", True),
         ("возврат", "Хочу ВОЗВРАТ!", True),
         ("退款", "我要退款谢谢", True),
+        ("환불", "환불해 주세요", True),
         ("🔥", "it burns 🔥🔥", True),
         ("", "anything", True),
     ],
