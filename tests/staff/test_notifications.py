@@ -30,7 +30,7 @@ from memoryproject.staff_site.models import Notification, NotificationSettings, 
 from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from sessions_app.inbox.labels import chats_assign
 from sessions_app.inbox.move_markers import chats_review
-from sessions_app.models import ChatMark, CheckQuestion, Rule, Turn
+from sessions_app.models import Chat, ChatMark, CheckQuestion, Rule, Turn
 from sessions_app.rules import tell
 from sessions_app.turns.question_set import questions_check_store
 from tests.doubles.hashing_embedder import HashingEmbedder
@@ -460,6 +460,18 @@ def test_telegram_is_tried_again_unless_it_refuses(
         outside.answer = Answer(200, {"ok": True})
         assert tend(row.due_at) == 1
     assert str(answer.status) in str(row.error)
+
+
+def test_a_long_text_says_how_many_events_there_are(dana: User, outside: Outside) -> None:
+    choose(dana, "due:telegram", telegram_chat="1")
+    chat = Chat.objects.create(whatsapp_chat=CLIENT, client_name="🦓" * 200)
+    ChatMark.objects.create(chat=chat, rule_name="VIP")
+    notify(Kind.DUE, [(number, chat.pk) for number in range(30)])
+    work()
+    assert tend() == 30
+    (text,) = outside.texts()
+    assert text.startswith("30 events\n\n")
+    assert 4000 * 2 - 4 < len(text.encode("utf-16-le")) <= 4096 * 2
 
 
 @pytest.mark.parametrize(("status", "is_gone"), [(404, True), (410, True), (503, False)])
