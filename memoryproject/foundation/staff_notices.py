@@ -43,5 +43,5 @@ def notify(
 
 def notices_move(*, from_chat: UUID, to_chat: UUID) -> None:
     """Keep what staff were told of a chat, and still wait to be told, with the chat it becomes."""
-    told = apps.get_model("dashboard", "Notification")._default_manager
-    told.filter(chat=from_chat).update(chat=to_chat)
+    stored = apps.get_model("dashboard", "Notification")._default_manager
+    stored.filter(chat=from_chat).update(chat=to_chat)
