@@ -37,6 +37,7 @@ _SPANS = re.compile(r"[,;/&+\n]|\band\b")
 _ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:[ T]0?0:00(?::00)?)?")
 _DAY_FIRST = re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})(?: 0?0:00(?::00)?)?")
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d{2}))?(?::\d{2})?\s*(?:([ap])\.?\s?m\.?)?", re.IGNORECASE)
+_HALVES = re.compile(r"[ap]\.?\s?m")
 _DATED = re.compile(
     r"(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})(?:\s?[-–—]\s?(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}))?[:,]?\s(.+)"
 )
@@ -45,6 +46,8 @@ MIDNIGHT = 24 * 60
 MAX_DAYS = 366
 # How far back a closed period begins at most.
 MAX_CLOSED = 60
+# Over midnight. "9-5" is longer: it hardly means until five in the morning.
+MAX_NIGHT = 16 * 60
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,9 @@ def day_spans(text: str) -> list[Span] | None:
         return [Span(0, MIDNIGHT)]
     spans = spans_in(plain)
     if spans is None or any(a is not b and a.overlaps(b) for a in spans for b in spans):
+        return None
+    nights = [span for span in spans if span.end > MIDNIGHT]
+    if not _HALVES.search(plain) and any(s.end - s.start > MAX_NIGHT for s in nights):
         return None
     return sorted(spans)
 

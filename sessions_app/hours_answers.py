@@ -37,6 +37,8 @@ _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
 KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
+_ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
+_DAYS_BETWEEN = re.compile(r"[^\W\d_]{3,}\s?[-–—]\s?[^\W\d_]{3,}")
 _NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
 _YEAR = re.compile(r"20\d\d")
 # In Hebrew these letters before a word are "on", "to" and "the".
@@ -98,15 +100,23 @@ def opening_line(hours: Hours, name: str, language: str, now: datetime) -> list[
 
 
 def week_lines(hours: Hours, language: str, today: date) -> Iterator[str]:
-    """Yield the hours of each weekday, and of the other days that are to come."""
+    """Yield the hours of each weekday, and of the other days that are to come.
+
+    Days in a row with the same hours, such as a holiday of weeks, are one line.
+    """
     usual = Hours(hours.week, hours.zone)
     for day in (SUNDAY + timedelta(days=step) for step in range(7)):
         with translation.override(language):
             name = dateformat.format(day, "l")
         yield f"{capfirst(name)}: {_spans(usual, day, language)}"
-    coming = [day for day in sorted(hours.dates) if day >= today]
-    for day in coming[:MAX_OTHER_DAYS]:
-        yield day_line(hours, day, language, today)
+    runs: list[list[date]] = []
+    for day in sorted(day for day in hours.dates if day >= today):
+        before = day - timedelta(days=1)
+        is_more = runs and runs[-1][-1] == before and hours.dates[before] == hours.dates[day]
+        runs = [*runs[:-1], [*runs[-1], day]] if is_more else [*runs, [day]]
+    for first, *more in runs[:MAX_OTHER_DAYS]:
+        line = day_line(hours, more[-1] if more else first, language, today)
+        yield f"{capfirst(day_named(first, language, today))} – {line}" if more else line
 
 
 def hours_in_prompt(hours: Hours, now: datetime) -> str:
@@ -132,6 +142,11 @@ def hours_remember(*, embedder: Embedder) -> int:
         hours = replace(hours, dates=coming)
     spoken = {code.strip() for code in profile.languages.split(",")} & languages().keys()
     keys = {f"{KEY}{code}": code for code in sorted({"en", *spoken})} if hours else {}
+    if hours:
+        # What is past doesn't take the place of what is to come. "Today" isn't true for long.
+        today = datetime.now(hours.zone).date()
+        coming = {day: other for day, other in hours.dates.items() if day >= today}
+        hours = Hours(hours.week, hours.zone, coming)
     there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)
     memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
     for key, language in keys.items():
@@ -187,7 +202,8 @@ def hours_answer(
 
 
 def _asked(text: str, language: str, today: date) -> _Asked | None:
-    if len(text) > MAX_LENGTH:
+    # "24/7" is no day of July.
+    if len(text) > MAX_LENGTH or _ALWAYS.search(text):
         return None
     dates: list[date] = []
     for found in _NUMERIC_DATE.finditer(text):
@@ -201,7 +217,7 @@ def _asked(text: str, language: str, today: date) -> _Asked | None:
         return None
     core = max(cores, key=lambda each: (each.size, each.language == language))
     days = _days_named(words, core.language, today)
-    if days is None:
+    if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
     # "Friday, 24/12" is one day.
     return _Asked(core.kind, core.language, list(dict.fromkeys(dates or days)))

@@ -71,8 +71,10 @@ LOOKBACK = timedelta(hours=2)
 # History that is moved in is stored now, and was written before.
 WRITTEN_WITHIN = timedelta(days=1)
 KEPT = timedelta(days=90)
-# Thai, Lao, and the scripts of China and Japan.
-_UNPARTED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+# Thai, Lao, Burmese, Khmer, the scripts of China and Japan; and Korean, whose words have endings.
+_UNPARTED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
+)
 _KEYS = uuid.UUID("6f1d2f7c-0b5e-4d0e-9d55-0a4e5a5d7c11")
 
 
@@ -340,7 +342,7 @@ def _assign(rule: Rule, chat_id: UUID) -> bool:
 
 
 def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
-    """Tell staff and integrators of a chat: a mark in the inbox, a note, notices, an event."""
+    """Tell staff of a chat: a mark in the inbox, a note, notifications; and integrators."""
     ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"rule_name": rule.name})
     text = _("Rule “%(name)s”: %(when)s") % {"name": rule.name, "when": rule.get_when_display()}
     note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))

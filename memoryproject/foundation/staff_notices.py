@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import UUID
 
+from django.apps import apps
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -38,3 +39,9 @@ def notify(
     if found := [(str(subject), chat) for subject, chat in events]:
         task = "memoryproject.staff_site.tasks.notify_staff"
         enqueue(task, str(kind), found, user_id, task_name="notify staff")
+
+
+def notices_move(*, from_chat: UUID, to_chat: UUID) -> None:
+    """Keep what staff were told of a chat, and still wait to be told, with the chat it becomes."""
+    stored = apps.get_model("dashboard", "Notification")._default_manager
+    stored.filter(chat=from_chat).update(chat=to_chat)

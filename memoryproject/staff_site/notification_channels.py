@@ -32,7 +32,8 @@ SECONDS = 10.0
 DAY_SECONDS = 24 * 60 * 60
 # Push services take 4,096 bytes, encrypted; a character has at most four.
 PUSH_CHARACTERS = 600
-TELEGRAM_CHARACTERS = 4000
+# Telegram counts in UTF-16, where most emojis are two.
+TELEGRAM_BYTES = 2 * 4000
 # By these a push service says that the browser takes no more.
 GONE = (404, 410)
 # Of the client's errors (4xx), those that are over after a while.
@@ -93,7 +94,8 @@ def lines_send(person: NotificationSettings, target: str, lines: Sequence[Line])
     if channel == Channel.EMAIL:
         _mail(person.user.email, heading, text)
     elif channel == Channel.TELEGRAM:
-        _telegram(person.telegram_chat, text)
+        # A longer text ends somewhere: its first line says how many events there are.
+        _telegram(person.telegram_chat, text if count == 1 else f"{heading}\n\n{text}")
     elif channel == Channel.WEBHOOK:
         _webhook(person, lines[0])
     elif found := PushDevice.objects.filter(pk=device, user=person.user).first():
@@ -120,7 +122,8 @@ def _telegram(chat: str, text: str) -> None:
     import httpx  # noqa: PLC0415 slow
 
     url = f"{settings.TELEGRAM_API_URL}/bot{settings.TELEGRAM_BOT_TOKEN}/sendMessage"
-    body = {"chat_id": chat, "text": text[:TELEGRAM_CHARACTERS]}
+    cut = text.encode("utf-16-le")[:TELEGRAM_BYTES].decode("utf-16-le", "ignore")
+    body = {"chat_id": chat, "text": cut}
     why = wait = None
     try:
         answer = httpx.post(url, json=body, timeout=SECONDS)

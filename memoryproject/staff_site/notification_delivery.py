@@ -34,7 +34,7 @@ from memoryproject.staff_site.notification_channels import (
 )
 from sessions_app.conversations.chat_queries import without_reply
 from sessions_app.inbox.needs import is_seen, is_unknown, to_many
-from sessions_app.models import Assignment, ReviewedMark, Turn
+from sessions_app.models import Assignment, ChatMark, ReviewedMark, Turn
 from sessions_app.models.turns import HANDOVER, WAITING_STATES, Outcome
 from sessions_app.presentation.links import conversation_address
 
@@ -120,6 +120,9 @@ def notifications_tend(now: datetime) -> int:
     for kind in (Kind.ASKED, Kind.FAILED, Kind.UNKNOWN):
         turns = _turns(kind, now).filter(created_at__gt=now - NEW)
         notices_store(kind, turns.values_list("turn_id", "chat_id")[:MAX_FOUND])
+    marks = ChatMark.objects.filter(due_at__lte=now, due_at__gt=now - NEW)
+    overdue = marks.values_list("chat_id", "due_at")[:MAX_FOUND]
+    notices_store(Kind.DUE, [(f"{chat} {at.isoformat()}", chat) for chat, at in overdue])
     due = Notification.objects.filter(due_at__lte=now).order_by()
     groups = list(due.values_list("user", "target").distinct())
     users = User.objects.select_related("notification_settings").in_bulk({pk for pk, _to in groups})
@@ -194,6 +197,8 @@ def line_of(row: Notification, person: NotificationSettings, now: datetime) -> L
     path = conversation_address(row.chat_id) if row.chat_id else reverse("admin:index")
     if is_memory:
         path = reverse("admin:memories_app_memory_change", args=[row.subject])
+    if kind == Kind.REGRESSION:
+        path = reverse("admin:sessions_app_checkquestion_changelist")
     words = cut_at_word(" ".join(detail.split()), MAX_WORDS)
     return Line(row.pk, kind, str(kind.label), words, page_url(path))
 
@@ -206,6 +211,8 @@ def _detail(row: Notification, user: User, now: datetime) -> str | None:
     name = row.chat.shown_name if row.chat else ""
     of = Assignment.objects.filter(chat=row.chat_id).first()
     if row.kind == Kind.ASSIGNED and (of is None or of.assignee_id != user.pk):
+        return None
+    if row.kind == Kind.DUE and row.chat and not ChatMark.objects.filter(chat=row.chat).exists():
         return None
     if row.kind not in (Kind.ASKED, Kind.FAILED, Kind.UNKNOWN):
         return name

@@ -26,6 +26,7 @@ from memoryproject.foundation.audit.audit_events import (
 )
 from memoryproject.foundation.bound_chats import bound_to, rebind
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
+from memoryproject.foundation.staff_notices import notices_move
 from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.conversations.epochs import Held, Scopes, chat_scope, forgetting_begin
 from sessions_app.conversations.session_lifecycle import activity_recount, session_end
@@ -46,6 +47,7 @@ from sessions_app.models import (
     ForgetReceipt,
     InboundDelivery,
     Message,
+    RuleRun,
     TranscriptBatch,
     Turn,
 )
@@ -126,6 +128,12 @@ def _rows_move(old: Chat, young: Chat) -> None:
     unmade = BroadcastRecipient.objects.filter(chat=old, made_at=None)
     unmade.filter(broadcast__in=theirs.values("broadcast")).delete()
     theirs.exclude(broadcast__recipients__chat=old).update(chat=old)
+    # What rules have done for either isn't done again.
+    runs = [*RuleRun.objects.filter(chat=young)]
+    for run in runs:
+        run.pk, run.chat = None, old
+    RuleRun.objects.bulk_create(runs, ignore_conflicts=True)
+    notices_move(from_chat=young.pk, to_chat=old.pk)
     for model in MOVED:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)

@@ -40,10 +40,15 @@ def _says(text: str, kind: str, cancelled_by: Sequence[str]) -> bool:
     """
     texts = [word.text for word in words_of(text[:MAX_LENGTH])]
     for place in range(len(texts)):
-        for phrase in phrases_at(texts[place:], (kind,)):
-            language = languages()[phrase.language]
-            cancelling = frozenset[str]().union(*(language[name] for name in cancelled_by))
-            no = [word.text for word in words_of(language["texts"]["no"])]
-            if cancelling.isdisjoint(texts) and texts[max(place - len(no), 0) : place] != no:
-                return True
+        # "Thx" is said in several languages: the words of any of them may cancel it.
+        spoken = {phrase.language for phrase in phrases_at(texts[place:], (kind,))}
+        if spoken and not any(_cancels(texts, place, each, cancelled_by) for each in spoken):
+            return True
     return False
+
+
+def _cancels(texts: Sequence[str], place: int, code: str, cancelled_by: Sequence[str]) -> bool:
+    language = languages()[code]
+    cancelling = frozenset[str]().union(*(language[name] for name in cancelled_by))
+    no = [word.text for word in words_of(language["texts"]["no"])]
+    return not cancelling.isdisjoint(texts) or texts[max(place - len(no), 0) : place] == no

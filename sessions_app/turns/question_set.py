@@ -7,7 +7,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
@@ -129,17 +128,14 @@ def questions_check_store(*, dependencies: Dependencies, now: datetime) -> dict[
     A question that is edited meanwhile is checked again. Raises EmbedderError.
     """
     checked = questions_check(dependencies=dependencies, now=now)
-    lost = [
-        (f"{each.pk} {now.isoformat()}", None)
-        for each in checked
-        if each.state == QuestionState.FAILS and each.passed_at and each.since == now
-    ]
-    with transaction.atomic():
-        CheckQuestion.objects.bulk_update(checked, RESULT, batch_size=100)
-        notify(Kind.REGRESSION, lost)
+    CheckQuestion.objects.bulk_update(checked, RESULT, batch_size=100)
     states = [question.state for question in checked]
     passed, failed = states.count(QuestionState.PASSES), states.count(QuestionState.FAILS)
     if passed or failed:
         day = timezone.localdate(now, ZoneInfo(settings.BUSINESS_TIME_ZONE))
         CheckDay.objects.update_or_create(day=day, defaults={"passed": passed, "failed": failed})
+        # Of those that passed before, staff are told, once a day.
+        fails = [each for each in checked if each.state == QuestionState.FAILS and each.passed_at]
+        if any(each.since == now for each in fails):
+            notify(Kind.REGRESSION, [(day, None)])
     return {"passed": passed, "failed": failed}

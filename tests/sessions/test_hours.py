@@ -11,7 +11,8 @@ from django.utils import timezone as clock
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
-from sessions_app.hours import hours_of
+from sessions_app.hours import clock as times
+from sessions_app.hours import day_spans, hours_of
 from sessions_app.hours_answers import hours_answer
 from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import AssistantProfile, ChatPause, Turn
@@ -31,6 +32,8 @@ HOURS = {
     "friday": "9:00–13:00",
     "dates": "24/12/2026 closed Christmas Eve\n1.1.2027-3.1.2027: 10:00-12:00",
 }
+
+TWO_DAYS = "Friday, 4 December: 9:00–13:00\nToday (Sunday, 29 November): 9:00–17:00"
 
 
 @pytest.fixture
@@ -70,6 +73,10 @@ def jerusalem(settings: Any) -> None:
         ("are you open on the 24th?", None),
         ("do you have open positions?", None),
         ("why are you closed?", None),
+        # All the time; and five days, of which two are named.
+        ("Are you open 24/7?", None),
+        ("are you open monday-friday?", None),
+        ("are you open friday and sunday?", TWO_DAYS),
     ],
 )
 def test_questions(question: str, told: str | None) -> None:
@@ -95,6 +102,33 @@ def test_times(at: datetime, is_open: bool, opens: datetime) -> None:
     at = at.replace(tzinfo=timezone.utc)
     assert hours.is_open(at) is is_open
     assert hours.opens_at(at) == opens.replace(tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("9-5", None),
+        ("9:30 to 5:30", None),
+        ("9-5pm", ["9:00–17:00"]),
+        ("20-4", ["20:00–4:00"]),
+        ("6am-2am", ["6:00–2:00"]),
+    ],
+)
+def test_nine_to_five_is_no_night(text: str, told: list[str] | None) -> None:
+    spans = day_spans(text)
+    assert told == (spans and [f"{times(span.start)}–{times(span.end)}" for span in spans])
+
+
+def test_a_holiday_of_weeks_is_one_line() -> None:
+    august = "1/8/2027-31/8/2027 closed Holiday\n24/12/2027 closed"
+    past = "\n".join(f"{day}/10/2025 closed" for day in range(1, 31))
+    given = {"hours": {"dates": f"{past}\n{august}"}, "languages": "en"}
+    AssistantProfile.objects.create(pk=1, **given)
+    assert tell_hours() == 1
+    assert Memory.objects.get().content.endswith(
+        "Saturday: closed; Sunday, 1 August 2027 – Tuesday, 31 August 2027: closed (Holiday); "
+        "Friday, 24 December 2027: closed"
+    )
 
 
 def test_without_any_hours_nothing_is_known() -> None:

@@ -16,8 +16,10 @@ from django_q.models import OrmQ
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.outgoing_webhooks.models import WebhookEvent
+from memoryproject.staff_site.models import Notification
 from sessions_app.conversations.session_lifecycle import rules_look
 from sessions_app.inbox.labels import chats_label
+from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Assignment,
     AssistantProfile,
@@ -80,6 +82,7 @@ def earlier(minutes: int) -> None:
         ("החזר", "אני רוצה החזר", True),
         ("возврат", "Хочу ВОЗВРАТ!", True),
         ("退款", "我要退款谢谢", True),
+        ("환불", "환불해 주세요", True),
         ("🔥", "it burns 🔥🔥", True),
         ("", "anything", True),
     ],
@@ -174,6 +177,27 @@ def test_the_away_text_once_a_closed_period(world: World) -> None:
     AssistantProfile.objects.update(hours={**hours, "dates": ""})
     world.say("15550100789@c.us", "Hello")
     assert sweep(world) == []
+
+
+def test_one_person_of_two_chats_gets_a_text_once(world: World) -> None:
+    hours = {**closed_today(), "away_text": "We are away"}
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": hours})
+    AssistantProfile.objects.update(updated_at=timezone.now() - timedelta(days=1))
+    rule(text="A text")
+    rule(name="Welcome", when="new_chat", text="Welcome")
+    world.say(CLIENT, "Hello")
+    old = Chat.objects.get()
+    RuleRun.objects.create(chat=old, event="before")
+    world.say(OTHER_CLIENT, "Me again")
+    young = Chat.objects.exclude(pk=old.pk).get()
+    told = Notification(user=User.objects.create_user("ana"), chat=young, kind="due", subject="x")
+    told.save()
+    RuleRun.objects.create(chat=young, event="before")
+    assert len(sweep(world)) == 6
+    with transaction.atomic():
+        chat_merge(old, young)
+    assert sweep(world) == []
+    assert Notification.objects.get().chat == old
 
 
 def test_a_failed_answer(world: World) -> None:

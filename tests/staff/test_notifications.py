@@ -30,9 +30,9 @@ from memoryproject.staff_site.models import Notification, NotificationSettings, 
 from memoryproject.staff_site.notification_delivery import notices_store, notifications_tend
 from sessions_app.inbox.labels import chats_assign
 from sessions_app.inbox.move_markers import chats_review
-from sessions_app.models import CheckQuestion, Rule, Turn
+from sessions_app.models import Chat, ChatMark, CheckQuestion, Rule, Turn
 from sessions_app.rules import tell
-from sessions_app.tasks import check_questions
+from sessions_app.turns.question_set import questions_check_store
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.hooks.receiver import verified
 from tests.loopback.httpd import FaultyServer
@@ -281,23 +281,29 @@ def _assigned(world: World) -> None:
     chats_assign(chat_ids=[world.chat(CLIENT).pk], assignee=dana, actor=Actor("staff", "omer"))
 
 
-def _due(world: World) -> None:
-    """A rule that tells staff."""
+def _rule(world: World) -> None:
     world.say(CLIENT, "Hello")
-    rule = Rule.objects.create(name="Watch", when="label")
-    tell(rule=rule, chat_id=world.chat(CLIENT).pk, event_id=uuid.uuid4())
+    made = Rule.objects.create(name="VIP", when="message")
+    tell(rule=made, chat_id=world.chat(CLIENT).pk, event_id=uuid.uuid4())
+
+
+def _overdue(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    ChatMark.objects.create(chat=world.chat(CLIENT), due_at=later(minutes=-1))
 
 
 def _regression(world: World) -> None:
-    """A question of the set that passed before, and whose memory isn't there."""
-    passed = {"passed_at": later(days=-1), "state": "passes"}
-    CheckQuestion.objects.create(text="When do you open?", expected="eight", **passed)
-    check_questions()
+    CheckQuestion.objects.create(
+        text="Is there parking?", expected="garage", state="passes", passed_at=NOON
+    )
+    for _night in range(2):
+        questions_check_store(dependencies=world.dependencies, now=later())
 
 
 EVENTS = {
-    "due": (_due, "A rule applies, or something is due", "Test User"),
-    "regression": (_regression, "A test of the answers failed", "/admin/"),
+    "due": (_rule, "A rule applies, or something is due", "Test User"),
+    "overdue": (_overdue, "A rule applies, or something is due", "Test User"),
+    "regression": (_regression, "A test of the answers failed", "/checkquestion/"),
     "asked": (_asked, "A client asked for a person", ASKS),
     "failed": (_fail, "An answer failed or is late", "When do you open?"),
     "late": (_late, "An answer failed or is late", "When do you open?"),
@@ -312,9 +318,10 @@ def test_each_kind_is_told_to_who_wants_it(
     world: World, dana: User, outside: Outside, event: str
 ) -> None:
     happens, title, words = EVENTS[event]
-    kind = "failed" if event == "late" else event
+    kind = {"late": "failed", "overdue": "due"}.get(event, event)
     choose(dana, f"{kind}:telegram", telegram_chat="1")
-    choose(person("other", "Reviewer"), "asked:webhook", telegram_chat="2")
+    other = "failed" if kind == "due" else "due"
+    choose(person("other", "Reviewer"), f"{other}:telegram", telegram_chat="2")
     happens(world)
     tend()
     tend()
@@ -453,6 +460,18 @@ def test_telegram_is_tried_again_unless_it_refuses(
         outside.answer = Answer(200, {"ok": True})
         assert tend(row.due_at) == 1
     assert str(answer.status) in str(row.error)
+
+
+def test_a_long_text_says_how_many_events_there_are(dana: User, outside: Outside) -> None:
+    choose(dana, "due:telegram", telegram_chat="1")
+    chat = Chat.objects.create(whatsapp_chat=CLIENT, client_name="🦓" * 200)
+    ChatMark.objects.create(chat=chat, rule_name="VIP")
+    notify(Kind.DUE, [(number, chat.pk) for number in range(30)])
+    work()
+    assert tend() == 30
+    (text,) = outside.texts()
+    assert text.startswith("30 events\n\n")
+    assert 4000 * 2 - 4 < len(text.encode("utf-16-le")) <= 4096 * 2
 
 
 @pytest.mark.parametrize(("status", "is_gone"), [(404, True), (410, True), (503, False)])
