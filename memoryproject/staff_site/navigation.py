@@ -16,6 +16,8 @@ from sessions_app.promises.pages import promises_due
 
 OPERATE = "dashboard.operate_server"
 SEE_MEMORIES, ADD_MEMORIES = "memories_app.view_memory", "memories_app.add_memory"
+UNKNOWN_RIGHTS = "sessions_app.view_turn sessions_app.view_message"
+OUTCOME_RIGHTS = "sessions_app.view_chatsession sessions_app.view_message"
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,14 @@ Entries = tuple[Entry, ...]
 MENU: tuple[tuple[Any, Entries], ...] = (
     ("", (Entry("home", "index", _("Home"), also=("costs",)),)),
     ("", (Entry("forum", "sessions_app.chat", _("Inbox"), count=attention_shown),)),
-    ("", (Entry("psychology", "sessions_app.turn"),)),
+    (
+        "",
+        (
+            Entry("psychology", "sessions_app.turn"),
+            Entry("help", "sessions_app_turn_unknown", _("Unknown questions"), UNKNOWN_RIGHTS),
+            Entry("thumb_up", "sessions_app_turn_outcomes", _("Did it help?"), OUTCOME_RIGHTS),
+        ),
+    ),
     (
         _("Knowledge"),
         (
@@ -79,7 +88,7 @@ MENU: tuple[tuple[Any, Entries], ...] = (
                 count=promises_due,
             ),
             Entry("upload_file", "memories_app_memory_table", _("Import a table"), ADD_MEMORIES),
-            Entry("rule", "memories_app.mergeproposal"),
+            Entry("merge", "memories_app.mergeproposal"),
             Entry("description", "memories_app.sourcedocument"),
             Entry("folder_open", "memories_app.memorydocument"),
             Entry("spellcheck", "sessions_app.checkquestion", _("Question set")),
@@ -97,6 +106,7 @@ MENU: tuple[tuple[Any, Entries], ...] = (
         ),
     ),
 )
+NOTIFICATIONS = Entry("notifications", "notifications", _("Notifications"))
 # Of those who log in with a password, not by other means.
 OWN_ACCOUNT = (
     Entry("password", "password_change", _("Change password")),
@@ -146,7 +156,7 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
     """
     models = _models(app_list)
     has_password = request.user.is_authenticated and request.user.has_usable_password()
-    own = OWN_ACCOUNT if has_password else ()
+    own = (*(OWN_ACCOUNT if has_password else ()), NOTIFICATIONS)
     settings = [(_("Own account"), own), *SETTINGS]
     groups: list[tuple[Any, Any]] = [(title, [("", entries)]) for title, entries in MENU]
     found = []
@@ -187,7 +197,7 @@ def _links(request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, 
             if (model := models.get(entry.name)) is None:
                 continue
             address, title = model["admin_url"], entry.title or capfirst(model["name"])
-        elif entry.right and not request.user.has_perm(entry.right):
+        elif not request.user.has_perms(entry.right.split()):
             continue
         else:
             address, title = reverse(f"admin:{entry.name}"), entry.title

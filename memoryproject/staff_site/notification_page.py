@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import uuid4
 from zoneinfo import available_timezones
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import translation
@@ -30,6 +32,8 @@ from memoryproject.staff_site.notification_channels import (
 )
 from memoryproject.staff_site.notification_delivery import settings_of
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
+
+TELEGRAM_CHAT = re.compile(r"-?[0-9]{3,20}|@[A-Za-z0-9_]{4,32}")
 
 
 def _public(url: str) -> None:
@@ -73,6 +77,12 @@ class NotificationForm(forms.ModelForm):  # type: ignore[type-arg]
             "quiet_until",
             "time_zone",
         ]
+
+    def clean_telegram_chat(self) -> str:
+        typed: str = self.cleaned_data["telegram_chat"]
+        if typed and not TELEGRAM_CHAT.fullmatch(typed):
+            raise ValidationError(_("It is a number, or the @name of a channel."))
+        return typed
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or {}

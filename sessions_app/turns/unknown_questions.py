@@ -86,7 +86,7 @@ def unknown_questions(
 
 def _newest(start: datetime, end: datetime) -> QuerySet[Turn, int]:
     # By the index of times, which ends where the period begins.
-    within = Turn.objects.filter(created_at__gte=start, created_at__lt=end)
+    within = Turn.objects.filter(created_at__gte=start, created_at__lt=end, by_hand=False)
     return within.order_by("-created_at").values_list("pk", flat=True)
 
 

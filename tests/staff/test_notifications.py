@@ -530,6 +530,8 @@ def test_the_page_says_what_is_missing_and_tests_each_channel(
         {"time_zone": "Mars/Olympus"},
         {"wanted": ["asked:pigeon"]},
         {"rhythm": ""},
+        {"telegram_chat": "abc"},
+        {"telegram_chat": "+1 555"},
     ],
 )
 def test_what_can_not_be_is_refused(staff: Client, wrong: dict[str, Any]) -> None:
