@@ -33,7 +33,7 @@ from memoryproject.staff_site.notification_channels import (
 from memoryproject.staff_site.notification_delivery import settings_of
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 
-TELEGRAM_CHAT = re.compile(r"-?[0-9]{3,20}|@[A-Za-z0-9_]{4,32}")
+TELEGRAM_CHAT = re.compile(r"-?[0-9]{1,20}|@[A-Za-z0-9_]{4,32}")
 
 
 def _public(url: str) -> None:
