@@ -27,12 +27,11 @@ from sessions_app.memories.table_pages import TableForm
 from sessions_app.memories.tables.columns import TableError, rows_of
 from sessions_app.models import CheckDay, CheckQuestion
 from sessions_app.models.chats import CLIENT
-from sessions_app.models.trials import REGRESSED, TABLE, QuestionState
+from sessions_app.models.trials import READS_QUESTIONS, REGRESSED, TABLE, QuestionState
 from sessions_app.presentation.audited_view import ConversationAdmin
 
 # A question and its memories are shown together.
-READS = ("sessions_app.view_chat", "sessions_app.view_message", "memories_app.view_memory")
-WRITES = (*READS, "sessions_app.review_chat")
+WRITES = (*READS_QUESTIONS, "sessions_app.review_chat")
 TEMPLATES = "admin/sessions_app/checkquestion"
 ACTION = "question.change"
 STARTERS = Path(__file__).parent / "turns" / "question_sets"
@@ -110,7 +109,7 @@ class CheckQuestionAdmin(ConversationAdmin):
     )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perms(READS)
+        return request.user.has_perms(READS_QUESTIONS)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perms(WRITES)

@@ -155,13 +155,15 @@ def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> l
     ``app_list``: the admin's own, with the models that this person may view.
     """
     models = _models(app_list)
+    # Operations has the links to them.
+    raw = tuple(f"{name.replace('.', '_')}_" for name in models.keys() - _named())
     has_password = request.user.is_authenticated and request.user.has_usable_password()
     own = (*(OWN_ACCOUNT if has_password else ()), NOTIFICATIONS)
     settings = [(_("Own account"), own), *SETTINGS]
     groups: list[tuple[Any, Any]] = [(title, [("", entries)]) for title, entries in MENU]
     found = []
     for title, parts in [*groups, (_("Settings"), settings)]:
-        linked = [(heading, _links(request, entries, models)) for heading, entries in parts]
+        linked = [(heading, _links(request, entries, models, raw)) for heading, entries in parts]
         found.append(Group(title, [part for part in linked if part[1]]))
     return [each for each in found if each.parts]
 
@@ -171,13 +173,16 @@ def raw_tables(app_list: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
     Those who operate the server find them on *Operations*, others by links.
     """
-    named = {entry.name for _title, entries in (*MENU, *SETTINGS) for entry in entries}
-    models = _models(app_list)
+    named = _named()
     return [
-        (capfirst(models[name]["name"]), models[name]["admin_url"])
-        for name in models
+        (capfirst(model["name"]), model["admin_url"])
+        for name, model in _models(app_list).items()
         if name not in named
     ]
+
+
+def _named() -> set[str]:
+    return {entry.name for _title, entries in (*MENU, *SETTINGS) for entry in entries}
 
 
 def _models(app_list: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -189,8 +194,13 @@ def _models(app_list: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any
     }
 
 
-def _links(request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, Any]) -> list[Link]:
-    """Return the links to those of the entries that the person may open."""
+def _links(
+    request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, Any], raw: tuple[str, ...]
+) -> list[Link]:
+    """Return the links to those of the entries that the person may open.
+
+    ``raw``: how the names of the pages of raw tables begin.
+    """
     found = []
     for entry in entries:
         if "." in entry.name:
@@ -202,7 +212,8 @@ def _links(request: HttpRequest, entries: Iterable[Entry], models: Mapping[str, 
         else:
             address, title = reverse(f"admin:{entry.name}"), entry.title
         count = entry.count(request) if entry.count else None
-        here = _is_here(request, entry, address)
+        also = (*entry.also, *raw) if entry.name == "operations" else entry.also
+        here = _is_here(request, replace(entry, also=also), address)
         found.append(Link(str(title), address, entry.icon, here, count))
     # A page's address may begin with its list's: only the nearest one is where the reader is.
     nearest = max((link.address for link in found if link.here), key=len, default="")

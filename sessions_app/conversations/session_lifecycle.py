@@ -329,8 +329,8 @@ def rules_look(chat_id: UUID) -> None:
 
     The sweep of each minute looks, too.
     """
-    away = AssistantProfile.objects.filter(hours__away_text__gt="")
-    if Rule.objects.filter(is_on=True).exists() or away.exists():
+    away = AssistantProfile.objects.filter(hours__away_text__gt="").values("pk")
+    if Rule.objects.filter(is_on=True).values("pk").union(away).exists():
         enqueue_rules(chat_id)
 
 

@@ -347,6 +347,6 @@ def _waiting() -> QuerySet[Turn, dict[str, Any]]:
         .values("chat")
     )
     handed_over = unreviewed(handovers_open(), "created_at").order_by().values("chat")
-    marked = ChatMark.objects.filter(~Q(rule_name="") | Q(due_at__lte=Now())).order_by()
+    marked = ChatMark.objects.filter(Q(rule_name__gt="") | Q(due_at__lte=Now())).order_by()
     snoozed = Snooze.objects.order_by().values("chat")
     return wrong.union(paused, handed_over, snoozed, marked.values("chat"))

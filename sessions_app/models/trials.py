@@ -274,6 +274,12 @@ class CheckQuestion(models.Model):
 
 
 # Questions that passed before and fail now.
+# The rights of who may read the question set: its questions are those of people.
+READS_QUESTIONS = (
+    "sessions_app.view_chat",
+    "sessions_app.view_message",
+    "memories_app.view_memory",
+)
 REGRESSED = Q(state=QuestionState.FAILS, passed_at__isnull=False)
 
 

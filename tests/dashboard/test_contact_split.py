@@ -307,7 +307,8 @@ def test_erasure_takes_the_record(
 def test_every_table_of_a_chat_is_merged_and_split() -> None:
     """Who adds a table with a chat thinks of merging, of undoing it and of splitting."""
     assert {each.related_model.__name__ for each in Chat._meta.related_objects} == {
-        *("Assignment", "Bookmark", "ChatAccess", "ChatActivity", "ChatAddress", "ChatLabel"),
+        *("Assignment", "Bookmark", "BroadcastRecipient", "ChatAccess", "ChatActivity"),
+        *("ChatAddress", "ChatLabel", "ChatMark"),
         *("ChatPause", "ChatSession", "ContactMerge", "InboundDelivery", "Message", "Note"),
         *("ReadMark", "ReviewedMark", "Snooze", "TranscriptBatch", "Turn", "UsageDay"),
     }

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 MAX_TO_TAKE_IN = 15
 MAX_TO_ANSWER = 54
 # With the word to the programs that answer.
-MAX_OF_A_WEBHOOK = 17
+MAX_OF_A_WEBHOOK = 18
 MAX_OF_A_REPEATED_WEBHOOK = 3
 
 

@@ -55,10 +55,11 @@ def test_a_nul_in_the_address_breaks_no_list(admin_client: Client) -> None:
 
 def test_nothing_is_done_with_what_a_nul_in_a_filter_leaves(admin_client: Client) -> None:
     # The inbox does things with the chats that are ticked, whatever its filters are; of the
-    # profile there is but one, which its list leads to.
+    # profile and the opening hours there is but one, which the list leads to.
     others = (
         "admin:sessions_app_chat_changelist",
         "admin:sessions_app_assistantprofile_changelist",
+        "admin:sessions_app_openinghours_changelist",
     )
     for address in {*lists()} - {*map(reverse, others)}:
         done = admin_client.post(f"{address}?id__exact=%00", {"action": "x", "select_across": "1"})

@@ -192,6 +192,7 @@ OBJECTS: Mapping[str, Any] = {
     "questions": _("questions"),
     "receipt": _("receipt"),
     "schedule": _("schedule"),
+    "rule": _("rule"),
     "session": _("session"),
     "settings": _("settings"),
     "summary": _("summary"),

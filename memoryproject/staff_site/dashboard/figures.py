@@ -24,7 +24,7 @@ from memoryproject.staff_site.models import Quarter
 from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
 from sessions_app.inbox.needs import to_review_ids
 from sessions_app.models import CheckQuestion
-from sessions_app.models.trials import REGRESSED
+from sessions_app.models.trials import READS_QUESTIONS, REGRESSED
 from sessions_app.models.turns import WAITING_STATES
 from sessions_app.outcomes.outcome_pages import COUNTS, RIGHTS, outcomes_ended, share_shown
 from sessions_app.promises.pages import promises_due
@@ -426,7 +426,7 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         notes = [Note(_("bad, failed, or without a memory"))]
         title, tone = _("Answers to review"), "warn" if count else ""
         yield Tile("answers_review", title, count, address, notes, tone)
-    if to.may("sessions_app.view_message"):
+    if all(map(to.may, READS_QUESTIONS)):
         failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_COUNTED])
         page = "admin:sessions_app_checkquestion_change"
         notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
