@@ -192,7 +192,7 @@ def _server(environment: dict[str, str]) -> Iterator[str]:
     web += ["--bind", url.removeprefix("http://"), "--no-control-socket"]
     running = [
         subprocess.Popen(command, env=environment, cwd=PROJECT)
-        for command in (web, [*manage, "qcluster"])
+        for command in (web, [*manage, "answer"], [*manage, "qcluster"])
     ]
     try:
         _wait_until_ready(url)
