@@ -116,7 +116,9 @@ def test_times(at: datetime, is_open: bool, opens: datetime) -> None:
 )
 def test_nine_to_five_is_no_night(text: str, told: list[str] | None) -> None:
     spans = day_spans(text)
-    assert told == (spans and [f"{times(span.start)}–{times(span.end)}" for span in spans])
+    shown = [f"{times(span.start)}–{times(span.end)}" for span in spans or ()]
+    assert shown == (told or [])
+    assert (spans is None) is (told is None)
 
 
 def test_a_holiday_of_weeks_is_one_line() -> None:
