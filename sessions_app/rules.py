@@ -189,7 +189,7 @@ SOURCES: Mapping[str, Callable[[Span, Rule], Iterable[Found]]] = {
 def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
     """Return on what the rule acts, the oldest first, each event once.
 
-    The owner's chats, and those who parts stop or are blocked, aren't in it.
+    The owner's chats, and those of people who said stop or are blocked, aren't in it.
     """
     found: dict[tuple[UUID, str], Happened] = {}
     for chat_id, at, text in sorted(SOURCES[rule.when](span, rule), key=lambda each: each[1]):

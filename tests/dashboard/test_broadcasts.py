@@ -348,6 +348,7 @@ def test_merged_chats_get_it_once(
 def test_it_answers_nobody_who_waits_and_its_failures_are_not_the_queue_of_staff(
     admin_client: Client, world: World, graph: GraphServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As if more had been sent than the queue looks at: a thousand take too long.
     monkeypatch.setattr("sessions_app.inbox.needs.NEWEST", 2)
     chats = clients(world, 2)
     Turn.objects.filter(chat=chats[0]).update(state="failed")

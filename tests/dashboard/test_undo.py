@@ -200,6 +200,7 @@ def test_it_is_taken_back_by_the_same_person_in_time(
     assert stranger.post("/admin/undo/", {"token": token}).status_code == 403
     for bad in ("", "x", f"{token}x"):
         assert "too late" in said(admin_client.post("/admin/undo/", {"token": bad}, follow=True))
+    # A minute is too long to wait, and the signature has its time from the clock alone.
     later = signing.time.time() + 61  # type: ignore[attr-defined]
     monkeypatch.setattr(signing.time, "time", lambda: later)  # type: ignore[attr-defined]
     assert "too late" in said(admin_client.post("/admin/undo/", {"token": token}, follow=True))
