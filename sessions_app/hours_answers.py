@@ -38,7 +38,7 @@ KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
-_DAYS_BETWEEN = re.compile(r"[^\W\d_]{3,}\s?[-–—]\s?[^\W\d_]{3,}")
+_DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
 _NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
 _YEAR = re.compile(r"20\d\d")
 # In Hebrew these letters before a word are "on", "to" and "the".
