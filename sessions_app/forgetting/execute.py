@@ -94,16 +94,16 @@ def _delete(sweep: Sweep) -> None:
 
 def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
     """Redact what derives from the texts, and look for it there."""
-    redactions = chats_redact(sweep, lineage)
+    redactions, quoting = chats_redact(sweep, lineage)
     own_command_redact(sweep)
-    prober.probe_chats(sweep, redactions)
+    prober.probe_chats(sweep, redactions, quoting)
     prober.probe_memory_documents(sweep.plan.memory_documents)
     # This step comes after every session that is locked on the way.
     activity_recount(chat_ids=sweep.emptied_chats)
     unscoped_begin()
-    unscoped_redact(sweep)
+    read = unscoped_redact(sweep)
     sampled = statistics_renew(sweep.texts)
-    prober.probe_unscoped(sweep, sampled)
+    prober.probe_unscoped(sweep, sampled, read)
 
 
 def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:

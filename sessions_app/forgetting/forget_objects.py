@@ -136,7 +136,7 @@ def object_forget(
     """
     steps = _KIND_STEPS[kind]
     prober = prober or build_prober(kind, object_id, dependencies.embedder, together)
-    scopes = scopes_of(steps.plan_all(object_id, together), keep_turn=keep_turn)
+    scopes = _first_scopes(kind, object_id, together, keep_turn)
     while True:
         try:
             with transaction.atomic():
@@ -155,6 +155,22 @@ def object_forget(
         except ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
+
+
+def _first_scopes(
+    kind: str, object_id: UUID, together: Collection[UUID], keep_turn: int | None
+) -> Scopes:
+    """Return the scopes to lock at first.
+
+    A memory mostly concerns no other scopes than its own, which cost much less to read than a plan.
+    """
+    if kind != _MEMORY:
+        plan = _KIND_STEPS[kind].plan_all(object_id, together)
+    else:
+        plan = DeletionPlan(memories={object_id, *together})
+        chats = Memory.objects.filter(pk__in=plan.memories, chat_id__isnull=False).order_by()
+        plan.chats.update(chats.values_list("chat_id", flat=True))
+    return scopes_of(plan, keep_turn=keep_turn)
 
 
 def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> ForgetReceipt:

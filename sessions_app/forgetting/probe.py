@@ -1,6 +1,7 @@
 """Look for what was erased by its own text and in what derived from it, and record both.
 
-The sweep and the probe share one definition of a trace: the probe reads again what the sweep read.
+The sweep and the probe share one definition of a trace: the probe reads again where the sweep
+removed something. Where it found nothing, that reading is the proof; both are in one transaction.
 What is left is named in the receipt, for staff to finish.
 """
 
@@ -128,11 +129,19 @@ class Prober:
         self._embedder = _Prepared(self._queries, embedder)
         self.record = ProbeRecord()
 
-    def probe_chats(self, sweep: Sweep, redactions: Iterable[AnswerRedaction]) -> None:
-        """Search for what was erased, and read again what derived from it in its chats."""
+    def probe_chats(
+        self, sweep: Sweep, redactions: Iterable[AnswerRedaction], quoting: Collection[UUID]
+    ) -> None:
+        """Search for what was erased, and read again what derived from it in its chats.
+
+        ``quoting``: the chats in which quotations were removed.
+        """
         plan, self.record = sweep.plan, ProbeRecord()
+        # Staff find memories, and people the messages of their chats.
+        viewers = [Viewer("staff")] if plan.memories else []
+        viewers += [Viewer("client", chat) for chat in plan.chats if plan.messages]
         for text in self._queries:
-            for viewer in [Viewer("staff"), *(Viewer("client", chat) for chat in plan.chats)]:
+            for viewer in viewers:
                 self._recall(text, viewer, plan)
             self._search(text, plan)
         if self._queries:
@@ -142,7 +151,7 @@ class Prober:
         for redaction in redactions:
             for what, key, is_left in redaction.left():
                 self._read(what, key, is_left=is_left)
-        for chat_id in plan.chats:
+        for chat_id in quoting:
             for kept in kept_texts(sweep, chat_id):
                 self._read(KINDS[kept.model], kept.key, is_left=True)
 
@@ -157,12 +166,17 @@ class Prober:
             if document_rows_left(key):
                 self._read("memory document", key, is_left=True)
 
-    def probe_unscoped(self, sweep: Sweep, sampled: Sampled) -> None:
-        """Search the records that belong to no chat, and the values of PostgreSQL's statistics."""
-        traces = UnscopedTraces(sweep)
-        for trace in traces.find():
-            self.record.found(KINDS[trace.model], trace.key)
-        self.record.count("columns", queries=5, rows=traces.read)
+    def probe_unscoped(self, sweep: Sweep, sampled: Sampled, read: int | None) -> None:
+        """Search the records that belong to no chat, and the values of PostgreSQL's statistics.
+
+        ``read``: in so many of these records the sweep found nothing; None if it removed something.
+        """
+        if read is None:
+            traces = UnscopedTraces(sweep)
+            for trace in traces.find():
+                self.record.found(KINDS[trace.model], trace.key)
+            read = traces.read
+        self.record.count("columns", queries=5, rows=read)
         if not sweep.texts:
             return
         names = {f"{table}.{column}" for table, column, _ in sampled}

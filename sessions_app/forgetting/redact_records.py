@@ -45,18 +45,19 @@ from sessions_app.models.jobs import OPEN_STATES
 from sessions_app.models.messages import Role
 
 
-def chats_redact(sweep: Sweep, lineage: Lineage) -> list[AnswerRedaction]:
+def chats_redact(sweep: Sweep, lineage: Lineage) -> tuple[list[AnswerRedaction], set[UUID]]:
     """Redact everything that the chats of the plan derived from the erased texts.
 
-    Returns the redactions of the answers of each chat.
+    Returns the redactions of the answers of each chat, and the chats in which there were quotations.
     """
-    redactions = []
+    redactions, quoting = [], set()
     for chat_id in sorted(sweep.plan.chats):
         redactions.append(AnswerRedaction(sweep, lineage, chat_id))
         redactions[-1].redact()
         for kept in kept_texts(sweep, chat_id):
             kept.remove()
-    return redactions
+            quoting.add(chat_id)
+    return redactions, quoting
 
 
 def own_command_redact(sweep: Sweep) -> None:
@@ -141,8 +142,11 @@ OF_CARDS = ('"algorithm_version"', "# Algorithm: ")
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 
 
-def unscoped_redact(sweep: Sweep) -> None:
-    """Redact the texts in records that belong to no chat. Call it after ``unscoped_begin``."""
+def unscoped_redact(sweep: Sweep) -> int | None:
+    """Redact the texts in records that belong to no chat. Call it after ``unscoped_begin``.
+
+    Returns the number of rows that were read if nothing was found in them, otherwise None.
+    """
     for provider, subject in sorted(sweep.deleted_messages):
         about = InboundDelivery.objects.filter(provider=provider, subject_id=subject)
         sweep.empty_deliveries(about)
@@ -150,9 +154,12 @@ def unscoped_redact(sweep: Sweep) -> None:
     answers = IdempotentAnswer.objects.filter(withheld=False, status__isnull=True)
     answers.update(withheld=True)
     _jobs_empty()
-    for trace in UnscopedTraces(sweep).find():
+    traces, removed = UnscopedTraces(sweep), 0
+    for trace in traces.find():
         trace.remove()
         sweep.count(trace.model, 1)
+        removed += 1
+    return None if removed else traces.read
 
 
 def _jobs_empty() -> None:
