@@ -286,5 +286,8 @@ def build_prober(
 
 def _sample(rows: QuerySet[Any]) -> list[str]:
     """Return a sample of the contents, spread from first to last."""
+    first = list(rows.values_list("content", flat=True)[: MAX_PROBES + 1])
+    if len(first) <= MAX_PROBES:
+        return first
     keys = spread(list(rows.values_list("pk", flat=True)))
     return list(rows.filter(pk__in=keys).values_list("content", flat=True))

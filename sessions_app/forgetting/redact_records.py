@@ -203,7 +203,11 @@ class UnscopedTraces:
     def _tasks(self) -> Iterator[Trace]:
         """Yield finished tasks, and tasks that wait in the queue."""
         fields = ("id", "name", "args", "kwargs", "result", "started")
-        for task in Task.objects.only(*fields).iterator(ROWS_AT_ONCE):
+        tasks = Task.objects.only(*fields)
+        if not self._erased and not self._names:
+            # An older one can't quote the texts.
+            tasks = tasks.filter(started__gte=self._since)
+        for task in tasks.iterator(ROWS_AT_ONCE):
             self.read += 1
             values = [task.args, task.kwargs, task.result]
             quotes = task.started >= self._since and self._quotes(values)

@@ -68,7 +68,7 @@ FROM pg_stats AS stats, LATERAL (
     SELECT unnest(stats.most_common_vals::text::text[])
     UNION ALL SELECT unnest(stats.histogram_bounds::text::text[])
 ) AS kept (value)
-WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s)
+WHERE stats.schemaname = current_schema() AND stats.tablename = ANY(%s) AND stats.attname = ANY(%s)
 """
 
 # Before PostgreSQL 18, the statistics of an empty table can't be removed.
@@ -96,7 +96,8 @@ def statistics_values() -> Sampled:
     with connection.cursor() as cursor:
         cursor.execute(_PARTITIONS)
         table_of = dict(cursor.fetchall())
-        cursor.execute(_VALUES, [sorted({*table_of, *(table for table, _ in swept)})])
+        tables = sorted({*table_of, *(table for table, _ in swept)})
+        cursor.execute(_VALUES, [tables, sorted({column for _, column in swept})])
         kept = [row for row in cursor if (table_of.get(row[0], row[0]), row[1]) in swept]
     if connection.get_database_version() >= CLEARABLE:
         return kept

@@ -6,6 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django_q.models import Task
 from psycopg import sql
@@ -16,12 +17,16 @@ from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.forgetting.receipt_document import left_words
 from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
 from sessions_app.models import ForgetReceipt, Message, Note, Turn
+from tests.remembering import remember
 from tests.world import CLIENT, World
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("new_connection_after"),
 ]
+
+# Of one memory that nobody was told of, without those of the API around it.
+MAX_STATEMENTS = 82
 
 FACT = "The gate of the yard opens with the number of the old tram"
 
@@ -44,6 +49,15 @@ def test_the_receipt_tells_what_was_asked_and_read(world: World) -> None:
         details["columns"]["looked_at"]
     )
     assert FACT not in str(details)
+
+
+def test_erasing_a_memory_takes_few_statements(world: World) -> None:
+    """Each of them is one more that whoever waits for the receipt waits for."""
+    world.say(CLIENT, "How do I get into the yard?")
+    key = remember(FACT, visibility="chat", chat_id=world.chat(CLIENT).pk).pk
+    with CaptureQueriesContext(connection) as queries:
+        world.forget("memory", key)
+    assert len(queries) <= MAX_STATEMENTS, "\n".join(query["sql"][:160] for query in queries)
 
 
 def test_each_column_that_is_read_through_is_registered_as_swept(world: World) -> None:
