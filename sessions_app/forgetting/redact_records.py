@@ -48,7 +48,7 @@ from sessions_app.models.messages import Role
 def chats_redact(sweep: Sweep, lineage: Lineage) -> tuple[list[AnswerRedaction], set[UUID]]:
     """Redact everything that the chats of the plan derived from the erased texts.
 
-    Returns the redactions of the answers of each chat, and the chats in which there were quotations.
+    Returns the redactions of the answers of each chat, and the chats that quoted the texts.
     """
     redactions, quoting = [], set()
     for chat_id in sorted(sweep.plan.chats):
