@@ -13,6 +13,7 @@ from django.utils import timezone
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facts import Likeness, subject_keys
+from memories_app.facts.renewals import says_new
 from memories_app.facts.validation import (
     NewMemory,
     metadata_problems,
@@ -23,11 +24,12 @@ from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
 from memories_app.store.change import differs
 from memories_app.store.duplicate_lookup import (
+    MAX_COMPARED,
     Claim,
     Contradicted,
     KnownFacts,
     last_before,
-    renewals_propose,
+    renewed_by,
     replacement_propose,
 )
 from memories_app.store.memory_fields import (
@@ -111,6 +113,7 @@ class Storing:
         self._revised: list[Memory] = []
         self._to_propose: list[tuple[Memory, Memory]] = []
         self._ended: list[Memory] = []
+        self._compared = 0
         # As they were before tags or metadata were added.
         self._before_merge: dict[UUID, Memory] = {}
 
@@ -132,19 +135,6 @@ class Storing:
         decided = [self._decide(one, known, place) for place, one in enumerate(prepared)]
         self._write()
         self._audit(decided)
-        renewals_propose(
-            [
-                (one.memory, given.vector)
-                for given, one in zip(prepared, decided, strict=True)
-                if one.status == CREATED
-                and given.vector is not None
-                and given.likeness.renewed
-                and given.new.supersedes
-                and not (given.new.proposed or one.memory.valid_until or one.unsure)
-            ],
-            model_id=self._embedder.model_id,
-            calibration=self._embedder.calibration,
-        )
         return decided
 
     def _decide(self, one: Prepared, known: KnownFacts, place: int) -> Remembered:
@@ -159,6 +149,8 @@ class Storing:
             validity = Validity(memory.valid_from, memory.valid_until)
             claim = Claim.of(one.new, one.likeness, memory.said_at, validity)
             found = known.contradicted(one.scope, claim, self._now)
+            if found == Contradicted():
+                found = self._renewed(one, memory, claim)
             superseded = self._take_places(memory, found)
         known.add(memory, one.scope)
         return Remembered(
@@ -167,6 +159,18 @@ class Storing:
             superseded,
             unsure=bool(self._to_propose and self._to_propose[-1][0] is memory),
         )
+
+    def _renewed(self, one: Prepared, memory: Memory, claim: Claim) -> Contradicted:
+        is_new = one.likeness.renewed or says_new(one.new.content)
+        if not is_new or one.vector is None or memory.valid_until or self._compared >= MAX_COMPARED:
+            return Contradicted()
+        self._compared += 1
+        model = self._embedder
+        found = renewed_by(memory, claim, one.vector, model.model_id, model.calibration)
+        # What an earlier one of the same batch has replaced already.
+        found.replaced = [self._changed.get(each.pk, each) for each in found.replaced]
+        found.replaced = [each for each in found.replaced if each.status == MemoryStatus.ACTIVE]
+        return found
 
     def _take_places(self, memory: Memory, found: Contradicted) -> tuple[UUID, ...]:
         """Let a memory take the places of older ones; staff are asked about pinned ones."""

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from operator import mul
 from uuid import UUID
 
-from django.db.models import Q
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
@@ -23,6 +22,7 @@ from memories_app.facts.facts import (
     subject_keys,
     verdict_on,
 )
+from memories_app.facts.renewals import renews
 from memories_app.facts.validation import NewMemory
 from memories_app.facts.validity import Validity
 from memories_app.models import (
@@ -266,35 +266,46 @@ def _parts_add(proposal: MergeProposal, memories: Sequence[Memory]) -> None:
     )
 
 
-# Ask staff about memories whose value a newer one seems to renew, by their meaning.
+# Find the memory whose value a newer one renews, by their meaning.
 
 
 # Of a larger batch only so many are compared: each needs a search.
 MAX_COMPARED = 20
+# Of each, so many that are near.
+MAX_NEAR = 5
 MIN_PROBABILITY = 0.8
 
 
-def renewals_propose(
-    created: Sequence[tuple[Memory, Sequence[float]]], *, model_id: str, calibration: Calibration
-) -> None:
-    """Propose the replacement of the memory that is nearest to each new one, where it is near.
+def renewed_by(
+    memory: Memory, claim: Claim, vector: Sequence[float], model_id: str, calibration: Calibration
+) -> Contradicted:
+    """Return the memory in whose place a new one stands that says that its value is new.
 
-    ``created``: memories that say that their value is a new one, with their vectors.
+    One that has other words, too, may be true beside it, where it is the nearest one and very near.
     """
-    for memory, vector in created[:MAX_COMPARED]:
-        others = Memory.objects.filter(
-            is_current(timezone.now()),
-            visibility=memory.visibility,
-            chat_id=memory.chat_id,
-            status=MemoryStatus.ACTIVE,
-            document__isnull=True,
-            valid_until__isnull=True,
-            said_at__lte=memory.said_at,
-        ).exclude(Q(pk=memory.pk) | Q(fact_key__startswith=ALONE))
-        near = nearest_keys(scope=others, model=model_id, vector=vector, limit=1)
-        rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=near)
-        for older in rows.select_related("memory"):
-            cosine = sum(map(mul, vector, older.vector))
+    others = Memory.objects.filter(
+        is_current(timezone.now()),
+        visibility=memory.visibility,
+        chat_id=memory.chat_id,
+        status=MemoryStatus.ACTIVE,
+        document__isnull=True,
+        valid_until__isnull=True,
+        said_at__lte=memory.said_at,
+    ).exclude(fact_key__startswith=ALONE)
+    near = nearest_keys(scope=others, model=model_id, vector=vector, limit=MAX_NEAR)
+    rows = MemoryEmbedding.objects.filter(model=model_id, memory__in=near).select_related("memory")
+    by_key = {row.memory_id: row for row in rows}
+    found = Contradicted()
+    for place, older in enumerate(by_key[key].memory for key in near if key in by_key):
+        verdict = Verdict.BESIDE
+        if renews(memory.content, older.content):
+            verdict = Verdict.REPLACES
+        elif place == 0:
+            cosine = sum(map(mul, vector, by_key[older.pk].vector))
             odds = math.exp(calibration.slope * (cosine - calibration.midpoint))
-            if odds / (1 + odds) >= MIN_PROBABILITY:
-                replacement_propose(newer=memory, older=older.memory)
+            verdict = Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict
+        if not claim.is_anothers(older, likeness_of(older.content)):
+            claim.sort_in(found, older, verdict, timezone.now())
+        if found.replaced or found.ending:
+            return Contradicted(found.replaced, found.ending)
+    return found

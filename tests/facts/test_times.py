@@ -23,6 +23,11 @@ SAID = datetime(2026, 11, 27, 13, tzinfo=timezone.utc)
 # The text, and the first and the last day that it tells.
 TOLD = [
     ("From Sunday we close at 20:00", "2026-11-29", None),
+    ("From next Sunday we close at 20:00", "2026-11-29", None),
+    ("A partir del próximo domingo cerramos a las 20:00", "2026-11-29", None),
+    ("С следующего воскресенья мы закрываемся в 20:00", "2026-11-29", None),
+    ("Ab nächsten Montag schließen wir um 20:00", "2026-11-30", None),
+    ("מיום ראשון הבא נסגור ב-20:00", "2026-11-29", None),
     ("Until 1 March 2025 delivery is free", None, "2025-03-01"),
     ("Tomorrow we are closed", "2026-11-28", "2026-11-28"),
     ("I moved to Tel Aviv last week", "2026-11-20", None),

@@ -1,0 +1,115 @@
+"""Decide whether a statement that says it is new renews an older one, in any words.
+
+"Now my hairdresser is Ira" renews "my hairdresser is Oleg": but for one place, both have the same
+words. The words that say that something is new are those of ten languages (``renewals.json``).
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+from memories_app.facts import lexicon
+from memories_app.facts.validity import MAX_STATEMENT, names_day, without_periods
+from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.terms import word_forms
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+
+MAX_WORDS = 14
+MAX_VALUE = 4
+
+_LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+
+@cache
+def _words(*names: str) -> re.Pattern[str]:
+    words = "|".join(chain.from_iterable(_LISTS[name] for name in names))
+    return re.compile(rf"(?<![\w'])[והבל]{{0,2}}-?(?:{fold(words)})(?![\w'])")
+
+
+def says_new(content: str) -> bool:
+    """Return whether a text says that what it states is new, or has changed."""
+    return len(content) <= MAX_STATEMENT and bool(_words("now", "changed").search(fold(content)))
+
+
+def renews(newer: str, older: str) -> bool:
+    """Return whether ``newer``, which ``says_new``, states another value of what ``older`` states.
+
+    Both have the same words but for one place, the value, which stands at the end and behind the
+    word that says that it is new.
+    """
+    text, known_text = fold(without_periods(newer)), fold(without_periods(older))
+    if _is_unclear(text) or _is_unclear(known_text):
+        return False
+    *parts, last = [_content(part) for part in _words("now", "changed").split(text)]
+    given, known = [*chain.from_iterable(parts), *last], _content(known_text)
+    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
+        return False
+    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
+    if len(changes) != 1 or changes[0][0] != "replace":
+        return False
+    _, old, old_end, new, new_end = changes[0]
+    behind = given[new_end:]
+    is_last = all(_words("units").fullmatch(word.text) for word in behind)
+    if not is_last or (last and new < len(given) - len(last)):
+        return False
+    return _is_value(known[old:old_end], given[new:new_end], given[:new], text)
+
+
+def _is_unclear(folded_text: str) -> bool:
+    words = set(re.findall(r"\w+|[?+]", folded_text))
+    return len(folded_text) > MAX_STATEMENT or bool(words & (lexicon.NOT_PLAIN | lexicon.NEGATIONS))
+
+
+def _content(folded_text: str) -> list[Token]:
+    """Return the words that name something."""
+    return [
+        token
+        for token in tokenize(folded_text)
+        if not token.part
+        and not _words("small").fullmatch(token.text)
+        and (token.script == "number" or kind_of(token) is not Kind.FUNCTION)
+    ]
+
+
+def _opcodes(
+    known: Sequence[Token], given: Sequence[Token]
+) -> list[tuple[str, int, int, int, int]]:
+    """Compare two texts word by word; words with a common form are equal."""
+    forms = [_forms(token) for token in known]
+    numbers = [
+        next((place for place, other in enumerate(forms) if other & _forms(token)), -1 - number)
+        for number, token in enumerate(given)
+    ]
+    return SequenceMatcher(None, range(len(known)), numbers, autojunk=False).get_opcodes()
+
+
+def _forms(token: Token) -> set[str]:
+    forms = word_forms(token)
+    return {token.text, forms.word, *forms.bare}
+
+
+def _is_value(
+    known: Sequence[Token], given: Sequence[Token], subject: Sequence[Token], text: str
+) -> bool:
+    """Return whether one value of the subject stands in place of another one."""
+    if not subject or max(len(known), len(given)) > MAX_VALUE:
+        return False
+    several = _words("several")
+    if any(several.fullmatch(token.text) for token in (*known, *given)):
+        return False
+    sides = [" ".join(token.text for token in side) for side in (known, given)]
+    if all(names_day(side) for side in sides):
+        return True
+    numbers = [sum(token.script == "number" for token in side) for side in (known, given)]
+    if any(numbers):
+        return numbers == [len(known), len(given)]
+    if several.fullmatch(subject[-1].text):
+        return False
+    if _words("changed").search(_words("now").sub(" ", text)):
+        return True
+    is_own = _words("mine").search(text) is not None
+    return is_own and min(map(len, (known, given))) == 1 and not several.search(text)
