@@ -23,9 +23,6 @@ from memories_app.memory_document_format.strict_json import (
 )
 from memories_app.memory_documents.database_store import DatabaseStore
 from memories_app.memory_documents.document_serializers import (
-    ARCHIVED_EXAMPLE,
-    DOCUMENT_EXAMPLE,
-    FOUND_EXAMPLE,
     ArchivedDocumentSerializer,
     CleanupSerializer,
     DocumentFilters,
@@ -49,8 +46,6 @@ from memoryproject.foundation.rest_kit.operations import (
     header,
     only_new,
     path_parameter,
-    request_example,
-    response_example,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import (
@@ -122,11 +117,7 @@ class DocumentsView(ListView):
     filterset_class = DocumentFilters
     ordering = ("category", "name")
 
-    @described(
-        operation_id="documents_list",
-        summary="List memory documents",
-        examples=[response_example("One document", FOUND_EXAMPLE)],
-    )
+    @described(operation_id="documents_list", summary="List memory documents")
     def get(self, request: Request) -> Response:
         """Return documents by category and name; archived documents with `archived=true`."""
         return self.page_of(self.get_queryset())
@@ -157,7 +148,6 @@ class DocumentView(DocumentsApi):
         summary="One memory document",
         parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
         responses={200: MemoryDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
-        examples=[response_example("A document", DOCUMENT_EXAMPLE)],
     )
     def get(self, request: Request, category: str, identifier: str) -> HttpResponse:
         """Return the document exactly as it is stored.
@@ -194,11 +184,6 @@ class DocumentView(DocumentsApi):
         ],
         request=OpenApiTypes.OBJECT,
         responses={201: MemoryDocumentSerializer, 200: MemoryDocumentSerializer},
-        examples=[
-            request_example("A decision", DOCUMENT_EXAMPLE["content"]),
-            response_example("Created", DOCUMENT_EXAMPLE, status=201),
-            response_example("Updated", DOCUMENT_EXAMPLE),
-        ],
     )
     def put(self, request: Request, category: str, identifier: str) -> HttpResponse:
         if not settings.ENABLE_MEMORY_SYSTEM:
@@ -236,7 +221,6 @@ class DocumentArchiveView(DocumentsApi):
         parameters=PLACE,
         request=None,
         responses=ArchivedDocumentSerializer,
-        examples=[response_example("Archived", ARCHIVED_EXAMPLE)],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, category: str, identifier: str) -> Response:
@@ -256,10 +240,6 @@ class DocumentCleanupView(DocumentsApi):
         summary="Remove memory documents that were last saved long ago",
         request=CleanupSerializer,
         responses=RemovedDocumentsSerializer,
-        examples=[
-            request_example("A week", {"category": "context", "older_than": "7d"}),
-            response_example("Removed", {"removed": 1, "names": ["2026-01-02-feature-auth"]}),
-        ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:

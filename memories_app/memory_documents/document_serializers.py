@@ -1,4 +1,4 @@
-"""Memory documents as JSON, the filters of their lists, and invented examples of them."""
+"""Memory documents as JSON, and the filters of their lists."""
 
 from __future__ import annotations
 
@@ -167,32 +167,3 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
         queryset = queryset.filter(archived_at__isnull=not archived)
         found: QuerySet[MemoryDocument] = super().filter_queryset(queryset)
         return found
-
-
-# Data of the schema's examples. All of it is invented.
-
-FOUND_EXAMPLE: dict[str, Any] = {
-    "category": "decisions",
-    "identifier": "use-postgres",
-    "name": "use-postgres",
-    "summary": "use-postgres",
-    "created": "2026-01-10T12:00:00Z",
-    "changed": "2026-01-10T12:00:00Z",
-    "status": "accepted",
-    "session_id": "",
-    "archived": False,
-}
-DOCUMENT_EXAMPLE: dict[str, Any] = {
-    "meta": {"created": "2026-01-10T12:00:00Z", "category": "decisions", "summary": "use-postgres"},
-    "content": {
-        "decision": "Use PostgreSQL",
-        "rationale": "One database for all of it",
-        "status": "accepted",
-    },
-}
-ARCHIVED_EXAMPLE: dict[str, Any] = {
-    "category": "decisions",
-    "name": "use-postgres",
-    "path": "archive/decisions/use-postgres.json",
-    "archived": True,
-}

@@ -27,18 +27,12 @@ from memoryproject.foundation.audit.words import ACTOR_KINDS
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.models import ANY, SCOPES
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    conflicting,
-    described,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import CHANGED_MEANWHILE, conflicting, described
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, names_of_bound
-from sessions_app.presentation.examples import AUDIT_EVENT, AUDIT_REPORT, DOCUMENT_ID, ME, receipt
 
 # The audit log: its events, and the check of its integrity.
 
@@ -94,11 +88,7 @@ class AuditView(ListView):
     filterset_class = EventFilters
     ordering = ("-id",)
 
-    @described(
-        operation_id="audit_list",
-        summary="The audit log, the newest event first",
-        examples=[response_example("One event", AUDIT_EVENT)],
-    )
+    @described(operation_id="audit_list", summary="The audit log, the newest event first")
     def get(self, request: Request) -> Response:
         """Return events with actor, action, object and time; see docs/audit.md for the actions."""
         return self.page_of(self.get_queryset())
@@ -143,7 +133,6 @@ class AuditVerifyView(ApiView):
         operation_id="audit_verify",
         summary="Verify the whole audit log",
         responses=AuditReportSerializer,
-        examples=[response_example("All is as it was sealed", AUDIT_REPORT)],
     )
     def get(self, request: Request) -> Response:
         """Check every sealed event and every line of the log file. Nothing is written.
@@ -166,7 +155,6 @@ class MemoryDocumentView(DocumentView):
     raises = {**DocumentView.raises, **FORGETTING}
 
     @forgets(
-        receipt("memory_document", DOCUMENT_ID, memories_app_memorydocument=1),
         *PLACE,
         ARCHIVED,
         location(200),
@@ -223,7 +211,6 @@ class IndexView(ApiView):
         summary="The server's version",
         tags=["me"],
         responses=IndexSerializer,
-        examples=[response_example("The version", INDEX)],
     )
     def get(self, request: Request) -> Response:
         """Return the version of the server. Every token may ask this."""
@@ -250,12 +237,7 @@ class MeView(ApiView):
     # Staff without any right may know that they have none.
     staff_rights = {"GET": ()}
 
-    @described(
-        operation_id="me_get",
-        summary="What the caller may do",
-        responses=MeSerializer,
-        examples=[response_example("A token that is bound to one chat", ME)],
-    )
+    @described(operation_id="me_get", summary="What the caller may do", responses=MeSerializer)
     def get(self, request: Request) -> Response:
         """Return the caller's name, scopes, chats and limits. Every token may ask this."""
         caller = self.caller

@@ -17,18 +17,15 @@ from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.bodies import Json
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
+from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.dependencies import card_maker
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError
 from sessions_app.models import ChatSession
 from sessions_app.presentation.access import session_within
-from sessions_app.presentation.examples import CARD
 
 BUSY = conflicting("The session changes all the time.", "The session is being written.")
-NOT_IN_YAML = ("session_id", "algorithm_version", "extracted_at", "outcome", "language_covered")
-CARD_YAML = {name: value for name, value in CARD.items() if name not in NOT_IN_YAML}
 
 
 class CardYamlSerializer(serializers.Serializer[Any]):
@@ -110,10 +107,6 @@ class CardView(ApiView):
         operation_id="sessions_card",
         summary="The memory card of a session",
         responses=answers_of(200),
-        examples=[
-            response_example("A card", CARD, media_type="application/json"),
-            response_example("As YAML", CARD_YAML, media_type="application/yaml"),
-        ],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the card as it was last made: at the session's end, by POST, or now.
@@ -130,12 +123,6 @@ class CardView(ApiView):
         summary="Make the memory card of a session",
         request=None,
         responses={**answers_of(201), **answers_of(200)},
-        examples=[
-            response_example("Made", CARD, status=201, media_type="application/json"),
-            response_example("Made, as YAML", CARD_YAML, status=201, media_type="application/yaml"),
-            response_example("There already", CARD, media_type="application/json"),
-            response_example("There already, as YAML", CARD_YAML, media_type="application/yaml"),
-        ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request, session_id: UUID) -> Response:

@@ -26,8 +26,6 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     etag,
     path_parameter,
-    request_example,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import (
@@ -52,7 +50,6 @@ from sessions_app.forgetting.presentation import FORGETTING, forget_once, forget
 from sessions_app.inbox.labels import chats_assign, chats_label, chats_unlabel
 from sessions_app.inbox.move_markers import ReviewError, chats_record
 from sessions_app.models import Chat, ChatAddress, ChatLabel, Label
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
     CHAT_FIELDS,
     WHATSAPP_CHAT_SCHEMA,
@@ -224,10 +221,7 @@ class ChatsView(ListView):
     reach_field = "pk"
     ordering = ("-created_at", "-id")
 
-    @described(
-        summary="List chats, the newest first",
-        examples=[response_example("One chat", examples.CHAT_ROW)],
-    )
+    @described(operation_id="chats_list", summary="List chats, the newest first")
     def get(self, request: Request) -> Response:
         """List people and groups, with the addresses by which they are known."""
         return self.page_of(self.within_reach())
@@ -248,12 +242,7 @@ class ChatView(ApiView):
     answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
     raises = {**FORGETTING, ReviewError: lambda error: refuse(str(error), attr="assignee")}
 
-    @described(
-        operation_id="chats_get",
-        summary="One chat",
-        **versioned(ChatSerializer, NAMED),
-        examples=[response_example("A person", examples.CHAT_ROW)],
-    )
+    @described(operation_id="chats_get", summary="One chat", **versioned(ChatSerializer, NAMED))
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return the chat that has this address now; any of its addresses will do."""
         chat = chat_within(self.caller, whatsapp_chat)
@@ -266,10 +255,6 @@ class ChatView(ApiView):
         parameters=[NAMED, IF_MATCH, etag(200)],
         request=ChangeChatSerializer,
         responses=ChatSerializer,
-        examples=[
-            request_example("Take a chat over", {"paused": True, "labels": ["complaint"]}),
-            response_example("Changed", examples.CHAT_ROW),
-        ],
     )
     @idempotent(atomic=True)
     def patch(self, request: Request, whatsapp_chat: str) -> Response:
@@ -286,7 +271,6 @@ class ChatView(ApiView):
         return Response(document, headers={"ETag": etag_of_document(document)})
 
     @forgets(
-        examples.receipt("chat", examples.CHAT_ID, sessions_app_message=2),
         NAMED,
         operation_id="chats_erase",
         summary="Erase a person or a group, with everything in the chat",

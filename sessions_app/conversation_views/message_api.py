@@ -21,8 +21,6 @@ from memoryproject.foundation.rest_kit.operations import (
     CHANGED_MEANWHILE,
     conflicting,
     described,
-    request_example,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
@@ -41,7 +39,6 @@ from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, exchange_record, messages_learn
 from sessions_app.models import Chat, Message, SummarizationMetadata
 from sessions_app.models.messages import LEARN, Role
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
     MESSAGE_FIELDS,
     MessageFilters,
@@ -61,14 +58,6 @@ from sessions_app.presentation.serializers import (
 
 # What a list of messages reads of each.
 COLUMNS = tuple(sorted(set(map(str, MessageSerializer().fields)) - set(OF_ITS_FORM)))
-
-EXCHANGE = {
-    "query": "When does TestCorp pay?",
-    "reply": "On the 5th.",
-    "model": "my-model",
-    "learn": True,
-}
-SAID = {"role": "user", "content": "When does TestCorp pay?"}
 
 
 class MessagesView(ListView):
@@ -96,11 +85,7 @@ class MessagesView(ListView):
     ordering = ("-order_num",)
     default_limit = MAX_MESSAGES
 
-    @described(
-        operation_id="sessions_messages_list",
-        summary="The newest messages, oldest first",
-        examples=[response_example("One message", examples.MESSAGE)],
-    )
+    @described(operation_id="sessions_messages_list", summary="The newest messages, oldest first")
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the newest messages; `next` leads to older messages.
 
@@ -129,15 +114,6 @@ class MessagesView(ListView):
         summary="Store messages at the end of a session",
         request=NewMessagesSerializer,
         responses={201: StoredMessagesSerializer},
-        examples=[
-            request_example("One message", {"messages": [SAID]}),
-            request_example(
-                "The call of a tool and its result", {"messages": examples.TOOL_EXCHANGE}
-            ),
-            response_example(
-                "As stored", {"messages": [examples.MESSAGE], "learning": "off"}, status=201
-            ),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -155,7 +131,6 @@ class MessagesView(ListView):
         return Response({"messages": shown(stored), "learning": learning}, status=201)
 
     @forgets(
-        examples.receipt("messages", examples.SESSION_ID, sessions_app_message=2),
         operation_id="sessions_messages_clear",
         summary="Clear a session: delete its messages and what was derived from them",
     )
@@ -219,10 +194,6 @@ class ExchangesView(ApiView):
         summary="Store a question and the answer of your own model",
         request=NewExchangeSerializer,
         responses={201: StoredExchangeSerializer},
-        examples=[
-            request_example("A question and its answer", EXCHANGE),
-            response_example("As stored", examples.STORED_EXCHANGE, status=201),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -262,10 +233,7 @@ class OneMessageView(ApiView):
         )
 
     @described(
-        operation_id="sessions_messages_get",
-        summary="One message",
-        **versioned(MessageSerializer),
-        examples=[response_example("A message", examples.MESSAGE)],
+        operation_id="sessions_messages_get", summary="One message", **versioned(MessageSerializer)
     )
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Return the message as it is stored now."""
@@ -273,11 +241,7 @@ class OneMessageView(ApiView):
         self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
         return etagged(request, MessageSerializer(message).data)
 
-    @forgets(
-        examples.receipt("message", examples.MESSAGE_ID, sessions_app_message=1),
-        operation_id="sessions_messages_forget",
-        summary="Forget a message",
-    )
+    @forgets(operation_id="sessions_messages_forget", summary="Forget a message")
     def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Forget the message everywhere it was derived, with a receipt. Once more: 404.
 

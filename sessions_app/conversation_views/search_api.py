@@ -10,11 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.operations import (
-    described,
-    request_example,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import described
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Moment,
@@ -28,7 +24,6 @@ from memoryproject.foundation.rest_kit.where import Condition, where
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Message
 from sessions_app.models.messages import Role
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
     MESSAGE_FIELDS,
     chat_in_reach,
@@ -89,9 +84,6 @@ class FoundMessagesSerializer(serializers.Serializer[Any]):
     degraded = fields.truth("No vector of the query could be made: only words were searched.")
 
 
-FOUND = {**examples.MESSAGE, "whatsapp_chat": examples.CHAT, "score": 0.91, "similarity": 0.62}
-
-
 class MessageSearchView(ApiView):
     scopes = {"POST": "read"}
     staff_rights = {"POST": ["sessions_app.view_chat", "sessions_app.view_message"]}
@@ -102,12 +94,6 @@ class MessageSearchView(ApiView):
         summary="Search messages of all sessions and chats",
         request=SearchSerializer,
         responses=FoundMessagesSerializer,
-        examples=[
-            request_example("By words and meaning", {"query": "When does TestCorp pay?"}),
-            response_example(
-                "One message", {"results": [FOUND], "next_offset": None, "degraded": False}
-            ),
-        ],
     )
     def post(self, request: Request) -> Response:
         """Return what people and the assistant said that fits, the best first.

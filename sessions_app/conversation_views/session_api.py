@@ -23,8 +23,6 @@ from memoryproject.foundation.rest_kit.operations import (
     conflicting,
     described,
     location,
-    request_example,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Nothing
@@ -39,7 +37,6 @@ from sessions_app.forgetting.presentation import FORGETTING, forget_once, forget
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
 from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import (
     SESSION_FIELDS,
     SessionFilters,
@@ -90,10 +87,7 @@ class SessionsView(ListView):
     sortable = ("created_at", "last_active")
     ordering = ("-created_at", "-session_id")
 
-    @described(
-        summary="List sessions, the newest first",
-        examples=[response_example("One session", examples.SESSION)],
-    )
+    @described(operation_id="sessions_list", summary="List sessions, the newest first")
     def get(self, request: Request) -> Response:
         """List the sessions; archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
@@ -104,11 +98,6 @@ class SessionsView(ListView):
         parameters=[location(201)],
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
-        examples=[
-            request_example("A chat", {"whatsapp_chat": examples.CHAT}),
-            response_example("Begun", examples.SESSION, status=201),
-            response_example("There already", examples.SESSION),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
@@ -141,18 +130,12 @@ class OneSessionView(ApiView):
     answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
 
-    @described(
-        operation_id="sessions_get",
-        summary="One session",
-        **versioned(SessionSerializer),
-        examples=[response_example("An active session", examples.SESSION)],
-    )
+    @described(operation_id="sessions_get", summary="One session", **versioned(SessionSerializer))
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
         return etagged(request, session_document(self.caller, session_id))
 
     @forgets(
-        examples.receipt("session", examples.SESSION_ID, sessions_app_chatsession=1),
         operation_id="sessions_forget",
         summary="Forget a session, with its messages and what was learned from them alone",
     )
@@ -180,7 +163,6 @@ class ResetView(ApiView):
         parameters=[location(201)],
         request=None,
         responses={201: SessionSerializer},
-        examples=[response_example("The new session", examples.SESSION, status=201)],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -204,11 +186,6 @@ class ExpireView(ApiView):
         summary="Let a session expire now",
         request=None,
         responses=SessionSerializer,
-        examples=[
-            response_example(
-                "Expired", {**examples.SESSION, "status": "expired", "expired_at": examples.AT}
-            )
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -271,7 +248,6 @@ class SummariesView(ListView):
     @described(
         operation_id="sessions_summaries_list",
         summary="The summaries of a session, the first one first",
-        examples=[response_example("One summary", examples.SUMMARY)],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """List which messages each summary covers; its text is a message of the session."""
@@ -285,10 +261,7 @@ class SummaryView(ApiView):
     staff_rights = SUMMARY_RIGHTS
 
     @described(
-        operation_id="sessions_summaries_get",
-        summary="One summary",
-        responses=SummarySerializer,
-        examples=[response_example("A summary", examples.SUMMARY)],
+        operation_id="sessions_summaries_get", summary="One summary", responses=SummarySerializer
     )
     def get(self, request: Request, session_id: UUID, summary_metadata_id: UUID) -> Response:
         """Return the summary that a message names as `summaryMetadataId` in its metadata."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import django_filters
 from django.db import transaction
-from drf_spectacular.utils import OpenApiExample, extend_schema_field
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
 from rest_framework.request import Request
@@ -27,7 +27,6 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     etag,
     location,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import (
@@ -51,14 +50,6 @@ from sessions_app.presentation.access import (
     refuse_beyond_chats,
     require_longterm,
     require_memory,
-)
-from sessions_app.presentation.examples import (
-    CHAT,
-    DOCUMENT_FAILED,
-    DOCUMENT_ID,
-    DOCUMENT_READY,
-    DOCUMENT_RECEIVED,
-    receipt,
 )
 from sessions_app.presentation.serializers import WhatsAppChat
 
@@ -152,11 +143,7 @@ class FilesView(ListView):
     def max_upload_bytes(self) -> int:
         return build_document_limits().size
 
-    @described(
-        operation_id="files_list",
-        summary="List documents, the newest first",
-        examples=[response_example("One document", DOCUMENT_READY)],
-    )
+    @described(operation_id="files_list", summary="List documents, the newest first")
     def get(self, request: Request) -> Response:
         """Return the documents that were uploaded, sent by WhatsApp or imported."""
         return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
@@ -173,16 +160,6 @@ class FilesView(ListView):
         parameters=[etag(200, 201), location(201)],
         request=FileUploadSerializer,
         responses={201: SourceDocumentSerializer, 200: SourceDocumentSerializer},
-        examples=[
-            OpenApiExample(
-                "A document of one chat",
-                value={"file": "(the bytes of terms.pdf)", "whatsapp_chat": CHAT},
-                request_only=True,
-                media_type=UploadParser.media_type,
-            ),
-            response_example("Received", DOCUMENT_RECEIVED, status=201),
-            response_example("There already", DOCUMENT_READY),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
@@ -243,18 +220,12 @@ class FileView(ApiView):
         operation_id="files_get",
         summary="One document, and whether it has been read",
         **versioned(SourceDocumentSerializer),
-        examples=[
-            response_example("It was read", DOCUMENT_READY),
-            response_example("It could not be read", DOCUMENT_FAILED),
-        ],
     )
     def get(self, request: Request, document_id: UUID) -> Response:
         """Return the state of the document. Its text is in memories of the type `document`."""
         return etagged(request, self.document(document_id))
 
     @forgets(
-        receipt("document", DOCUMENT_ID, memories_app_sourcedocument=1),
-        example="Forgotten",
         operation_id="files_forget",
         summary="Forget a document, with all memories that were made of it",
         description=(

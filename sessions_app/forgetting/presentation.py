@@ -6,7 +6,6 @@ DELETE of an object can be repeated.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 import django_filters
@@ -21,7 +20,7 @@ from rest_framework.response import Response
 from memories_app.models import Memory
 from memoryproject.foundation.rest_kit.errors import not_found
 from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
-from memoryproject.foundation.rest_kit.operations import IF_MATCH, described, response_example
+from memoryproject.foundation.rest_kit.operations import IF_MATCH, described
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter, Strict
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
 from sessions_app.forgetting.choose_pages import ForgetAction as ForgetAction
@@ -31,7 +30,6 @@ from sessions_app.forgetting.forget_objects import memories_forget_together, obj
 from sessions_app.forgetting.write_receipt import receipts_of
 from sessions_app.models import ForgetReceipt, ForgottenKind
 from sessions_app.presentation.access import WhatsAppChatFilter, check_whatsapp_chat
-from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.presentation.serializers import ReceiptSerializer
 
 # The errors of forgetting as responses of the API.
@@ -41,22 +39,13 @@ FORGETTING: Mapping[type[Exception], Callable[[Exception], APIException]] = {
 
 
 def forgets(
-    receipt: dict[str, Any],
-    *parameters: OpenApiParameter | type[Strict],
-    example: str = "The receipt",
-    **described_as: str,
+    *parameters: OpenApiParameter | type[Strict], **described_as: str
 ) -> Callable[[Handler], Handler]:
-    """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key.
-
-    ``receipt``: the example of its response.
-    """
+    """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key."""
 
     def decorate(handler: Handler) -> Handler:
         return described(
-            parameters=[*parameters, IF_MATCH],
-            responses={200: ReceiptSerializer},
-            examples=[response_example(example, receipt)],
-            **described_as,
+            parameters=[*parameters, IF_MATCH], responses={200: ReceiptSerializer}, **described_as
         )(idempotent(atomic=False, holds_texts=False)(handler))
 
     return decorate
@@ -143,13 +132,7 @@ class ReceiptsView(ListView):
     filterset_class = ReceiptFilters
     ordering = ("-id",)
 
-    @described(
-        operation_id="receipts_list",
-        summary="List receipts, the newest first",
-        examples=[
-            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
-        ],
-    )
+    @described(operation_id="receipts_list", summary="List receipts, the newest first")
     def get(self, request: Request) -> Response:
         """Find the receipt of an erasure again, by what was erased or by the person."""
         return self.page_of(self.within_reach())
@@ -164,9 +147,6 @@ class ReceiptView(ApiView):
         operation_id="receipts_get",
         summary="The receipt of a forgetting",
         responses=ReceiptSerializer,
-        examples=[
-            response_example("A memory", receipt("memory", MEMORY_ID, memories_app_memory=1))
-        ],
     )
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """Receipts are kept after the forgotten texts are gone."""

@@ -25,14 +25,7 @@ from memoryproject.foundation.rest_kit.bodies import EventStream, Json
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
 from memoryproject.foundation.rest_kit.models import FORGET, READ, WRITE
-from memoryproject.foundation.rest_kit.operations import (
-    WAIT,
-    Refusal,
-    conflicting,
-    described,
-    request_example,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import WAIT, Refusal, conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
 from memoryproject.foundation.rest_kit.views import ApiView
@@ -48,7 +41,6 @@ from sessions_app.inbound.synchronous_chat import (
 )
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import Outcome
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import chat_or_own, check_chat, speaker_of
 from sessions_app.presentation.message_forms import ERROR_CODE, OUTCOME, RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -185,13 +177,6 @@ class AskView(ApiView):
             (200, "application/json"): ChatAnswerSerializer,
             (200, "text/event-stream"): EVENT,
         },
-        examples=[
-            request_example(
-                "A question", {"whatsapp_chat": examples.CHAT, "content": "When do they pay?"}
-            ),
-            response_example("The answer", examples.ANSWER, media_type="application/json"),
-            response_example("Events", examples.EVENTS, media_type="text/event-stream"),
-        ],
     )
     def post(self, request: Request) -> Any:
         """Run one whole turn, after those that wait in that chat already.

@@ -9,7 +9,7 @@ from uuid import UUID
 import django_filters
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
+from drf_spectacular.utils import OpenApiResponse, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,19 +20,12 @@ from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Conflict
 from memoryproject.foundation.rest_kit.idempotency import Handler, idempotent
 from memoryproject.foundation.rest_kit.models import ANY
-from memoryproject.foundation.rest_kit.operations import (
-    conflicting,
-    described,
-    location,
-    request_example,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import conflicting, described, location
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Nothing, Strict, Truth
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.jobs.run_jobs import export_parts, job_cancel, job_make
 from sessions_app.memories.presentation import (
     EXPORT_NAMES,
-    LINE,
     NDJSON,
     ExportQuery,
     JsonErrors,
@@ -46,7 +39,6 @@ from sessions_app.presentation.access import (
     require_longterm,
     require_memory,
 )
-from sessions_app.presentation.examples import CHAT, JOB
 from sessions_app.presentation.serializers import WhatsAppChat
 
 ACCEPTED = "It is queued: `Location` says how far it is."
@@ -110,19 +102,17 @@ class JobFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 def asks(
-    kind: str, summary: str, request: Any, *examples: OpenApiExample, holds_texts: bool = True
+    kind: str, summary: str, request: Any, *, holds_texts: bool = True
 ) -> Callable[[Handler], Handler]:
     """Describe a POST that returns ``queued``, and let it accept an Idempotency-Key."""
 
     def decorate(handler: Handler) -> Handler:
-        queued_example = response_example("Queued", {**JOB, "kind": str(kind)}, status=202)
         return described(
             operation_id=f"jobs_{kind}",
             summary=summary,
             parameters=[location(202)],
             request=request,
             responses={202: OpenApiResponse(JobSerializer, ACCEPTED)},
-            examples=[*examples, queued_example],
         )(idempotent(atomic=True, holds_texts=holds_texts)(handler))
 
     return decorate
@@ -149,22 +139,12 @@ class JobView(OwnJobView):
     staff_rights = {"GET": (), "DELETE": ()}
     answers = {"DELETE": [ENDED]}
 
-    @described(
-        operation_id="jobs_get",
-        summary="How far a job is",
-        responses=JobSerializer,
-        examples=[response_example("An export", JOB)],
-    )
+    @described(operation_id="jobs_get", summary="How far a job is", responses=JobSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
         """Return the job. Ask every few seconds, until `finished_at` is there."""
         return Response(JobSerializer(self.job(job_id)).data)
 
-    @described(
-        operation_id="jobs_cancel",
-        summary="Cancel a job",
-        responses={200: JobSerializer},
-        examples=[response_example("Cancelled", {**JOB, "state": "cancelled"})],
-    )
+    @described(operation_id="jobs_cancel", summary="Cancel a job", responses={200: JobSerializer})
     @idempotent(atomic=True)
     def delete(self, request: Request, job_id: UUID) -> Response:
         """Stop the job; what it has done stays. An erasure that has begun can't be stopped."""
@@ -181,11 +161,7 @@ class JobsView(ListView):
     filterset_class = JobFilters
     ordering = ("-created_at", "-job_id")
 
-    @described(
-        operation_id="jobs_list",
-        summary="List one's own jobs, the newest first",
-        examples=[response_example("An export", JOB)],
-    )
+    @described(operation_id="jobs_list", summary="List one's own jobs, the newest first")
     def get(self, request: Request) -> Response:
         """Return the jobs that this caller asked for in the last 30 days."""
         return self.page_of(self.get_queryset().filter(caller=self.caller.key))
@@ -202,7 +178,6 @@ class JobResultView(OwnJobView):
         operation_id="jobs_result",
         summary="What an export has made, as lines of JSON",
         responses={(200, NDJSON): OpenApiTypes.BINARY},
-        examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
     )
     def get(self, request: Request, job_id: UUID) -> Any:
         """Stream the lines; they are kept for a day, and until something is forgotten."""
@@ -224,12 +199,7 @@ class ExportJobView(ApiView):
     kinds = {"POST": "bulk"}
     needs_body = False
 
-    @asks(
-        JobKind.EXPORT,
-        "Export memories in the background",
-        ExportBody,
-        request_example("One chat", {"whatsapp_chat": CHAT}),
-    )
+    @asks(JobKind.EXPORT, "Export memories in the background", ExportBody)
     def post(self, request: Request) -> Response:
         """Export as `GET memories/export/` does; `result_url` has the lines when it is done."""
         body = self.body(ExportBody)
@@ -240,12 +210,7 @@ class ExportJobView(ApiView):
 
 
 class ImportJobView(MemoryImportView):
-    @asks(
-        JobKind.IMPORT,
-        "Import memories in the background",
-        {NDJSON: OpenApiTypes.BINARY},
-        OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
-    )
+    @asks(JobKind.IMPORT, "Import memories in the background", {NDJSON: OpenApiTypes.BINARY})
     def post(self, request: Request) -> Response:
         """Take the lines in as `memories/import/` does, and import them later, 500 at a time."""
         require_memory()
@@ -272,13 +237,7 @@ class EraseJobView(ApiView):
     kinds = {"POST": "forget"}
     needs_body = False
 
-    @asks(
-        JobKind.ERASE,
-        "Erase a chat in the background",
-        EraseBody,
-        request_example("A person", {"whatsapp_chat": CHAT}),
-        holds_texts=False,
-    )
+    @asks(JobKind.ERASE, "Erase a chat in the background", EraseBody, holds_texts=False)
     def post(self, request: Request) -> Response:
         """Erase as `DELETE chats/{whatsapp_chat}/` does; `result_url` then has the receipt."""
         name = chat_or_own(self.caller, self.body(EraseBody).get("whatsapp_chat"))

@@ -9,7 +9,6 @@ from typing import IO, Any, cast
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -21,13 +20,12 @@ from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, limited_blocks
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import described, header, response_example
+from memoryproject.foundation.rest_kit.operations import described, header
 from memoryproject.foundation.rest_kit.serializers import Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from memoryproject.foundation.rest_kit.where import TEXT, columns
 from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MEMORY_FIELDS
 from sessions_app.memories.api.writing import no_vector
 from sessions_app.memories.transfer import VECTORS_TELL, lines_of, memories_export, memories_import
@@ -123,9 +121,6 @@ def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
     )
 
 
-LINE = '{"content": "We open at 9", "visibility": "public", "tags": ["hours"]}\n'
-
-
 class ExportQuery(Strict):
     whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
     embeddings = fields.truth("true: with the vectors of every model.", default=False)
@@ -170,7 +165,6 @@ class MemoryExportView(ApiView):
         summary="Export memories as lines of JSON",
         parameters=[header("Content-Disposition", "A name for the file.", 200)],
         responses={(200, NDJSON): OpenApiTypes.BINARY},
-        examples=[OpenApiExample("A line each", value=LINE, response_only=True, media_type=NDJSON)],
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """Stream all memories, oldest first, with revisions and tellings.
@@ -219,10 +213,6 @@ class MemoryImportView(ApiView):
         ),
         request={NDJSON: OpenApiTypes.BINARY},
         responses=MemoryImportResultSerializer,
-        examples=[
-            OpenApiExample("A line each", value=LINE, request_only=True, media_type=NDJSON),
-            response_example("One line is wrong", examples.IMPORTED),
-        ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:

@@ -11,11 +11,10 @@ from rest_framework.response import Response
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.rest_kit import fields
-from memoryproject.foundation.rest_kit.operations import described, path_parameter, response_example
+from memoryproject.foundation.rest_kit.operations import described, path_parameter
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.person.person_card import OVERDUE, person_card
 from sessions_app.person.topics import OPEN
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA, chat_within, memories_in_reach
 
 
@@ -73,7 +72,6 @@ class PersonView(ApiView):
             path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
         ],
         responses={200: PersonSerializer},
-        examples=[response_example("A person", examples.PERSON)],
     )
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return what is known of the person in short, each line with its evidence.

@@ -9,7 +9,6 @@ from uuid import UUID
 from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ErrorDetail, ValidationError
 from rest_framework.request import Request
@@ -20,13 +19,7 @@ from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.bodies import MEGABYTE, Json, JsonParser, TextParser
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    conflicting,
-    described,
-    header,
-    location,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import conflicting, described, header, location
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.chat_queries import chat_at
@@ -36,12 +29,6 @@ from sessions_app.presentation.access import (
     own_chat,
     require_memory,
     session_within,
-)
-from sessions_app.presentation.examples import (
-    CHAT,
-    TRANSCRIPT_LEFT_OUT,
-    TRANSCRIPT_NOT_VALID,
-    TRANSCRIPT_SAVED,
 )
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.transcript_files.parse_transcript import (
@@ -132,7 +119,6 @@ class TranscriptSerializer(serializers.Serializer[Any]):
     )
 
 
-TEXT = "User: When does TestCorp pay?\nAssistant: In 30 days.\n"
 _OVERLAP = re.compile(r"--overlap ([0-9]+)")
 # Errors that depend on the moment, not on the text.
 OF_THE_MOMENT = {"answering", "changed_meanwhile"}
@@ -160,14 +146,6 @@ class SessionTranscriptView(ApiView):
             (200, "text/plain"): OpenApiTypes.STR,
             (200, "application/json"): TranscriptSerializer,
         },
-        examples=[
-            response_example("The text", TEXT, media_type="text/plain"),
-            response_example(
-                "With what is left out",
-                {"text": TEXT, "redacted": False, "messages": 2, "left_out": [TRANSCRIPT_LEFT_OUT]},
-                media_type="application/json",
-            ),
-        ],
     )
     def get(self, request: Request, session_id: UUID) -> HttpResponse:
         """Return the session's messages and their answers in turn, as text.
@@ -269,16 +247,6 @@ class ValidateTranscriptView(TextView):
         ),
         request=TextView.bodies,
         responses=TranscriptValidationSerializer,
-        examples=[
-            OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
-            OpenApiExample(
-                "Against a chat",
-                value={"text": TEXT, "whatsapp_chat": CHAT},
-                request_only=True,
-                media_type="application/json",
-            ),
-            response_example("Not valid", TRANSCRIPT_NOT_VALID),
-        ],
     )
     def post(self, request: Request) -> Response:
         given = self.given()
@@ -314,17 +282,6 @@ class TranscriptsView(TextView):
         request=TextView.bodies,
         parameters=[location(201)],
         responses={201: SavedTranscriptSerializer, 200: SavedTranscriptSerializer},
-        examples=[
-            OpenApiExample("The text", value=TEXT, request_only=True, media_type="text/plain"),
-            OpenApiExample(
-                "Into a chat",
-                value={"text": TEXT, "whatsapp_chat": CHAT},
-                request_only=True,
-                media_type="application/json",
-            ),
-            response_example("Saved", TRANSCRIPT_SAVED, status=201),
-            response_example("Stored already", {**TRANSCRIPT_SAVED, "added": 0, "overlap": 2}),
-        ],
     )
     # A text that is stored already isn't stored again.
     @idempotent(atomic=False)

@@ -16,12 +16,7 @@ from rest_framework.response import Response
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Conflict, invalid
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    conflicting,
-    described,
-    request_example,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.inbox.move_markers import ReviewError
@@ -30,7 +25,6 @@ from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.presentation import examples
 from sessions_app.presentation.access import session_in_chat_within
 from sessions_app.presentation.message_forms import (
     ERROR_CODE,
@@ -208,20 +202,6 @@ class ContextView(ApiView):
         summary="What the model would be sent, for a model of your own",
         request=ContextQuestionSerializer,
         responses={200: ContextSerializer},
-        examples=[
-            request_example("A question", {"query": "When does TestCorp pay?", "max_tokens": 2000}),
-            request_example(
-                "For an assistant of your own",
-                {
-                    "query": "When does TestCorp pay?",
-                    "system": "You are BakeryBot.",
-                    "persona": False,
-                    "roles": "strict",
-                    "max_tokens": {"total": 4000, "memories": 800},
-                },
-            ),
-            response_example("The prompt", examples.CONTEXT),
-        ],
     )
     def post(self, request: Request, session_id: UUID) -> Response:
         """Return what a model would be sent, within `max_tokens`.
@@ -260,10 +240,7 @@ class TurnView(ApiView):
     staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
 
     @described(
-        operation_id="turns_get",
-        summary="How one answer came about",
-        responses=TurnSerializer,
-        examples=[response_example("A replay", examples.TURN)],
+        operation_id="turns_get", summary="How one answer came about", responses=TurnSerializer
     )
     def get(self, request: Request, turn_id: UUID) -> Response:
         """Return the replay of one answer.
@@ -311,10 +288,6 @@ class FeedbackView(ApiView):
         summary="Rate an answer",
         request=FeedbackBody,
         responses=FeedbackSerializer,
-        examples=[
-            request_example("Bad", {"rating": "bad", "comment": "The price is of last year."}),
-            response_example("Stored", examples.FEEDBACK),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, turn_id: UUID) -> Response:

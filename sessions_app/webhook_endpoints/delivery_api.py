@@ -32,7 +32,7 @@ from memoryproject.foundation.outgoing_webhooks.sending import delivery_send, pa
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import conflicting, described, response_example
+from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, CursorPages, limit_of
 from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, ChoicesFilter, Nothing
 from memoryproject.foundation.rest_kit.throttles import waiting_calls
@@ -40,7 +40,6 @@ from memoryproject.foundation.rest_kit.views import ListView
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.models import Chat
 from sessions_app.presentation.access import WhatsAppChatFilter
-from sessions_app.presentation.examples import DELIVERY, EVENT, TESTED
 from sessions_app.webhook_endpoints.dependencies import build_webhook_dependencies
 from sessions_app.webhook_endpoints.endpoint_api import WebhookView
 
@@ -67,7 +66,6 @@ class TestView(WebhookView):
         summary="Send a test event now",
         request=None,
         responses=TestedSerializer,
-        examples=[response_example("It works", TESTED)],
     )
     @idempotent(atomic=False)
     def post(self, request: Request, endpoint_id: UUID) -> Response:
@@ -129,9 +127,7 @@ class DeliveriesView(WebhookView, ListView):
     filterset_class = DeliveryFilters
 
     @described(
-        operation_id="webhooks_deliveries",
-        summary="What was sent to an endpoint, the newest first",
-        examples=[response_example("One delivery", DELIVERY)],
+        operation_id="webhooks_deliveries", summary="What was sent to an endpoint, the newest first"
     )
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the deliveries that are kept (`WEBHOOKS_LOG_DAYS`)."""
@@ -148,7 +144,6 @@ class RedeliverView(WebhookView):
         summary="Send a delivery again",
         request=None,
         responses=DeliverySerializer,
-        examples=[response_example("It waits", DELIVERY)],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, endpoint_id: UUID, delivery_id: UUID) -> Response:
@@ -240,11 +235,7 @@ class EventsView(ListView):
     def query_parameters(self) -> set[str]:
         return super().query_parameters() - {"cursor"} | {"after"}
 
-    @described(
-        operation_id="events_list",
-        summary="The log of events, the oldest first",
-        examples=[response_example("One event", EVENT)],
-    )
+    @described(operation_id="events_list", summary="The log of events, the oldest first")
     def get(self, request: Request) -> Response:
         """Catch up: return the events after `after`, as webhooks tell them.
 

@@ -35,8 +35,6 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     etag,
     location,
-    request_example,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
@@ -49,7 +47,6 @@ from memoryproject.foundation.rest_kit.views import (
 )
 from sessions_app.models import Chat
 from sessions_app.presentation.access import chat_in_reach
-from sessions_app.presentation.examples import ENDPOINT
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.webhook_endpoints.dependencies import build_address_rules
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
@@ -170,9 +167,7 @@ class EndpointsView(WebhookView, ListView):
     serializer_class = EndpointSerializer
 
     @described(
-        operation_id="webhooks_list",
-        summary="List the endpoints of webhooks, the newest first",
-        examples=[response_example("One endpoint", ENDPOINT)],
+        operation_id="webhooks_list", summary="List the endpoints of webhooks, the newest first"
     )
     def get(self, request: Request) -> Response:
         """Return the endpoints; a bound token sees those of its own chats."""
@@ -184,10 +179,6 @@ class EndpointsView(WebhookView, ListView):
         parameters=[etag(201), location(201)],
         request=EndpointBody,
         responses={201: EndpointWithSecretSerializer},
-        examples=[
-            request_example("An endpoint", {"name": "crm", "url": "https://example.com/hooks"}),
-            response_example("Made", {**ENDPOINT, "secret": "whsec_…"}, status=201),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request) -> Response:
@@ -217,12 +208,7 @@ class EndpointView(WebhookView):
     }
     answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
 
-    @described(
-        operation_id="webhooks_get",
-        summary="One endpoint",
-        **versioned(EndpointSerializer),
-        examples=[response_example("An endpoint", ENDPOINT)],
-    )
+    @described(operation_id="webhooks_get", summary="One endpoint", **versioned(EndpointSerializer))
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the endpoint without its secret."""
         found = self.endpoint(endpoint_id)
@@ -234,10 +220,6 @@ class EndpointView(WebhookView):
         parameters=[IF_MATCH, etag(200)],
         request=EndpointBody,
         responses=EndpointSerializer,
-        examples=[
-            request_example("Enable it", {"enabled": True}),
-            response_example("Changed", ENDPOINT),
-        ],
     )
     @idempotent(atomic=False)
     def patch(self, request: Request, endpoint_id: UUID) -> Response:
@@ -280,10 +262,6 @@ class RotateView(WebhookView):
         summary="Give an endpoint a new secret",
         request=RotateBody,
         responses=EndpointWithSecretSerializer,
-        examples=[
-            request_example("The old one ends now", {"keep_hours": 0}),
-            response_example("The new secret", {**ENDPOINT, "secret": "whsec_…"}),
-        ],
     )
     @idempotent(atomic=True)
     def post(self, request: Request, endpoint_id: UUID) -> Response:

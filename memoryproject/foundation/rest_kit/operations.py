@@ -36,17 +36,16 @@ def described(**options: Any) -> Callable[[Handler], Handler]:
     return record
 
 
-def request_example(name: str, value: Any) -> OpenApiExample:
-    """Return an example of a request body."""
-    return OpenApiExample(name, value=value, request_only=True)
-
-
-def response_example(
-    name: str, value: Any, *, status: int = 200, media_type: str | None = None
-) -> OpenApiExample:
-    """Return an example of a response."""
+def example(row: Mapping[str, Any]) -> OpenApiExample:
+    """Return an example of a body: see ``examples.yaml``."""
+    is_request = "request" in row
     return OpenApiExample(
-        name, value=value, response_only=True, status_codes=[str(status)], media_type=media_type
+        row["request" if is_request else "response"],
+        value=row["value"],
+        request_only=is_request,
+        response_only=not is_request,
+        status_codes=[str(row.get("status", 200))],
+        media_type=row.get("media_type"),
     )
 
 

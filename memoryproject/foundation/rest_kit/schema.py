@@ -2,8 +2,11 @@
 
 import threading
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Literal
 
+import yaml
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -11,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.serializers import Serializer
 
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
-from memoryproject.foundation.rest_kit.operations import Refusal, refusals
+from memoryproject.foundation.rest_kit.operations import Refusal, example, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
 from memoryproject.foundation.rest_kit.throttles import HEADERS
 from memoryproject.foundation.rest_kit.views import orders_of
@@ -130,6 +133,14 @@ class Schema(AutoSchema):
 _annotating = threading.Lock()
 
 
+@cache
+def _examples() -> dict[str, Any]:
+    """Return the examples of each operation: ``examples.yaml``."""
+    text = Path(__file__).with_name("examples.yaml").read_text(encoding="utf-8")
+    found: dict[str, Any] = yaml.safe_load(text)
+    return found
+
+
 class Generator(SchemaGenerator):
     """Apply what ``described`` recorded of the operations, and name the server that was asked."""
 
@@ -145,7 +156,8 @@ class Generator(SchemaGenerator):
         with _annotating:
             options = vars(handler).pop("schema_options", None)
             if options is not None:
-                extend_schema(**options)(handler)
+                rows = _examples().get(options["operation_id"], ())
+                extend_schema(**options, examples=[example(row) for row in rows])(handler)
         return super().create_view(callback, method, request)  # type: ignore[no-untyped-call]
 
 

@@ -17,11 +17,7 @@ from memories_app.store.remember import MAX_AT_ONCE
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    described,
-    request_example,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import described
 from memoryproject.foundation.rest_kit.serializers import Items, Strict
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.forgetting.presentation import memories_forget_once
@@ -29,7 +25,6 @@ from sessions_app.memories.api.keyed_api import ScopeQuery, scope_named
 from sessions_app.memories.api.serializers import PlacePart
 from sessions_app.memories.api.writing import RAISES
 from sessions_app.presentation.access import memories_in_reach
-from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.presentation.serializers import ReceiptSerializer
 
 
@@ -88,10 +83,6 @@ class DeletedSerializer(serializers.Serializer[Any]):
     receipts = ReceiptSerializer(many=True, help_text="One for the memories of each chat.")
 
 
-RECEIPT = receipt("memory", MEMORY_ID, memories_app_memory=1)
-FORGOTTEN = {"memory_id": MEMORY_ID, "receipt_id": RECEIPT["receipt_id"]}
-
-
 class MemoriesDeleteView(ApiView):
     scopes = {"POST": "forget"}
     kinds = {"POST": "forget"}
@@ -106,12 +97,6 @@ class MemoriesDeleteView(ApiView):
         ),
         request=DeleteSerializer,
         responses=DeletedSerializer,
-        examples=[
-            request_example("One memory", {"memory_ids": [MEMORY_ID]}),
-            response_example(
-                "Forgotten", {"forgotten": [FORGOTTEN], "not_found": [], "receipts": [RECEIPT]}
-            ),
-        ],
     )
     @idempotent(atomic=False, holds_texts=False)
     def post(self, request: Request) -> Response:

@@ -35,8 +35,6 @@ from memoryproject.foundation.rest_kit.operations import (
     location,
     only_new,
     path_parameter,
-    request_example,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Whole
@@ -44,13 +42,11 @@ from memoryproject.foundation.rest_kit.views import ApiView, ListView, etagged, 
 from sessions_app.conversations.epochs import chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
-from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MetadataFilter
 from sessions_app.memories.api.memory_api import FORGOTTEN_SINCE, memory_etag, memory_within
 from sessions_app.memories.api.serializers import LaterMoment, MemorySerializer, Metadata, Words
 from sessions_app.memories.api.writing import RAISES, memories_to_store
 from sessions_app.presentation.access import chat_in_reach, memories_in_reach, own_chat
-from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.recall.facade import memories_named
 
@@ -188,7 +184,6 @@ class KeyedView(ApiView):
         operation_id="memories_keyed_get",
         summary="One keyed memory",
         **versioned(MemorySerializer, NAMESPACE, KEY),
-        examples=[response_example("A keyed memory", examples.KEYED)],
     )
     def get(self, request: Request, namespace: str, key: str) -> Response:
         """Return the memory. One that has expired is absent."""
@@ -210,11 +205,6 @@ class KeyedView(ApiView):
         ],
         request=KeyedSerializer,
         responses={201: MemorySerializer, 200: MemorySerializer},
-        examples=[
-            request_example("A preference", {"value": examples.KEYED["value"]}),
-            response_example("Created", examples.KEYED, status=201),
-            response_example("Changed, or as it was", examples.KEYED),
-        ],
     )
     def put(self, request: Request, namespace: str, key: str) -> Response:
         body = self.body(KeyedSerializer)
@@ -254,11 +244,9 @@ class KeyedView(ApiView):
         require_precondition(self.request, found, "memory")
 
     @forgets(
-        receipt("memory", MEMORY_ID, memories_app_memory=1),
         NAMESPACE,
         KEY,
         ScopeQuery,
-        example="Forgotten",
         operation_id="memories_keyed_forget",
         summary="Forget a keyed memory",
         description="Everywhere it was derived, with a receipt. Once more: 404.",
@@ -302,7 +290,6 @@ class NamespaceMemoriesView(KeyedList):
         operation_id="memories_keyed_list",
         summary="List the memories of a namespace",
         parameters=[NAMESPACE],
-        examples=[response_example("A keyed memory", examples.KEYED)],
     )
     def get(self, request: Request, namespace: str) -> Response:
         """Return those of the namespace and of the ones below it, by namespace and key."""
@@ -318,9 +305,7 @@ class NamespacesView(KeyedList):
     ordering = ("namespace",)
 
     @described(
-        operation_id="memories_keyed_namespaces",
-        summary="List the namespaces of keyed memories",
-        examples=[response_example("One namespace", {"namespace": "users.42.prefs"})],
+        operation_id="memories_keyed_namespaces", summary="List the namespaces of keyed memories"
     )
     def get(self, request: Request) -> Response:
         """Return each namespace that holds a memory, in order."""

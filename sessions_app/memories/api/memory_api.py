@@ -23,8 +23,6 @@ from memoryproject.foundation.rest_kit.operations import (
     described,
     etag,
     location,
-    request_example,
-    response_example,
     versioned,
 )
 from memoryproject.foundation.rest_kit.views import (
@@ -36,7 +34,6 @@ from memoryproject.foundation.rest_kit.views import (
 )
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import forget_once, forgets
-from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import MEMORY_FIELDS, MemoryFilters
 from sessions_app.memories.api.serializers import (
     ChangeMemorySerializer,
@@ -65,7 +62,6 @@ from sessions_app.presentation.access import (
     require_longterm,
     require_memory,
 )
-from sessions_app.presentation.examples import MEMORY_ID, receipt
 from sessions_app.recall.facade import memories_named
 
 
@@ -120,11 +116,7 @@ class MemoriesView(ListView):
     def get_queryset(self) -> Any:
         return memories_named()
 
-    @described(
-        operation_id="memories_list",
-        summary="List memories, the newest first",
-        examples=[response_example("One memory", examples.MEMORY)],
-    )
+    @described(operation_id="memories_list", summary="List memories, the newest first")
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
         return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
@@ -141,11 +133,6 @@ class MemoriesView(ListView):
         parameters=[etag(200, 201), location(201)],
         request=NewMemorySerializer,
         responses={201: StoredMemorySerializer, 200: StoredMemorySerializer},
-        examples=[
-            request_example("A fact of one chat", examples.NEW),
-            response_example("Created", examples.STORED, status=201),
-            response_example("Known already", examples.KNOWN),
-        ],
     )
     # A retry finds its own memory.
     @idempotent(atomic=False)
@@ -174,13 +161,6 @@ class MemoriesView(ListView):
         ),
         request=PatchMemoriesSerializer,
         responses=PatchedMemoriesSerializer,
-        examples=[
-            request_example(
-                "Other labels",
-                {"memories": [{"memory_id": MEMORY_ID, "tags": ["testcorp", "payments"]}]},
-            ),
-            response_example("Changed", {"memories": [examples.MEMORY]}),
-        ],
     )
     @idempotent(atomic=False)
     def patch(self, request: Request) -> Response:
@@ -204,13 +184,6 @@ class MemoryBatchView(ApiView):
         description="201 where any of them is new, else 200. In the order given.",
         request=MemoryBatchSerializer,
         responses={201: MemoryBatchResultSerializer, 200: MemoryBatchResultSerializer},
-        examples=[
-            request_example(
-                "Two memories", {"memories": [examples.NEW, {"content": "We open at 9"}]}
-            ),
-            response_example("One is new", {"memories": examples.BATCH}, status=201),
-            response_example("None is new", {"memories": examples.BATCH[1:]}),
-        ],
     )
     @idempotent(atomic=False)
     def post(self, request: Request) -> Response:
@@ -242,7 +215,6 @@ class MemoryView(ApiView):
         operation_id="memories_get",
         summary="One memory, with what it said before",
         **versioned(MemoryDetailSerializer),
-        examples=[response_example("A memory", examples.ONE)],
     )
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
@@ -260,10 +232,6 @@ class MemoryView(ApiView):
         parameters=[IF_MATCH, etag(200)],
         request=ChangeMemorySerializer,
         responses=MemoryDetailSerializer,
-        examples=[
-            request_example("Another text", {"content": "TestCorp pays in 30 days"}),
-            response_example("Changed", examples.ONE),
-        ],
     )
     @idempotent(atomic=False)
     def patch(self, request: Request, memory_id: UUID) -> Response:
@@ -291,8 +259,6 @@ class MemoryView(ApiView):
         require_match(self.request, memory_etag(memory))
 
     @forgets(
-        receipt("memory", MEMORY_ID, memories_app_memory=1),
-        example="Forgotten",
         operation_id="memories_forget",
         summary="Forget a memory",
         description=(

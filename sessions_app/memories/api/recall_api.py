@@ -15,11 +15,7 @@ from memories_app.facts.validation import MAX_LABEL
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
-from memoryproject.foundation.rest_kit.operations import (
-    described,
-    request_example,
-    response_example,
-)
+from memoryproject.foundation.rest_kit.operations import described
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
@@ -34,13 +30,11 @@ from memoryproject.foundation.rest_kit.where import Condition
 from sessions_app.conversations.message_store import own_metadata
 from sessions_app.embedding.facade import embedder
 from sessions_app.history.dependencies import build_chat_memory
-from sessions_app.memories.api import examples
 from sessions_app.memories.api.filters import recall_filters
 from sessions_app.memories.api.serializers import EqualMetadata, PlacePart, tags_field
 from sessions_app.models import Chat, Message
 from sessions_app.models.chats import user_role
 from sessions_app.presentation.access import chat_in_reach, own_chat, require_longterm
-from sessions_app.presentation.examples import CHAT
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Hit, Viewer, memories_shown, recall
 
@@ -187,15 +181,6 @@ class RecallView(ApiView):
         ),
         request=RecallSerializer,
         responses=RecallAnswerSerializer,
-        examples=[
-            request_example(
-                "Within a chat", {"query": "When does TestCorp pay?", "whatsapp_chat": CHAT}
-            ),
-            response_example(
-                "A memory and a message",
-                {"results": [examples.RECALLED, examples.SAID], "degraded": False},
-            ),
-        ],
     )
     def post(self, request: Request) -> Response:
         body = self.body(RecallSerializer)
