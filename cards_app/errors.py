@@ -1,7 +1,5 @@
 """Errors in the data of a session from which a card is made."""
 
-from __future__ import annotations
-
 
 class SessionDataError(ValueError):
     """The session's data is invalid.

@@ -8,8 +8,6 @@
 The rules are in ``cards_app/rules/``; docs/cards.md describes them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone

@@ -1,7 +1,5 @@
 """Store cards, read them, move them to another chat, and delete them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID

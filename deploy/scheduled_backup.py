@@ -5,8 +5,6 @@
 Exits with 1 if the backup failed; then nothing is removed.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Errors of operations on memories."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID

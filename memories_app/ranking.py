@@ -7,8 +7,6 @@ nearest vectors. Only this choice is approximate. Filters and rights are in the 
 never cost results.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass

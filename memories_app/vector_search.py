@@ -1,7 +1,5 @@
 """Vector search: the index of a model, and the texts whose vectors are nearest to a query."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Iterator, Sequence

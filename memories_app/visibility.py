@@ -1,7 +1,5 @@
 """Decide which memories a person may see, and list them. No other module decides this."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

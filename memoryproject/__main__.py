@@ -1,7 +1,5 @@
 """The commands of the project: `manage.py` in a clone, `whatsapp-memory` once it is installed."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import io

@@ -1,7 +1,5 @@
 """The project itself as an app: its checks and commands."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

@@ -1,7 +1,5 @@
 """BASE_URL: the one address under which people and other programs reach the server."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import AddressValueError, IPv6Address
 

@@ -1,7 +1,5 @@
 """System checks that stop a start that would fail, and name the setting to correct."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import logging

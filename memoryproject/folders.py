@@ -1,7 +1,5 @@
 """Where the code's files and those of an installation are: in a clone, and installed by pip."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ needs Django. What stays as long as the server runs needs little memory: by exec
 becomes `supervise.py`, with the lock of DATA_DIR.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 

@@ -5,8 +5,6 @@
 runs a module whose output is such. The programs below them print into pipes, which are never full.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

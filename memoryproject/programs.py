@@ -1,7 +1,5 @@
 """The programs that `make run` keeps running, and supervisor's configuration for them."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import re

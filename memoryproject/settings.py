@@ -1,7 +1,5 @@
 """Django's settings and the product's own, all from the environment (see .env.example)."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

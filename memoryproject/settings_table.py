@@ -4,8 +4,6 @@
 are made from these rows; `make settings` writes the two files.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, TypeAlias
 
 from django.utils.translation import gettext_lazy as _
@@ -377,7 +375,7 @@ INTEGRATIONS: Settings = {
     ),
 }
 
-GROUPS: tuple[tuple[_StrPromise, Settings], ...] = (
+GROUPS: "tuple[tuple[_StrPromise, Settings], ...]" = (
     (_("Server"), SERVER),
     (_("Who may come in"), ACCESS),
     (_("Memory"), MEMORY),

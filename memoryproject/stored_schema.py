@@ -4,8 +4,6 @@ A migration that is folded into the first one isn't applied again: `migrate` fin
 and pages fail later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from django.apps import apps

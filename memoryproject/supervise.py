@@ -4,8 +4,6 @@
 little as possible: no Django, no database driver.
 """
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

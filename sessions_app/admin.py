@@ -1,7 +1,5 @@
 """Register the admin pages of every feature."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.contrib import admin

@@ -1,7 +1,5 @@
 """The app of chats, sessions, messages and turns."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The search over people, messages and memories, which stands in the head of every page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Weekdays, dates and times are read in English and Hebrew.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -54,7 +52,7 @@ MAX_NIGHT = 16 * 60
 class OtherDay:
     """The hours of a date that differ from those of its weekday; without spans it is closed."""
 
-    spans: tuple[Span, ...] = ()
+    spans: "tuple[Span, ...]" = ()
     name: str = ""
 
 
@@ -62,11 +60,11 @@ class OtherDay:
 class Hours:
     """The opening hours by the business's own clock. ``week``: the spans from Sunday on."""
 
-    week: tuple[tuple[Span, ...], ...]
+    week: "tuple[tuple[Span, ...], ...]"
     zone: ZoneInfo
     dates: Mapping[date, OtherDay] = field(default_factory=dict)
 
-    def on(self, day: date) -> tuple[Span, ...]:
+    def on(self, day: date) -> "tuple[Span, ...]":
         other = self.dates.get(day)
         return other.spans if other is not None else self.week[day.isoweekday() % 7]
 
@@ -118,7 +116,7 @@ def hours_of(profile: AssistantProfile) -> Hours | None:
     )
 
 
-def day_spans(text: str) -> list[Span] | None:
+def day_spans(text: str) -> "list[Span] | None":
     """Return the spans of "9:00-12:00, 16:00-19:00", none for "closed" or nothing.
 
     None where the text says no times, or times that overlap.
@@ -220,7 +218,7 @@ class Span:
     def is_whole_day(self) -> bool:
         return self.start == 0 and self.end == MIDNIGHT
 
-    def overlaps(self, other: Span) -> bool:
+    def overlaps(self, other: "Span") -> bool:
         return self.start < other.end and other.start < self.end
 
 

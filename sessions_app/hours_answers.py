@@ -1,7 +1,5 @@
 """Say the opening hours in words: in prompts, to clients, and as an answer to their questions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A row always has its place: what no month holds is in the partition `…_rest`, 
 before the first month in `…_before`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

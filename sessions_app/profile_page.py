@@ -1,7 +1,5 @@
 """The page of the assistant's profile: one row that always exists, with a preview of the prompt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -137,7 +135,7 @@ class ProfileForm(StampedForm):
             raise forms.ValidationError(_("Write codes of two or three letters, such as en, he."))
         return languages.rstrip(",").rstrip()
 
-    def sections(self) -> list[Section]:
+    def sections(self) -> "list[Section]":
         return [
             Section(str(title), [self[name] for name in names]) for title, names in self.SECTIONS
         ]

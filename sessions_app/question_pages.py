@@ -1,7 +1,5 @@
 """The pages of the question set: its list with the results over time, a question, the import."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The pages of the opening hours and of the rules, with what a rule did and would have done."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any, ClassVar
 

@@ -4,8 +4,6 @@ What happened is read from the stored messages, turns and labels. So an act that
 made up for, and a dry run finds what the rule itself would have found.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The schedules of background work."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta

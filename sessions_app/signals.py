@@ -1,7 +1,5 @@
 """Signals of conversations."""
 
-from __future__ import annotations
-
 from django.dispatch import Signal
 
 # Sent once for each session, after the commit that ended it. Argument: session_id (UUID).

@@ -6,8 +6,6 @@ job, or looks for turns to answer. The checks at the start don't see what is sto
 server whose stored settings are wrong starts, and can be corrected in the browser.
 """
 
-from __future__ import annotations
-
 import base64
 import logging
 import time

@@ -1,7 +1,5 @@
 """The kinds of work that the common sweep retries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 

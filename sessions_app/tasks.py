@@ -1,7 +1,5 @@
 """The workers' tasks. Each loads its objects and calls one service."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import timedelta
 from uuid import UUID

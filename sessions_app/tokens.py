@@ -1,7 +1,5 @@
 """The pages of API tokens: create, show once, revoke; and consent to those of applications."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, ClassVar
 from uuid import UUID

@@ -3,8 +3,6 @@
 The same lines give the same fields, on every platform.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The YAML form of a card: seed 001's template, one line a text, deterministic bytes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Choose the sentences of a conversation that tell most: a summary without a chat model."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -3,8 +3,6 @@
 ``gazetteer.json`` is made by ``benchmarks/make_gazetteer.py``; ``names.json`` is written by hand.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

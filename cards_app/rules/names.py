@@ -4,8 +4,6 @@ Capitals show names, except at the start of a sentence. There, in lower case, an
 capitals, a name needs other evidence: the gazetteer, or the words around it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """How a conversation ended: what was settled last, what is open, and who has to act."""
 
-from __future__ import annotations
-
 from typing import TypedDict
 
 from cards_app.rules.statements import Found, ReadMessage, Spoken

@@ -4,8 +4,6 @@ The English ones of ``decisions`` and ``todos`` are seed 001's, in its order; th
 and all kinds of phrases in ``statements`` are this project's addition.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The words of a sentence with what is between them, for the rules that find names."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The form is ``{"session_id", "messages": [{"role", "content", "timestamp"}]}`` (seed 001).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,7 +25,7 @@ _TIMESTAMP = re.compile(
 )
 
 
-def read_session(session_data: object) -> tuple[str, Iterator[Line]]:
+def read_session(session_data: object) -> "tuple[str, Iterator[Line]]":
     """Return the session's id and its messages in order; each message is validated when it is read.
 
     ``messages`` may be any iterable of objects. Raises SessionDataError, for a message when it is
@@ -53,7 +51,7 @@ def _session_id(session_id: object) -> str:
     return session_id
 
 
-def _line(path: str, message: object) -> Line:
+def _line(path: str, message: object) -> "Line":
     line = _object(path, message)
     role, content = line.get("role"), line.get("content")
     if not isinstance(role, str):

@@ -1,7 +1,5 @@
 """The words that a summary or a card adds to the messages, in English and Hebrew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ messages beside it, and what they share. An embedder adds what the sentence mean
 ``weights.json`` are fitted to labelled conversations by ``benchmarks/fit_card_rules.py``.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import math

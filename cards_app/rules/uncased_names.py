@@ -4,8 +4,6 @@ A word is a name if the gazetteer knows it as hardly anything else, or if the wo
 so: a title, a kind of place ("רחוב"), "my name is", a family name. Prefix letters are left out.
 """
 
-from __future__ import annotations
-
 import re
 
 from cards_app.rules.gazetteer import LISTS, key_of, keys

@@ -1,7 +1,5 @@
 """Count the entities and keywords of a card, message by message."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Split a text into words, without separating letters from their accents or niqqud."""
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """Read the folder and the size limit of documents from the settings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Receive documents, and forget them with all memories that were read from them."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os
@@ -43,7 +41,7 @@ class Received:
 
 def document_receive(
     *,
-    file: IncomingFile,
+    file: "IncomingFile",
     name: str,
     folder: Path,
     visibility: str,
@@ -248,7 +246,7 @@ class IncomingFile:
         self._file.flush()
         return self.path.read_bytes()
 
-    def __enter__(self) -> IncomingFile:
+    def __enter__(self) -> "IncomingFile":
         return self
 
     def __exit__(self, *error: object) -> None:

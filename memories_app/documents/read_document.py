@@ -1,7 +1,5 @@
 """Read a received document and store its text as memories."""
 
-from __future__ import annotations
-
 import logging
 from bisect import bisect_right
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Admin pages of embedding models, and a filter of memories by vector."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -10,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import EmbeddingModel, EmbeddingState, MemoryEmbedding
-from memoryproject.foundation.admin_kit.display import shown_mark
+from memoryproject.foundation.admin_kit.display import column, shown_mark
 from memoryproject.foundation.admin_kit.list_filters import value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.audit.audit_events import staff_edit_record
@@ -67,9 +65,7 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
         tone = "good" if model.state == EmbeddingState.ACTIVE else ""
         return shown_mark(str(STATES.get(model.state, model.state)), tone)
 
-    @admin.display(description=gettext_lazy("vectors of memories"))
-    def vectors(self, model: Any) -> int:
-        return model.made or 0
+    vectors = column(gettext_lazy("vectors of memories"), lambda model: model.made or 0)
 
 
 # The choices come from the few models, not from the vectors.

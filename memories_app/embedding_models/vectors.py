@@ -1,7 +1,5 @@
 """Make the vectors that memories lack, and remove the vectors of a model out of use."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterable

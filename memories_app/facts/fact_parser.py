@@ -1,7 +1,5 @@
 """Parse a text into words and values, so that two spellings of one thing are equal."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ are merged by mistake lose information. Both rules compare keys for equality, so
 finds the few relevant texts among any number.
 """
 
-from __future__ import annotations
-
 import enum
 import hashlib
 import json

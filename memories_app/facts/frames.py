@@ -3,8 +3,6 @@
 Two texts with the same frame and different values can't both be true at the same time.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -61,7 +59,7 @@ class Frame:
     values: tuple[str, ...]
     sure: bool = True
 
-    def conflicts_with(self, other: Frame, *, renewed: bool) -> bool:
+    def conflicts_with(self, other: "Frame", *, renewed: bool) -> bool:
         """Return whether two frames with the same key have different values.
 
         ``renewed``: this one is said to be new, so that all of its values may differ.

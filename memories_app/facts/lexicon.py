@@ -1,7 +1,5 @@
 """The words that the rules know, in English, Hebrew and others: ``lexicon.json``. Folded here."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

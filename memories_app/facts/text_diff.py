@@ -1,7 +1,5 @@
 """Show the changes from one text to another, word by word."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -83,7 +81,7 @@ class Shape:
     values: frozenset[str]
     negated: bool
 
-    def shared(self, other: Shape) -> float:
+    def shared(self, other: "Shape") -> float:
         """Return the share of content words that both have, in [0, 1].
 
         It is 0 if numbers or negation differ: such texts never state the same.

@@ -1,7 +1,5 @@
 """Validate memories before they are stored, without the database."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -4,8 +4,6 @@ Ten languages are read. The days are those of the business's time zone. A day wi
 the next one, and behind a word such as "since" the last one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

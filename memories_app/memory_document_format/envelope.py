@@ -1,7 +1,5 @@
 """A memory document as text: an envelope with metadata and the content."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

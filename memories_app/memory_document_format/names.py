@@ -4,8 +4,6 @@ A name is the part before ``.json``: the identifier itself, in ``context`` with 
 it. The identifier appears in the file name unchanged.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 What programs would interpret differently, or what can't be stored, is a problem with its path.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -47,7 +45,7 @@ class Reading:
     """
 
     value: Any
-    problems: list[Problem]
+    problems: "list[Problem]"
     is_whole: bool = True
 
 
@@ -74,7 +72,7 @@ def read_json(raw: bytes | str) -> Reading:
     return Reading(value, list(walk.problems(value, "", 0)), is_whole=not walk.is_cut)
 
 
-def decoded(raw: bytes | str) -> tuple[str, list[Problem]]:
+def decoded(raw: bytes | str) -> "tuple[str, list[Problem]]":
     """Return the text of a file, without the byte order mark that some editors add."""
     too_large = Problem("", f"is larger than {MAX_BYTES} bytes")
     if isinstance(raw, str):
@@ -113,7 +111,7 @@ def _constant(word: str) -> Unfit:
     return Unfit(f"is {word}, which is no number of JSON")
 
 
-def _too_deep(path: str) -> Problem:
+def _too_deep(path: str) -> "Problem":
     return Problem(path, f"is nested deeper than {MAX_DEPTH} levels")
 
 
@@ -128,7 +126,7 @@ class _Walk:
         """Return whether the walk stopped at a limit."""
         return self._values > MAX_VALUES
 
-    def problems(self, value: Any, path: str, depth: int) -> Problems:
+    def problems(self, value: Any, path: str, depth: int) -> "Problems":
         if isinstance(value, Unfit):
             yield Problem(path, value.why)
         elif isinstance(value, str):
@@ -139,7 +137,7 @@ class _Walk:
                 return
             yield from self._inside(value, path, depth + 1)
 
-    def _inside(self, value: dict[str, Any] | list[Any], path: str, depth: int) -> Problems:
+    def _inside(self, value: dict[str, Any] | list[Any], path: str, depth: int) -> "Problems":
         too_many = self._values <= MAX_VALUES < self._values + len(value)
         self._values += len(value)
         if too_many:
@@ -158,7 +156,7 @@ class _Walk:
             yield from self.problems(each, below(path, key), depth)
 
 
-def unstorable(text: str, path: str) -> Problems:
+def unstorable(text: str, path: str) -> "Problems":
     """Yield what PostgreSQL can't store."""
     if "\x00" in text:
         yield Problem(path, "has a NUL character, which can't be stored")

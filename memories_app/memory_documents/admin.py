@@ -1,7 +1,5 @@
 """Memory documents: programs write them, staff read them with all versions, and remove them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

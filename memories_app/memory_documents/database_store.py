@@ -1,7 +1,5 @@
 """Memory documents in the database, with all versions of each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta

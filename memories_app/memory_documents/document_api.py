@@ -1,7 +1,5 @@
 """Memory documents: context, decisions, interfaces and handoffs that programs keep here."""
 
-from __future__ import annotations
-
 import re
 from urllib.parse import quote
 

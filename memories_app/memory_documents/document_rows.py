@@ -3,8 +3,6 @@
 Functions that write must be called while the category is locked.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Memory documents as JSON, and the filters of their lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any

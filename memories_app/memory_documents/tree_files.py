@@ -5,8 +5,6 @@ and no symbolic link is followed, so neither a name nor a link reaches another p
 appears complete or not at all.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

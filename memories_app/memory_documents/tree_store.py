@@ -1,7 +1,5 @@
 """Memory documents in a directory tree that any other program may read and write."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """Documents whose text is stored as memories."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import timedelta
 from typing import ClassVar

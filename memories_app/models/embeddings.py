@@ -1,7 +1,5 @@
 """Embedding models, and the vectors of memories."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator

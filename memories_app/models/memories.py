@@ -1,7 +1,5 @@
 """A long-term memory."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from typing import ClassVar

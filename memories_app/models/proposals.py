@@ -1,7 +1,5 @@
 """Proposals to staff about similar memories."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.db import models

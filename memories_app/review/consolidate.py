@@ -1,7 +1,5 @@
 """Find memories that state much the same, and propose to merge them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Accept, reverse or dismiss proposals about similar memories."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Sequence
 from uuid import UUID

@@ -3,8 +3,6 @@
 They appear on a memory's page and on the page of waiting memories.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The names of memory states on staff's pages, and the filters of the list of memories."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, time
 from typing import Any, ClassVar

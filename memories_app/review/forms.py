@@ -3,8 +3,6 @@
 Errors of a service appear in the form, with everything that was typed.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
@@ -159,7 +157,7 @@ class ChangeForm(StampedForm, ServiceForm):
     def changed_meanwhile(self, names: list[str]) -> None:
         self.ask_again(self._now(), theirs=names, touched=self._wanted)
 
-    def _now(self) -> ChangeForm:
+    def _now(self) -> "ChangeForm":
         return type(self)(instance=Memory.objects.get(pk=self.instance.pk))
 
 

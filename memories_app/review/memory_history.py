@@ -1,7 +1,5 @@
 """A memory's past and neighbours: revisions, sources, similar ones, contradictions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The pages of memories."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """Bulk actions on memories, and changes in the rows of their list: visibility and pin."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar

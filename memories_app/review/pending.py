@@ -1,7 +1,5 @@
 """Decide about memories that wait for staff."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Change memories. The earlier content stays as a revision."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -57,7 +55,7 @@ class NewText:
     model_id: str
 
     @classmethod
-    def made(cls, content: str, embedder: Embedder) -> NewText:
+    def made(cls, content: str, embedder: Embedder) -> "NewText":
         """Make the vector, before the transaction: a provider is called. Raises EmbedderError."""
         (vector,) = embed_covered(embedder, [content])
         return cls(content, vector, embedder.model_id)

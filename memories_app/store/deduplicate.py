@@ -1,7 +1,5 @@
 """Decide about new memories: store, mention again, or supersede an older one."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -71,7 +69,7 @@ class Prepared:
     indexed: IndexedText
 
     @classmethod
-    def of(cls, new: NewMemory, fact_key: str, vector: list[float] | None) -> Prepared:
+    def of(cls, new: NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
         return cls(
             new=new,
             scope=scope_of(new.visibility, new.chat_id),

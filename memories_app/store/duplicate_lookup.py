@@ -1,7 +1,5 @@
 """Find the memories that new ones duplicate or contradict, and propose decisions to staff."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import defaultdict
@@ -90,7 +88,9 @@ class Claim:
     speakers: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, new: NewMemory, likeness: Likeness, said_at: datetime, validity: Validity) -> Claim:
+    def of(
+        cls, new: NewMemory, likeness: Likeness, said_at: datetime, validity: Validity
+    ) -> "Claim":
         """Return what a new memory states."""
         speakers = frozenset(subject_keys("", new.speaker))
         return cls(likeness, said_at, validity, new.subject, new.chat_id, speakers)
@@ -144,7 +144,7 @@ class KnownFacts:
         fact_keys: Iterable[str],
         subjects: Iterable[str] = (),
         statuses: Collection[str] = (MemoryStatus.ACTIVE,),
-    ) -> KnownFacts:
+    ) -> "KnownFacts":
         """Load the memories that share a key with any of the texts."""
         keys = {key for likeness in likenesses for key in likeness.keys}
         keys |= {key for subject in subjects for key in subject_keys(subject)}

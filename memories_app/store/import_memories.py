@@ -1,7 +1,5 @@
 """Import exported memories unchanged, each only once."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Callable, Sequence

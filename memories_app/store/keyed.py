@@ -4,8 +4,6 @@ A scope has one memory of a namespace and key. It is compared with no other memo
 say. Its content is the text by which recall finds it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime

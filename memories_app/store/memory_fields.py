@@ -1,7 +1,5 @@
 """Set the fields of memories: those that are given, and those that are made of the text."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

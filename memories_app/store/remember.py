@@ -1,7 +1,5 @@
 """Store memories: deduplicate facts, and let newer facts supersede older ones."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Retract memories that were extracted from a message that was revoked or edited."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping, Sequence

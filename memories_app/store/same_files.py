@@ -5,8 +5,6 @@ uploaded the other one. The texts are those of the copy that stayed: where it wa
 the other one is gone, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, TypedDict

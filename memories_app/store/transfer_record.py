@@ -1,7 +1,5 @@
 """Convert memories with everything that belongs to them to JSON objects and back."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -160,7 +158,7 @@ def _visibility_without_any(chat_id: UUID | None) -> str:
     return str(Visibility.OWNER if chat_id is None else Visibility.CHAT)
 
 
-def _mentions(parts: list[_Fields], created_at: datetime) -> list[dict[str, Any]]:
+def _mentions(parts: "list[_Fields]", created_at: datetime) -> list[dict[str, Any]]:
     return [
         {
             "source": part.text("source", most=64),
@@ -171,7 +169,7 @@ def _mentions(parts: list[_Fields], created_at: datetime) -> list[dict[str, Any]
     ]
 
 
-def _revisions(parts: list[_Fields], now: datetime) -> list[dict[str, Any]]:
+def _revisions(parts: "list[_Fields]", now: datetime) -> list[dict[str, Any]]:
     revisions = [
         {
             "number": part.count("number", default=0),
@@ -284,7 +282,7 @@ class _Fields:
             raise self._refuse(name, _("is one of %(known)s") % {"known": ", ".join(known)})
         return value
 
-    def parts(self, name: str) -> list[_Fields]:
+    def parts(self, name: str) -> "list[_Fields]":
         value = self._values.get(name) or []
         if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
             raise self._refuse(name, _("is not a list of objects"))

@@ -1,7 +1,5 @@
 """The chats that tokens and webhook endpoints are bound to, by their column ``chat_ids``."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 from uuid import UUID

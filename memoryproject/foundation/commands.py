@@ -1,7 +1,5 @@
 """The base of the management commands that report what they did, as text or as JSON."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Leases on rows: one worker at a time does the work that a row stands for."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -5,8 +5,6 @@ so a page shows what its reader has just changed, and nothing that was erased be
 primary is read.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

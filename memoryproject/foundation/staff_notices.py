@@ -3,8 +3,6 @@
 The ground floor and the features know no staff site: a job lies between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Limit how long the queries of a search may take."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

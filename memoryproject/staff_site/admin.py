@@ -1,7 +1,5 @@
 """Registers our admin pages in place of those of the packages."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.contrib import admin

@@ -3,8 +3,6 @@
 The log has all of them; an address of the operator's and e-mail are channels.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The staff site as an app, and Django's admin with our site instead of the stock one."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.contrib.admin.apps import SimpleAdminConfig
 from django.db.models.signals import post_migrate

@@ -1,7 +1,5 @@
 """The first page, and the health and metrics endpoints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 

@@ -4,8 +4,6 @@ Also the pages for a host that isn't allowed, a form from an address that isn't 
 disk.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import time

@@ -1,7 +1,5 @@
 """The tables of the staff site."""
 
-from __future__ import annotations
-
 import uuid
 from typing import ClassVar
 

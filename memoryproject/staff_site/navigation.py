@@ -1,7 +1,5 @@
 """The staff's menu: the pages that a person may open, grouped by purpose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

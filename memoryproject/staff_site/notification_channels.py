@@ -1,7 +1,5 @@
 """The ways to members of staff: browser push, e-mail, Telegram, and a webhook of their own."""
 
-from __future__ import annotations
-
 import json
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode

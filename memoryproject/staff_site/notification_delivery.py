@@ -3,8 +3,6 @@
 A worker stores what is to be sent and sends what is due. What was dealt with by then isn't sent.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta

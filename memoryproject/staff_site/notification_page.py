@@ -1,7 +1,5 @@
 """The page on which members of staff choose what they are notified of, and how."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from uuid import uuid4

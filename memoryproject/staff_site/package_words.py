@@ -1,8 +1,6 @@
 """Texts of packages for the translation catalogue: the packages themselves have no Hebrew."""
 # ruff: noqa: E501
 
-from __future__ import annotations
-
 from django.utils.translation import gettext_noop as _
 
 PACKAGE_WORDS = (

@@ -3,8 +3,6 @@
 Nothing here waits longer than a moment.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The admin site, with the lists and pages that staff need most at the top."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import partial, wraps

@@ -1,7 +1,5 @@
 """Addresses of static files that change with the files' content, without a collectstatic step."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cache

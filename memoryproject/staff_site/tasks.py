@@ -1,7 +1,5 @@
 """Background jobs of the dashboard."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """The addresses of the REST API, under /api/v1/."""
 
-from __future__ import annotations
-
 from django.urls import path
 
 from memories_app.memory_documents.document_api import (

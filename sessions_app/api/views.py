@@ -1,7 +1,5 @@
 """REST views of what belongs to no feature: the audit log, the caller, one memory document."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import django_filters

@@ -1,7 +1,5 @@
 """Read and verify an archive, sign and encrypt it, independent of Django."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json
@@ -158,7 +156,7 @@ class ArchiveReader:
             self.__exit__()
             raise
 
-    def __enter__(self) -> ArchiveReader:
+    def __enter__(self) -> "ArchiveReader":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """Write an archive, independent of Django."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -73,7 +71,7 @@ class ArchiveWriter:
         )
         self._zip = zipfile.ZipFile(self._plain, "w", zipfile.ZIP_DEFLATED, compresslevel=6)
 
-    def __enter__(self) -> ArchiveWriter:
+    def __enter__(self) -> "ArchiveWriter":
         return self
 
     def __exit__(self, *_: object) -> None:

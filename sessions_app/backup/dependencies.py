@@ -1,7 +1,5 @@
 """Build from the settings what archives are signed and read with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Check whether a backup may be restored into this database."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -65,7 +63,7 @@ class State:
     version.
     """
 
-    tables: list[Table]
+    tables: "list[Table]"
     older: list[tuple[str, str]]
 
 
@@ -94,7 +92,7 @@ def state_of(manifest: Manifest) -> State:
     return State(_as_written(all_tables(loader.project_state(last).apps), manifest), last)
 
 
-def _as_written(tables: list[Table], manifest: Manifest) -> list[Table]:
+def _as_written(tables: "list[Table]", manifest: Manifest) -> "list[Table]":
     """Return the tables with their columns in the archive's order, where they are the same ones."""
     written = {name: member.columns for name, member in manifest.tables.items()}
     return [
@@ -142,7 +140,7 @@ def check_no_jobs(manifest: Manifest) -> None:
         )
 
 
-def check_form(manifest: Manifest, tables: list[Table]) -> None:
+def check_form(manifest: Manifest, tables: "list[Table]") -> None:
     """Compare the tables with those of the backup. Raises RestoreError if they differ."""
     columns = {table.name: list(table.columns) for table in tables}
     there = {name: member.columns for name, member in manifest.tables.items()}
@@ -168,7 +166,7 @@ def check_empty(cursor: Any) -> None:
         )
 
 
-def _holds_data(cursor: Any, table: Table) -> bool:
+def _holds_data(cursor: Any, table: "Table") -> bool:
     if table.name in OF_A_FRESH_DATABASE:
         return False
     condition = sql.SQL(DATA_WHERE.get(table.name, "true"))

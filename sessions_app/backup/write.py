@@ -1,7 +1,5 @@
 """Write a backup."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence

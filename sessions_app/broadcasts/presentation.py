@@ -1,7 +1,5 @@
 """Staff's pages for saying something first: a template to a segment, and what became of it."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping
 from typing import Any

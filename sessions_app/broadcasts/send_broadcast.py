@@ -1,7 +1,5 @@
 """Choose whom a broadcast goes to, and send it at its pace: each chat gets its message once."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

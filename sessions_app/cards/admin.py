@@ -1,7 +1,5 @@
 """Admin of memory cards; it is in this app because cards are made of its sessions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin, messages

@@ -1,7 +1,5 @@
 """The memory card of a session."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Add the cards of a chat's earlier sessions to the prompts of its turns, and remove them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

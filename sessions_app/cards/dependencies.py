@@ -1,7 +1,5 @@
 """Make cards with the embedder in use, or enqueue sessions for the workers that do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from uuid import UUID

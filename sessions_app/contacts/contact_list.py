@@ -3,8 +3,6 @@
 A page makes as many queries for fifty people as for one, and reads only the page's own rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date

@@ -1,7 +1,5 @@
 """The list of contacts, the page of one with all that is kept of them, and the form of the name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Let staff merge two contacts, split addresses off one, or undo a merge: preview, then confirm."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The pages of contacts, for the addresses of the admin site."""
 
-from __future__ import annotations
-
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from sessions_app.contacts.contact_pages import contact_page, contacts_page, edit_page, export_page
 from sessions_app.contacts.merge_pages import merge_find_page, merge_page, split_page, undo_page

@@ -4,8 +4,6 @@ It holds what the data export holds of texts and names. That export also has the
 records: answers with their prompts, raw deliveries, vectors' keys.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

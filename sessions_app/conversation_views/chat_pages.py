@@ -1,7 +1,5 @@
 """Admin pages of chats, of their addresses, and of sessions with links to their messages."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """REST views of chats: read, changed as staff change them on their pages, erased."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

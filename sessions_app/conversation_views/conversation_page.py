@@ -3,8 +3,6 @@
 The page also shows the notes and knowledge of staff next to the conversation.
 """
 
-from __future__ import annotations
-
 import hashlib
 from datetime import datetime, time
 from typing import Any

@@ -1,7 +1,5 @@
 """Messages of a session: getMessages, addMessages and clearMessages of seed 003."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime

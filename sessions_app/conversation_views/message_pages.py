@@ -1,7 +1,5 @@
 """Admin pages of messages and their vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Prepare the messages of a conversation for its page."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace

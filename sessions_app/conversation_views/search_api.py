@@ -1,7 +1,5 @@
 """Search messages of all sessions and chats that the caller may see."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.db.models import Q

@@ -1,7 +1,5 @@
 """Open and end sessions on request of the API."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

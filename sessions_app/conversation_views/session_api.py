@@ -1,7 +1,5 @@
 """REST views of chats, sessions and their summaries."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The buttons of questions of ours: their ids, and what a press of one means."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -7,8 +7,6 @@ person's chat: a number that may have changed hands is detached from the old cha
 trusted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 from collections.abc import Collection, Iterable

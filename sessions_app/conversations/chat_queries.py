@@ -1,7 +1,5 @@
 """Find chats by name or address."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -129,11 +127,11 @@ def _part_of_address(text: str) -> Q:
     return found | Q(Exists(ChatAddress.objects.filter(reached, chat=OuterRef("pk"))))
 
 
-def _part_of_name(text: str) -> _Search:
+def _part_of_name(text: str) -> "_Search":
     return _Search(Chat, "id", _CHAT_TEXTS, ("client_name", "staff_name"), text)
 
 
-def _parts_of_address(text: str) -> list[_Search]:
+def _parts_of_address(text: str) -> "list[_Search]":
     """Return the searches for a part of an address, as text and as a number."""
     sought = dict.fromkeys(filter(None, (address_searched(text), number_searched(text))))
     return [

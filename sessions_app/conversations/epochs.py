@@ -10,8 +10,6 @@ The locks are advisory, by scope, and are taken in the order of ``_place``. See 
 locks" in docs/reference.md.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -75,12 +73,12 @@ class Scopes:
     memories: bool = False
     backups: frozenset[str] = frozenset()
 
-    def __or__(self, other: Scopes) -> Scopes:
+    def __or__(self, other: "Scopes") -> "Scopes":
         return Scopes(
             self.names | other.names, self.memories or other.memories, self.backups | other.backups
         )
 
-    def covers(self, other: Scopes) -> bool:
+    def covers(self, other: "Scopes") -> bool:
         """Return whether the locks of these scopes include those of the other ones."""
         return (
             (PUBLIC in self.names or other.names <= self.names)

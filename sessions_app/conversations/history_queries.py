@@ -1,7 +1,5 @@
 """Read the history of a conversation for a prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -81,7 +79,7 @@ class SummaryMessage:
     last_order: int
     entries: Sequence[Entry] | None
 
-    def without(self, shown: set[int]) -> SummaryMessage | None:
+    def without(self, shown: set[int]) -> "SummaryMessage | None":
         """Return the summary without what stands in the messages of these order_nums.
 
         None if nothing else is in it.

@@ -4,8 +4,6 @@ That is the line that it answers, the ad or product that they come from, a mark 
 edit, and the reactions. Each line stands in brackets before the text; what it cites can't end them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Store messages: number them, count their tokens, move the window of the history."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The text of a stored message for prompts, searches and summaries."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -38,7 +36,7 @@ class HistoryMessage(NamedTuple):
     place: int
 
     @classmethod
-    def of(cls, message: Message | HistoryMessage) -> HistoryMessage:
+    def of(cls, message: "Message | HistoryMessage") -> "HistoryMessage":
         """Return a message that was stored just now, or one that is answered: no answer itself."""
         if isinstance(message, HistoryMessage):
             return message

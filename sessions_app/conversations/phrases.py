@@ -3,8 +3,6 @@
 Each file of ``languages`` has those of one language: see ``docs/whatsapp.md``.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

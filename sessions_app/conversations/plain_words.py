@@ -3,8 +3,6 @@
 A message is a command only if all of it is one: where that is doubtful, it isn't.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Record what a forgetting erases and rewrites, for staff to confirm."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from enum import Enum

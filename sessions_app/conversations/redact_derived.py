@@ -1,7 +1,5 @@
 """Redact a text in the records that were derived from its message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -140,7 +138,7 @@ def unstored_forget(turn: Turn) -> None:
 
 
 def _redacting(
-    chat_id: UUID, since: datetime, sessions: set[str], redactor: _Redactor
+    chat_id: UUID, since: datetime, sessions: set[str], redactor: "_Redactor"
 ) -> Iterator[None]:
     """Redact one record after the other, the newest first; the caller may stop between them."""
     # An answer may be made long after its turn began.
@@ -157,7 +155,7 @@ def _redacting(
         yield
 
 
-def _replay_redact(rows: QuerySet[TurnReplay], sessions: set[str], redactor: _Redactor) -> None:
+def _replay_redact(rows: QuerySet[TurnReplay], sessions: set[str], redactor: "_Redactor") -> None:
     replay = rows.first()
     if replay is None or not _changes(replay, sessions, redactor):
         return
@@ -170,7 +168,7 @@ def _replay_redact(rows: QuerySet[TurnReplay], sessions: set[str], redactor: _Re
             AnswerTrial.objects.filter(turn=replay.pk).delete()
 
 
-def _changes(replay: TurnReplay, sessions: set[str], redactor: _Redactor) -> dict[str, Any]:
+def _changes(replay: TurnReplay, sessions: set[str], redactor: "_Redactor") -> dict[str, Any]:
     """Return the fields of the replay that change, as they are without the texts."""
     prompt = [redactor.entry(entry) for entry in replay.prompt]
     recalled = [redactor.entry(entry) for entry in replay.recalled]

@@ -1,7 +1,5 @@
 """Start, end and expire sessions, and keep the time of a chat's last message."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Messages are ordered by the start of their session, then by order_num. A page re
 at the end of a million messages as at the end of a hundred.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -64,14 +62,14 @@ class Place:
     order_num: int
 
     @classmethod
-    def of(cls, message: Message) -> Place:
+    def of(cls, message: Message) -> "Place":
         """Return the place of a message, whose session is loaded with it."""
         return cls(message.session.created_at, message.session_id, message.order_num)
 
-    def just_before(self) -> Place:
+    def just_before(self) -> "Place":
         return replace(self, order_num=self.order_num - 1)
 
-    def just_after(self) -> Place:
+    def just_after(self) -> "Place":
         return replace(self, order_num=self.order_num + 1)
 
 

@@ -3,8 +3,6 @@
 They are in this app because its workers read documents, and because documents belong to chats.
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django import forms

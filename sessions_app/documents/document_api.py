@@ -1,7 +1,5 @@
 """Serve documents over REST: files are uploaded here and read by the workers."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Receive a document that somebody uploads, for a chat or for the business as a whole."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """System checks of the embedder: the settings, and the settings against the database."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

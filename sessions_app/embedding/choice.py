@@ -5,8 +5,6 @@ each request and task, so they follow a switch without a restart. The packages o
 are slow to import, so each is imported only when it is chosen.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Queue the texts whose vectors workers are to make."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from memoryproject.foundation.process.jobs import enqueue

@@ -4,8 +4,6 @@ Makes the index of the model in use, and removes the vectors of a retired model 
 can be using them.
 """
 
-from __future__ import annotations
-
 import logging
 from contextlib import AbstractContextManager
 from datetime import datetime, timedelta

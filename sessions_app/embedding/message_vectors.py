@@ -1,7 +1,5 @@
 """Make the vectors of messages in the background, so that answers don't wait for them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

@@ -5,8 +5,6 @@ exists. The switch is one transaction. Recall reads one model's vectors only. Th
 stay until no process that began before the switch can be using them.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Find the reasons why a fact isn't what its passage states, so that it waits for staff."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator

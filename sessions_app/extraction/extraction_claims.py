@@ -1,7 +1,5 @@
 """Claim the work of learning from a chat's turns, in the turns' order."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta

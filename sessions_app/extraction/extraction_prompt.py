@@ -3,8 +3,6 @@
 It holds no recalled text and nothing of the assistant's profile.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The form of a model's answer with facts, checked to the last field. Pure: no Django here."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError

@@ -1,7 +1,5 @@
 """Find the clause of a message that states a fact. Pure: no Django here."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence

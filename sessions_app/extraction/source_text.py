@@ -1,7 +1,5 @@
 """Read the messages of a turn that facts may be learned from."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime

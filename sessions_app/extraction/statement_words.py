@@ -5,8 +5,6 @@ with the negations and conditions of French, German, Italian and Ukrainian. A wo
 stands for all words that begin so.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

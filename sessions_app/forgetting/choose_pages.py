@@ -1,7 +1,5 @@
 """Serve the pages on which staff choose what to erase, and the forms of search and confirmation."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from datetime import datetime, time, timedelta

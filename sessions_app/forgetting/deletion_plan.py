@@ -1,7 +1,5 @@
 """Plan what goes with an object of each kind, and where else its text may stand."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field

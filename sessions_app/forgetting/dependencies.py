@@ -1,7 +1,5 @@
 """Build the dependencies of forgetting from the settings."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from memories_app.documents.dependencies import documents_folder

@@ -1,7 +1,5 @@
 """Execute a deletion plan in one transaction: delete, redact, tombstones, probe, receipt."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Search for memories and messages to forget, by words or by meaning."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

@@ -4,8 +4,6 @@ Each is one transaction that removes the text everywhere it was derived, probes,
 receipt.
 """
 
-from __future__ import annotations
-
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence

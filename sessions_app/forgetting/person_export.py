@@ -3,8 +3,6 @@
 A person may ask for it before being forgotten.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 DELETE of an object can be repeated.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 

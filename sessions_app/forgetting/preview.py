@@ -4,8 +4,6 @@ No model is called and no file is touched. If the preview would take too long or
 for another process, only the chosen objects themselves are counted.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter

@@ -5,8 +5,6 @@ removed something. Where it found nothing, that reading is the proof; both are i
 What is left is named in the receipt, for staff to finish.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar

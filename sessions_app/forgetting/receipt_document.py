@@ -3,8 +3,6 @@
 Pages show it, to read and to print, and it is rendered as plain text.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Show the receipts of forgetting as a list, as a page to read and print, and as plain text."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 from uuid import UUID
 

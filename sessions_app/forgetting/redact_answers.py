@@ -6,8 +6,6 @@ its session. Other answers are left alone, whatever they say. ``Fragments`` says
 answer repeats of the text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -6,8 +6,6 @@ their chat before are taken to have it from there. People's own messages stay. W
 chat stands in the queue, the admin's log, logins, and stored responses.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator

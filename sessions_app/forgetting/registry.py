@@ -6,8 +6,6 @@ the database and fails on one that is missing there: a new place that stores tex
 becomes of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Show a run of forgetting: its preview, its confirmation, its progress and its outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, ClassVar
 from uuid import UUID

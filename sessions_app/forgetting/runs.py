@@ -4,8 +4,6 @@ Each object is forgotten in one transaction with the note of its outcome. If a w
 object is either forgotten with its receipt or untouched, and the next worker continues there.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import defaultdict

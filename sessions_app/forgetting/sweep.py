@@ -1,7 +1,5 @@
 """The sweep of one forgetting: what is erased, and the edits that its steps share."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Write the receipt of a forgetting, which holds no text, and its audit event."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Read and write a conversation's history through one service (seed 003)."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Empty a session."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta

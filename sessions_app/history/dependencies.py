@@ -1,7 +1,5 @@
 """Build the history of conversations, and the backups of their transcripts, from the settings."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

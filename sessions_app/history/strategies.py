@@ -1,7 +1,5 @@
 """Strategies for long conversations (CHAT_MEMORY_STRATEGY)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID

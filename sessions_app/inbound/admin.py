@@ -1,7 +1,5 @@
 """Admin pages of the deliveries from the providers."""
 
-from __future__ import annotations
-
 import re
 
 from django.contrib import admin, messages

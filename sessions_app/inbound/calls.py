@@ -1,7 +1,5 @@
 """Decide who gets a text after a missed call."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from memoryproject.foundation.integrations.whatsapp.events import MISSED, InboundMessage

@@ -1,7 +1,5 @@
 """REST view of one whole turn: a message to the assistant and its answer."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterator

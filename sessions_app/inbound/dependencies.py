@@ -1,7 +1,5 @@
 """Build the dependencies of message intake from the settings."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Messages that another program's model answers: their turns, and what is learned from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any

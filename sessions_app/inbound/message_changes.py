@@ -4,8 +4,6 @@ Webhooks come in any order, so a change may arrive before its message. It is the
 and applied when the message is stored.
 """
 
-from __future__ import annotations
-
 import logging
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the message to store from an event."""
 
-from __future__ import annotations
-
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.plain_words import Command

@@ -4,8 +4,6 @@ Deduplication, chat, session, message and turn are one transaction. Nothing is a
 turn is left to a worker.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Try the events again that could not be processed when they came."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

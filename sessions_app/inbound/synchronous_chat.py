@@ -1,7 +1,5 @@
 """Run one whole turn for a caller that waits for the answer: the terminal and the API."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Old messages are stored once, whatever pieces they come in and in whatever order
 of their own. Nobody answers them, and no one is told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone

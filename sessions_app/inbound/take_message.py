@@ -1,7 +1,5 @@
 """Store one incoming message, and open a turn if it needs an answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The webhooks of the providers: read the body, verify it, store the events."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Admin of labels for users who review conversations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

@@ -4,8 +4,6 @@ A page makes as many queries for fifty chats as for one. After filtering, each q
 page's own chats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta

@@ -1,7 +1,5 @@
 """The filters of the inbox: save them, rename, share and delete them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Serve the inbox: the list of chats as staff work through it, kept up to date while open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
@@ -254,7 +252,7 @@ class UntilForm(forms.Form):
     )
 
 
-def snooze(review: ReviewRequest) -> str:
+def snooze(review: "ReviewRequest") -> str:
     until = _until(review)
     count = chats_snooze(
         user=review.user,
@@ -271,7 +269,7 @@ def snooze(review: ReviewRequest) -> str:
     ) % {"count": count, "time": when}
 
 
-def _until(review: ReviewRequest) -> datetime:
+def _until(review: "ReviewRequest") -> datetime:
     now = timezone.now()
     lasts = review.value
     if lasts in HOURS:

@@ -1,7 +1,5 @@
 """The list of the inbox: the rows of a page as they are displayed, and their version."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,8 +67,8 @@ class Listing:
     rows: Sequence[Row]
     reads: bool
     attention: int
-    tabs: Sequence[Tab]
-    other: Sequence[Tab]
+    tabs: "Sequence[Tab]"
+    other: "Sequence[Tab]"
 
     @property
     def figures(self) -> Figures:
@@ -121,7 +119,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count), other)
 
 
-def _other(request: HttpRequest) -> Iterator[Tab]:
+def _other(request: HttpRequest) -> "Iterator[Tab]":
     """Yield links to what waits beside the chats, as far as the user sees it, with the numbers."""
     queue, may = reverse("admin:memories_app_memory_waiting"), request.user.has_perm
     if not may("memories_app.view_memory"):

@@ -1,7 +1,5 @@
 """Sort conversations by bookmarks, labels and assignees."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType

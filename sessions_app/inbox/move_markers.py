@@ -1,7 +1,5 @@
 """Mark conversations as read, unread, reviewed or not, and put them off for a while."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from functools import cache

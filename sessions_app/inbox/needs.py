@@ -1,7 +1,5 @@
 """The queue *Needs you*: the chats that wait for staff with the reasons, and answers to review."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import timedelta
 from typing import Any

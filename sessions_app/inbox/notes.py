@@ -1,7 +1,5 @@
 """Notes of staff, and the form in which they change their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

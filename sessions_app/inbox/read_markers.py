@@ -4,8 +4,6 @@ A marker is a place in the conversation, not a time: if two messages are stored 
 neither is skipped. Every query covers many chats at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any

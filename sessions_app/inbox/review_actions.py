@@ -1,7 +1,5 @@
 """Handle the forms with which staff review conversations; they work without scripts, too."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

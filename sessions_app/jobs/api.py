@@ -1,7 +1,5 @@
 """REST: long work that is asked for, looked after, cancelled, and whose result is fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

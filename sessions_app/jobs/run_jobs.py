@@ -1,7 +1,5 @@
 """Make jobs, do them in steps that may be cut off anywhere, and end them."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import logging

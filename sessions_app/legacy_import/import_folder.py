@@ -1,7 +1,5 @@
 """Import a folder of old sessions, session by session. Imported messages are not answered."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -135,10 +133,10 @@ class FolderImport:
         )
         self._store(Incoming(session, label), gatherer)
 
-    def _gatherer(self, session_id: UUID) -> Gatherer:
+    def _gatherer(self, session_id: UUID) -> "Gatherer":
         return Gatherer(self.folder, self.report, session_id, self.latest)
 
-    def _store(self, incoming: Incoming, gatherer: Gatherer) -> None:
+    def _store(self, incoming: Incoming, gatherer: "Gatherer") -> None:
         label = incoming.label
         incoming.messages = list(gatherer.found.values())
         try:

@@ -1,7 +1,5 @@
 """Store one session from old files with its messages, in one transaction, and report it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The older names are ``chat_id`` and ``phone_number``; the oldest sessions contai
 messages. Nothing here raises anything but LegacyError.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import uuid

@@ -8,8 +8,6 @@ Nothing outside DIR is read, wherever a symbolic link leads. The plan: its sessi
 and its unlisted message files.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

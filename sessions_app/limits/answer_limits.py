@@ -5,8 +5,6 @@ together. Tokens and cost are known only after a call: calls that are under way 
 reached are finished.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Collection

@@ -1,7 +1,5 @@
 """Build the limits of clients' chats from the settings."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from django.conf import settings

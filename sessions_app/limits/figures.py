@@ -1,7 +1,5 @@
 """The usage of chats, and those that reached a limit, for staff's pages."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass

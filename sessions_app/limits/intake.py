@@ -4,8 +4,6 @@ Call these functions in the transaction that takes the message in, with the chat
 two messages at once, in several processes, count as two, and a repeated delivery not at all.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +72,7 @@ def entry_decide(
     access: ChatAccess,
     text: str,
     command: Command | None,
-    limits: UsageLimits,
+    limits: "UsageLimits",
     now: datetime,
     actor: Actor,
 ) -> Entry:
@@ -127,7 +125,7 @@ def entry_count(
     access: ChatAccess,
     entry: Entry,
     is_command: bool,
-    limits: UsageLimits,
+    limits: "UsageLimits",
     now: datetime,
 ) -> Entry:
     """Count a client's message that would be answered; return the entry, refused over the limit.
@@ -154,7 +152,7 @@ def entry_count(
     return entry
 
 
-def change_count(*, access: ChatAccess, limits: UsageLimits, now: datetime) -> bool:
+def change_count(*, access: ChatAccess, limits: "UsageLimits", now: datetime) -> bool:
     """Count a client's edit, revocation or reaction as a message.
 
     Returns whether it is within the limit of the hour, which there is always one for these.
@@ -178,7 +176,7 @@ def hour_runs(access: ChatAccess, now: datetime) -> bool:
 
 
 def reached_mark(
-    *, chat_id: UUID, code: str, limits: UsageLimits, now: datetime
+    *, chat_id: UUID, code: str, limits: "UsageLimits", now: datetime
 ) -> QuerySet[UsageDay]:
     """Record for staff that a chat reached a limit; return its usage of the day."""
     day, _made = UsageDay.objects.get_or_create(chat_id=chat_id, day=limits.day_of(now))

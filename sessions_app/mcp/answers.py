@@ -1,7 +1,5 @@
 """What a tool answers, within the tokens that the assistant has for it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Assistants pay for each word of a schema: only the first sentence of a field's description is in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Call the REST API's views within this process, with one token."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

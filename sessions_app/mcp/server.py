@@ -1,7 +1,5 @@
 """The package's server, for one token."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

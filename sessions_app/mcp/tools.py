@@ -1,7 +1,5 @@
 """The tools: what assistants are told of them, and the calls of the API that carry them out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

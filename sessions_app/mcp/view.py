@@ -1,7 +1,5 @@
 """MCP over HTTP: the streamable transport without sessions, each POST on its own."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from urllib.parse import urlsplit

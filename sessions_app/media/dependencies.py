@@ -1,7 +1,5 @@
 """Build the dependencies of fetching files from the settings, and queue it."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection
 from datetime import datetime, timedelta

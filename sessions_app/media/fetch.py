@@ -1,7 +1,5 @@
 """Fetch the file of a message once, check what it is, and put it into its place."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Files of messages in their storage, and the rows that say what becomes of them."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Collection

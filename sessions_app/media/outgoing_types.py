@@ -1,7 +1,5 @@
 """Tell by its content whether a file is one that WhatsApp takes, and of which kind."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

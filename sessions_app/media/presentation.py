@@ -1,7 +1,5 @@
 """Show the file of a message to staff: whole, or the range that a player asks for."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import re

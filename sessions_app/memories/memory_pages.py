@@ -1,7 +1,5 @@
 """The pages of memories and proposals, with the parts that need the embedder and the chats."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Export and import of memories over HTTP, as lines of JSON; jobs of other packages use them."""
 
-from __future__ import annotations
-
 import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping

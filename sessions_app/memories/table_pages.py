@@ -1,7 +1,5 @@
 """Import of opening hours, prices, questions and facts from a table, with a preview."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Export and import memories as lines of JSON; chats are named by their WhatsApp addresses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -139,7 +137,7 @@ def _keep_chats(part: Sequence[Record]) -> None:
 def _add(
     bring_in: MemoryImport,
     part: Sequence[tuple[bytes, Record]],
-    chats: _Chats,
+    chats: "_Chats",
     report: ImportReport,
 ) -> None:
     if not part:
@@ -154,7 +152,7 @@ def _add(
     report.duplicates += len(stored) - sum(stored)
 
 
-def _read(line: bytes, chats: _Chats) -> Record:
+def _read(line: bytes, chats: "_Chats") -> Record:
     try:
         text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
         record = json.loads(text, parse_constant=_refuse_constant)

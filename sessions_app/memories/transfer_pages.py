@@ -1,7 +1,5 @@
 """Export and import of memories in the admin, as lines of JSON."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any, ClassVar
 

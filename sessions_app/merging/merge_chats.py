@@ -1,7 +1,5 @@
 """Merge two chats that turn out to belong to one person."""
 
-from __future__ import annotations
-
 import logging
 from copy import copy
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a merge records to be undone, and how both sides are restored."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -153,7 +151,7 @@ STATES: tuple[tuple[type[Model], tuple[str, ...]], ...] = (
 USERS = ("decided_by", "paused_by", "assignee", "snoozed_by")
 
 
-def states_read(chat_id: UUID) -> dict[str, Columns | None]:
+def states_read(chat_id: UUID) -> "dict[str, Columns | None]":
     """Return what is decided about a chat now, by the name of its table."""
     return {
         str(model._meta.model_name): columns_of(_row(model, chat_id), names)
@@ -177,7 +175,7 @@ def states_restore(*, kept: UUID, gone: UUID, states: Mapping[str, Any]) -> None
             _set(model, gone, now[name] if states else _not_allowed(now[name]))
 
 
-def _not_allowed(columns: Columns | None) -> Columns | None:
+def _not_allowed(columns: "Columns | None") -> "Columns | None":
     if columns is None or columns.get("standing") != Standing.ALLOWED:
         return columns
     return {**columns, "standing": "", "reason": "", "decided_at": None, "decided_by": None}
@@ -196,7 +194,7 @@ def labels_restore(*, kept: UUID, gone: UUID, labels: Mapping[str, list[int]]) -
     ChatLabel.objects.bulk_create(ChatLabel(chat_id=gone, label_id=key) for key in there)
 
 
-def _set(model: type[Model], chat_id: UUID, columns: Columns | None) -> None:
+def _set(model: type[Model], chat_id: UUID, columns: "Columns | None") -> None:
     row = _row(model, chat_id)
     if columns is None:
         if row is not None:

@@ -5,8 +5,6 @@ which both wrote is divided. For everything without an address, the record of a 
 which side it came; without one it stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

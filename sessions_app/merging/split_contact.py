@@ -1,7 +1,5 @@
 """Split addresses off a contact, or undo a merge of two contacts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

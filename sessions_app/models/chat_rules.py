@@ -1,7 +1,5 @@
 """Rules of staff, what they did, and the marks that they set on conversations."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

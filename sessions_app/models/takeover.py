@@ -1,7 +1,5 @@
 """What staff write themselves: chats that they have taken over, canned replies, broadcasts."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """A turn: one answer to one inbound message."""
 
-from __future__ import annotations
-
 import uuid
 
 from django.contrib.postgres.indexes import GinIndex
@@ -292,7 +290,7 @@ class TurnReplay(models.Model):
         return f"replay of turn {self.turn_id}"
 
     @classmethod
-    def of(cls, turn: Turn) -> TurnReplay:
+    def of(cls, turn: Turn) -> "TurnReplay":
         """Return the turn's replay, an empty unsaved one if none is stored."""
         try:
             return turn.replay

@@ -4,8 +4,6 @@ These products hand out their API's objects, each in lists of its own making. So
 the objects by their shape, wherever in the JSON they are, with the ids of the objects around them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The kinds of files that can be moved in, each with its reader, and the move itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 

@@ -3,8 +3,6 @@
 ``docs/moving.md`` describes its fields; the archive's own README tells them, too.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

@@ -1,7 +1,5 @@
 """The staff's page that moves data in from other products, and out as an archive."""
 
-from __future__ import annotations
-
 import logging
 import tempfile
 from typing import Any

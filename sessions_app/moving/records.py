@@ -1,7 +1,5 @@
 """The neutral records that every reader of another product's export gives, and their values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The file, folder or Zip that is moved in. Nothing is unpacked to a disk by a name in it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -4,8 +4,6 @@ Messages go the way of old messages that a phone shares, memories the way of the
 same file twice adds nothing, and what was forgotten here doesn't come back.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

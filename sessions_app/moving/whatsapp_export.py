@@ -4,8 +4,6 @@ The app writes the phone's own form of dates, digits and words. So what a line i
 words are looked up only for what has no form of its own (``whatsapp_phrases.json``).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

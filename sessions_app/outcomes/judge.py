@@ -6,8 +6,6 @@ nothing was known, a disliked or denied answer, a question that is asked again i
 within a day of its end.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The page *Did it help?*: the rate by day, topic and language, and each case with its evidence."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

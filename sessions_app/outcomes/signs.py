@@ -3,8 +3,6 @@
 The words of each language are in ``conversations/languages``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from cards_app.rules.words import is_question, split_sentences

@@ -1,7 +1,5 @@
 """A person at a glance, over the API."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.utils import timezone

@@ -4,8 +4,6 @@ It is made when it is read, by rules alone, of the active memories and the lates
 so it is always current, and nothing of it is left once its sources are erased.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time

@@ -1,7 +1,5 @@
 """A person at a glance, on staff's pages."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.http import HttpRequest

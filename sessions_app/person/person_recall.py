@@ -1,7 +1,5 @@
 """Add what is known of the person to the prompts of their turns (PERSON_IN_PROMPT)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any

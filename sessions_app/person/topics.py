@@ -4,8 +4,6 @@
 count, too.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a caller of the API may reach, which functions are on, and the filters of its lists."""
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 from uuid import UUID
 

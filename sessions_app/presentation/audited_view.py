@@ -1,7 +1,5 @@
 """The base of the admin's pages on which staff read messages, and the search of long lists."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar

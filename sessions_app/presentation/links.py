@@ -1,7 +1,5 @@
 """Addresses and links of the pages of one conversation, and the chat that an address names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Messages in OpenAI's form: tool calls, their results, content in parts; and whole prompts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 The name of staff is looked up by the account's id, so that it disappears with the account.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the reader of promises from the settings."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from django.conf import settings

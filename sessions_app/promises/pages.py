@@ -1,7 +1,5 @@
 """Staff's list of what the business promised, with buttons that close a promise."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from typing import Any, ClassVar
 from uuid import UUID

@@ -8,8 +8,6 @@ message itself does; ``sent``: what says, at the beginning of a clause, that som
 ``was_sent``, anywhere. ``when``: words that stand for a time.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import unicodedata

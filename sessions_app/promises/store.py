@@ -1,7 +1,5 @@
 """Read the promises of a session's messages in a worker, store them, and note which are kept."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

@@ -1,7 +1,5 @@
 """One proxied call: its chat and memory before it, its messages and answer after it."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +78,7 @@ class Exchange:
     begun: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def begin(cls, caller: Caller, name: str, given: Given, model: str) -> Exchange:
+    def begin(cls, caller: Caller, name: str, given: Given, model: str) -> "Exchange":
         """Open the chat of this name and recall what its last question needs.
 
         Raises NotFound for a chat out of reach, LimitReachedError, and database errors.

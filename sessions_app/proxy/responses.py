@@ -1,7 +1,5 @@
 """OpenAI's Responses as chat completions, which exchanges are stored and read as. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

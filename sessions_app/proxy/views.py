@@ -1,7 +1,5 @@
 """``/v1/``: what a program calls that has this server's address in place of its model server's."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

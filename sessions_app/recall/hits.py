@@ -1,7 +1,5 @@
 """Who recalls, what is returned, and which of two facts that disagree stands first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -125,7 +123,7 @@ class FactTimes:
     valid_until: datetime | None
 
     @classmethod
-    def of(cls, metadata: dict[str, Any]) -> FactTimes:
+    def of(cls, metadata: dict[str, Any]) -> "FactTimes":
         """Return the times in the metadata of a hit, or of a replay's entry."""
         given = (metadata.get(name) for name in (SAID_AT, VALID_FROM, VALID_UNTIL))
         return cls(*(datetime.fromisoformat(text) if text else None for text in given))

@@ -4,8 +4,6 @@ They are lines of a conversation in their order. An answer stands with its quest
 said in between: it has the question's place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone

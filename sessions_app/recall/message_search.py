@@ -1,7 +1,5 @@
 """Search the messages of many sessions and chats, by their words, their meaning, or both."""
 
-from __future__ import annotations
-
 from django.db.models import Q
 
 from memories_app.ranking import (

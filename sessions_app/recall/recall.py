@@ -3,8 +3,6 @@
 The turn, the API, the admin and the commands share one function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 Visibility is decided in two querysets, from which everything is read.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -167,7 +165,7 @@ class Search:
 
     def _memories(
         self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]
-    ) -> _Beside:
+    ) -> "_Beside":
         candidates, sampled = joined(
             [
                 candidates_read(
@@ -222,7 +220,7 @@ class _Beside:
     texts: DistinctTexts
 
     @classmethod
-    def of(cls, memories: Iterator[Hit], *, most: int, repeats: bool) -> _Beside:
+    def of(cls, memories: Iterator[Hit], *, most: int, repeats: bool) -> "_Beside":
         texts = DistinctTexts()
         new = (hit for hit in memories if texts.is_new(hit.content) or repeats)
         return cls(list(islice(new, most)), texts)

@@ -5,8 +5,6 @@ matter. Meaning and sound are not searched. If no word matches, a part of a word
 the newest messages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Show summaries with the messages that they cover."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format

@@ -1,7 +1,5 @@
 """Enqueue sessions for the workers that summarise them."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from memoryproject.foundation.process.jobs import enqueue

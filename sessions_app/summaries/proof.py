@@ -1,7 +1,5 @@
 """Compare what a chat model wrote of messages with the messages themselves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice

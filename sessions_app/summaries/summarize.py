@@ -1,7 +1,5 @@
 """Make the summaries that are due in a session, in a worker."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Make the texts of summaries, with a chat model or from the messages' own words."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Callable, Sequence

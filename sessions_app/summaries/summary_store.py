@@ -1,7 +1,5 @@
 """Claim the work of making summaries, store them, and retract those whose messages changed."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -114,7 +112,7 @@ class ChunkChangedError(Exception):
 
 def summary_store(
     *,
-    chunk: Chunk,
+    chunk: "Chunk",
     lease: SummaryLease,
     made: Made,
     kept: Sequence[Entry],
@@ -169,7 +167,7 @@ def _message(record: SummarizationMetadata, kept: Sequence[Entry], now: datetime
     return NewMessage(Role.SUMMARY, summary_text(kept), now, sender="assistant", metadata=metadata)
 
 
-def chunk_pass(*, chunk: Chunk, lease: SummaryLease, delete_messages: bool) -> None:
+def chunk_pass(*, chunk: "Chunk", lease: SummaryLease, delete_messages: bool) -> None:
     """Go on behind a chunk in which there is nothing to sum up.
 
     Raises LeaseLostError and ChunkChangedError, and then nothing is stored.
@@ -184,14 +182,14 @@ def chunk_pass(*, chunk: Chunk, lease: SummaryLease, delete_messages: bool) -> N
         session.save(update_fields=["summarized_until", "total_tokens"])
 
 
-def _check_unchanged(session: ChatSession, chunk: Chunk) -> None:
+def _check_unchanged(session: ChatSession, chunk: "Chunk") -> None:
     same_end = session.summarized_until == chunk.after
     current = messages_unsummarized(session).filter(order_num__lte=chunk.last_order)
     if not same_end or list(current.values_list("pk", "content")) != chunk.seen:
         raise ChunkChangedError(f"messages of session {session.session_id} changed meanwhile")
 
 
-def _delete(session: ChatSession, chunk: Chunk) -> None:
+def _delete(session: ChatSession, chunk: "Chunk") -> None:
     """Delete the summarised messages, and subtract those in the window from its token count."""
     summarized = Message.objects.filter(pk__in=chunk.ids)
     in_window = summarized.filter(order_num__gte=session.window_start)

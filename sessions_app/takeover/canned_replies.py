@@ -1,7 +1,5 @@
 """Canned replies: texts with placeholders that staff choose in the reply box, and their admin."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

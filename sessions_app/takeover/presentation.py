@@ -1,7 +1,5 @@
 """Show the panel next to a conversation: whether the assistant is on, and the reply box."""
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Send a template that Meta has approved: the only message after WhatsApp's window has closed."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The addresses of a chat's takeover: the panel alone, and what its forms post to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast

@@ -4,8 +4,6 @@ The copies hold people's messages: forgetting sweeps them, and they are deleted 
 retention.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -8,8 +8,6 @@ evidence for "told twice" is a pair of different exchanges in a row that the sto
 holds exactly once.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
@@ -75,7 +73,7 @@ class Signs:
         for signs, text in ((self.exact, content), (self.loose, bare)):
             signs.append(role[:1].encode() + hashlib.sha256(text.encode("utf-8")).digest())
 
-    def part(self, start: int, end: int | None = None) -> Signs:
+    def part(self, start: int, end: int | None = None) -> "Signs":
         return Signs(self.exact[start:end], self.loose[start:end])
 
 

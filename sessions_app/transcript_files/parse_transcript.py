@@ -3,8 +3,6 @@
 Any bytes give a result: messages, problems, or both. Reading raises nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

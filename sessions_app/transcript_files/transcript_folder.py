@@ -1,7 +1,5 @@
 """Access the folder of batches. Only files with our own names are ever touched."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

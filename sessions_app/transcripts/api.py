@@ -1,7 +1,5 @@
 """API of transcripts: read a session as text, and save a text as messages."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Find the conversation of a transcript, and read it in the order of transcripts: by turns."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager

@@ -1,7 +1,5 @@
 """Write a stored conversation as batches that a save accepts, or as one text."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ that are not cleaned up in their place. The next run continues: the rows of Tran
 what is stored.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field

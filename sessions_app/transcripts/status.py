@@ -1,7 +1,5 @@
 """Report on a folder of batches and on the stored conversation; change nothing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Plan a save of checked files: find the stored ones and the first message to add."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID

@@ -1,8 +1,6 @@
 """Show staff what a change would change, before they save it: what is recalled, and on demand what
 a model answers. Nothing is sent, and nothing is stored but the trials of the model."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

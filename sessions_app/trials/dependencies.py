@@ -1,7 +1,5 @@
 """The models that a trial may ask, by the settings, and the queue of trials."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Choose the recalled texts that a trial gives to the model."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -59,7 +57,7 @@ def entries_then(replay: TurnReplay) -> list[dict[str, Any]]:
 
 
 def texts_given(
-    *, trial: AnswerTrial, turn: Turn, stored: StoredPrompt, dependencies: Dependencies
+    *, trial: AnswerTrial, turn: Turn, stored: "StoredPrompt", dependencies: Dependencies
 ) -> Given:
     """Return what the trial's model is given. Raises TrialRefusedError."""
     then = entries_then(TurnReplay.of(turn))

@@ -1,7 +1,5 @@
 """The page on which staff try an answer again and compare the results. Nothing is sent."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

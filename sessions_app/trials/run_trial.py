@@ -1,7 +1,5 @@
 """Ask for a trial, and make it in a worker. Nothing is sent or learned."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Our accounts at the providers: which of them are refused, by what the providers said last."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 A worker starts with `turn_run`.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Staff rate answers, and resolve those that are to be reviewed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Collection, Sequence

@@ -4,8 +4,6 @@ A burst is waited for before its answer is begun. What comes while the answer is
 stored, joins it: then the answer is made anew, once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any

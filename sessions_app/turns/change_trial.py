@@ -1,7 +1,5 @@
 """What a change of memory would change: recent questions are recalled without it and with it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

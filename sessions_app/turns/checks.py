@@ -1,7 +1,5 @@
 """A system check of our accounts at the WhatsApp providers, by what they said last."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compose the prompt of an answer from history, recalled texts, cards and the profile."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

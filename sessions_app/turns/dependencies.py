@@ -1,7 +1,5 @@
 """Build the dependencies of answering a turn from the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from functools import lru_cache

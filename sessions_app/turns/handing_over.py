@@ -5,8 +5,6 @@ the model calls for one. The client is told so with the opening hours, the assis
 chat needs attention, and the operator and integrators are told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Read the file of a message: a picture, a document or a recording."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Answer a message with the chat model: recall, prompt, completion."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

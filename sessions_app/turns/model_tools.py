@@ -4,8 +4,6 @@ A call sees and stores what the same person's command would, whatever a message,
 memory tells the model to do.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence

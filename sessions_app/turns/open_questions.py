@@ -5,8 +5,6 @@ oldest questions be answered: one of them while a service is sick, which tries t
 and several once it works. Each that is answered lets the next ones follow.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

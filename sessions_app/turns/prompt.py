@@ -3,8 +3,6 @@
 ``prompt_budget`` chooses what fits.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ room is cut, and a mark stands for what is left out; the stored text stays whole
 left out by whole turns, so that it never begins with an answer to a question that isn't there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple

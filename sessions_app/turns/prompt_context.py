@@ -1,7 +1,5 @@
 """Build the prompt of a session without answering: for integrators with a model of their own."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The question set: what staff marked as right or wrote is asked again. Nothing is sent."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo

@@ -1,7 +1,5 @@
 """Questions with choices: what an answer offers to press or to type, and how it is sent."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence

@@ -5,8 +5,6 @@ of its turns. Any number of these programs run at once, on any number of machine
 by a conditional update. They wait for HTTP nearly all the time, so threads are enough.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

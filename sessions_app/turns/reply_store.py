@@ -1,7 +1,5 @@
 """Store an answer, its replay record and its parts; make those answers that need no model."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,7 +35,7 @@ from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 
 def reply_store(
-    work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None, *, may_learn: bool = False
+    work: TurnWork, draft: "Draft", epoch: EpochSnapshot | None = None, *, may_learn: bool = False
 ) -> Turn:
     """Store the answer of a turn and return the turn; from then on it only has to be sent.
 
@@ -87,7 +85,7 @@ def reply_store(
     return turn
 
 
-def _context_of(draft: Draft, parts: int) -> dict[str, Any]:
+def _context_of(draft: "Draft", parts: int) -> dict[str, Any]:
     """Return what the turn's context holds of the draft; the last of its ``parts`` asks."""
     context: dict[str, Any] = {}
     if draft.listed:
@@ -121,7 +119,7 @@ def parts_store(turn: Turn, texts: Sequence[str]) -> None:
     )
 
 
-def parts_of(draft: Draft, provider: WhatsAppProvider) -> list[str]:
+def parts_of(draft: "Draft", provider: WhatsAppProvider) -> list[str]:
     """Return the draft's text as the provider sends it."""
     text = draft.text if draft.is_system_text else to_whatsapp(draft.text)
     return split_text(text, provider.text_limit) or [draft.text]
@@ -130,7 +128,7 @@ def parts_of(draft: Draft, provider: WhatsAppProvider) -> list[str]:
 def message_store(
     turn: Turn,
     session: ChatSession,
-    draft: Draft,
+    draft: "Draft",
     chat_memory: ChatMemoryService,
     *,
     answers: Message | None,
@@ -158,7 +156,7 @@ def message_store(
     return stored
 
 
-def replay_store(turn: Turn, draft: Draft) -> None:
+def replay_store(turn: Turn, draft: "Draft") -> None:
     """Store the replay record, in the place of that of an earlier answer to this turn."""
     record = {
         "prompt": draft.prompt,

@@ -4,8 +4,6 @@ A failed turn is answered again. A turn whose sending is uncertain is sent again
 way in which a part goes out twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID

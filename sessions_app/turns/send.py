@@ -1,7 +1,5 @@
 """Send a stored answer part by part; no part is sent twice automatically."""
 
-from __future__ import annotations
-
 import io
 import logging
 import time

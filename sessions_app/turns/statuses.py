@@ -1,7 +1,5 @@
 """Apply a provider's reports on the messages that we sent."""
 
-from __future__ import annotations
-
 import logging
 import time
 import uuid

@@ -4,8 +4,6 @@ The assistant then holds back: what it has not sent yet is cancelled where the p
 and it is paused for a while, which begins anew with each reply.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef

@@ -1,7 +1,5 @@
 """Serializers of replays and of prompt contexts."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

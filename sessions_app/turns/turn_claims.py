@@ -3,8 +3,6 @@
 A turn's state is updated here from the states of its parts.
 """
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The dependencies of a turn; the entry point that runs it chooses them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

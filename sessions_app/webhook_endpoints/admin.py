@@ -1,7 +1,5 @@
 """The pages of outgoing webhooks: manage endpoints, and see their deliveries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin, messages

@@ -1,7 +1,5 @@
 """REST: tests and deliveries of webhooks, and the log of events to catch up from."""
 
-from __future__ import annotations
-
 import time
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Build the dependencies of outgoing webhooks from the settings."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """REST: endpoints of webhooks."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from uuid import UUID

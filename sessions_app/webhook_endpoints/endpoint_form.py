@@ -1,7 +1,5 @@
 """The form of a webhook endpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Memory documents, in the database or in a directory tree."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -3,8 +3,6 @@
 The button holds all that the reversal needs, signed: nothing is stored for it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from typing import Any

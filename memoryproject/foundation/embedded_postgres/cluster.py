@@ -1,7 +1,5 @@
 """Build the cluster (the folder with all data) once, completely or not at all, and check it."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import secrets
@@ -42,7 +40,7 @@ _TUNING = {
 }
 
 
-def ensure_cluster(places: Places, account: ServerAccount) -> None:
+def ensure_cluster(places: Places, account: "ServerAccount") -> None:
     """Build the cluster if there is none, or check the existing one. Call under the start lock.
 
     Raises EmbeddedPostgresError when it can't be built or is of another PostgreSQL version.
@@ -61,7 +59,7 @@ def server_environment() -> dict[str, str]:
     return {"LC_ALL": "C", **{name: os.environ[name] for name in kept if name in os.environ}}
 
 
-def _build(places: Places, account: ServerAccount) -> None:
+def _build(places: Places, account: "ServerAccount") -> None:
     # The name is new each time: the programs of a start that was killed may still be writing.
     unfinished = places.data_dir / f"{_UNFINISHED}{secrets.token_hex(4)}"
     for ctype in _CHARACTER_TYPES:
@@ -85,7 +83,7 @@ def _build(places: Places, account: ServerAccount) -> None:
 
 
 def _initdb(
-    folder: Path, password: Path, account: ServerAccount, ctype: str
+    folder: Path, password: Path, account: "ServerAccount", ctype: str
 ) -> subprocess.CompletedProcess[str]:
     tuning = [word for item in _TUNING.items() for word in ("-c", "=".join(item))]
     command = account.command(
@@ -148,7 +146,7 @@ PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
 
 
-def prepare_folders(places: Places, account: ServerAccount) -> None:
+def prepare_folders(places: Places, account: "ServerAccount") -> None:
     """Make DATA_DIR (mode 700) and, where it is used, the folder in /tmp for the socket.
 
     Raises EmbeddedPostgresError, before anything is changed, when another user owns one of them.
@@ -164,21 +162,21 @@ def prepare_folders(places: Places, account: ServerAccount) -> None:
             _check_socket_root(places.socket_root)
 
 
-def make_server_folder(folder: Path, account: ServerAccount) -> None:
+def make_server_folder(folder: Path, account: "ServerAccount") -> None:
     """Make a folder (if it doesn't exist) that only the server account may use."""
     with explained(f"make the folder {folder}"):
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         _give_to(folder, account, PRIVATE_FOLDER)
 
 
-def make_server_file(path: Path, account: ServerAccount) -> None:
+def make_server_file(path: Path, account: "ServerAccount") -> None:
     """Make a file (if it doesn't exist) that only the server account may read and write."""
     with explained(f"write {path}"):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT, PRIVATE_FILE))
         _give_to(path, account, PRIVATE_FILE)
 
 
-def _give_to(path: Path, account: ServerAccount, mode: int) -> None:
+def _give_to(path: Path, account: "ServerAccount", mode: int) -> None:
     if path.stat().st_uid != account.uid:
         os.chown(path, account.uid, account.gid)
     _set_mode(path, mode)
@@ -207,7 +205,7 @@ def _check_data_dir(data_dir: Path) -> None:
         raise _foreign(data_dir, "DATA_DIR", owner=user_name(info.st_uid), runner=user_name(own))
 
 
-def _check_cluster_owner(cluster: Path, account: ServerAccount) -> None:
+def _check_cluster_owner(cluster: Path, account: "ServerAccount") -> None:
     try:
         owner = cluster.stat().st_uid
     except FileNotFoundError:

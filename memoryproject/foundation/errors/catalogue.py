@@ -4,8 +4,6 @@ See ``stored_errors``. A text may be reworded freely, but its code must stay: ro
 hold it.
 """
 
-from __future__ import annotations
-
 
 def _(text: str) -> str:
     """Mark a text for makemessages.

@@ -1,7 +1,5 @@
 """Errors that are stored by code and parameters, and the field that stores them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +25,7 @@ class ErrorText(str):
     code: str
     params: dict[str, Any]
 
-    def __new__(cls, code: str, /, **params: object) -> ErrorText:
+    def __new__(cls, code: str, /, **params: object) -> "ErrorText":
         """Create the text. Raises KeyError for an unknown code or a missing parameter."""
         kept = {
             name: value if isinstance(value, (int, ErrorText)) else str(value)

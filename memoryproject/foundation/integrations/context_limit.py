@@ -3,8 +3,6 @@
 Prompts are kept within it, so that the server doesn't refuse each of them again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import re
@@ -41,11 +39,9 @@ class ContextLimit(Protocol):
 
     def learned(self) -> LearnedLimit | None:
         """Return what is known; None where nothing was refused lately."""
-        ...
 
     def learn(self, tokens: int) -> None:
         """Remember that longer prompts are refused; at least MIN_LIMIT. Raises nothing."""
-        ...
 
 
 class SharedContextLimit:
@@ -87,7 +83,7 @@ class SharedContextLimit:
             )
 
 
-def next_limit(*, sent: int, overflow: Overflow, reply: int = 0) -> int:
+def next_limit(*, sent: int, overflow: "Overflow", reply: int = 0) -> int:
     """Return the limit for the next try, after a prompt of ``sent`` tokens was refused.
 
     ``sent`` is our estimate. Where the server says how many tokens fit, the limit is what they are

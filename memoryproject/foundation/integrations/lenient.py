@@ -1,7 +1,5 @@
 """Read fields of a provider's JSON, which may hold any value anywhere. Nothing here raises."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -73,11 +71,11 @@ class Fields(dict[str, Any]):
     """An object of a provider's JSON: its values, in the types that they should have."""
 
     @classmethod
-    def of(cls, value: Any) -> Fields:
+    def of(cls, value: Any) -> "Fields":
         """Return the object, or an empty one."""
         return cls(value) if isinstance(value, dict) else cls()
 
-    def at(self, *keys: str) -> Fields:
+    def at(self, *keys: str) -> "Fields":
         """Return the first object of these keys that isn't empty, or an empty one."""
         return next((found for key in keys if (found := Fields.of(self.get(key)))), Fields())
 
@@ -85,7 +83,7 @@ class Fields(dict[str, Any]):
         """Return the value of the first key that holds a text that isn't empty."""
         return next((found for key in keys if (found := text_of(self.get(key)))), "")
 
-    def objects(self, key: str) -> list[Fields]:
+    def objects(self, key: str) -> "list[Fields]":
         """Return the members of a list as objects."""
         return [Fields.of(member) for member in listed(self.get(key))]
 

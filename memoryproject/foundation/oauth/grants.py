@@ -1,7 +1,5 @@
 """What an application asks staff for, and what they consent to."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -38,7 +36,7 @@ class ConsentRequest:
     issuer: str
 
     @classmethod
-    def read(cls, signed: str) -> ConsentRequest:
+    def read(cls, signed: str) -> "ConsentRequest":
         """Read a request that the authorization endpoint has checked. Raises BadSignature."""
         return cls(**signing.loads(signed, salt=SALT, max_age=CONSENT_SECONDS))
 

@@ -1,7 +1,5 @@
 """How clients name this server, and what they are told where they lack a token or a scope."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """The endpoints for applications: metadata, registration, authorization, tokens, revocation."""
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -3,8 +3,6 @@
 The handlers are asynchronous. Database access happens in the thread that waits for them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The Django app of the outgoing webhooks, below the apps that raise events."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """Raise events, the only way to notify integrators; retry, erase and move their deliveries."""
 
-from __future__ import annotations
-
 import json
 import logging
 import uuid

@@ -1,7 +1,5 @@
 """Create, change and remove endpoints."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import logging

@@ -1,7 +1,5 @@
 """The kinds of events, the endpoints that they are sent to, and their deliveries."""
 
-from __future__ import annotations
-
 import uuid
 from datetime import datetime
 from typing import ClassVar

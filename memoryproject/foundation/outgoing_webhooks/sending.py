@@ -4,8 +4,6 @@ During the HTTP request no transaction is open and no row is locked. If a worker
 delivery stays pending and is sent again under the same id.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import random
@@ -52,7 +50,7 @@ class WebhookDependencies:
     """
 
     poster: Poster
-    chat_name: ChatName
+    chat_name: "ChatName"
     disable_after: timedelta
     luck: Callable[[], float] = random.random
     clock: Callable[[], datetime] = timezone.now

@@ -1,7 +1,5 @@
 """The Django app that keeps the health of outside services."""
 
-from __future__ import annotations
-
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
 

@@ -1,7 +1,5 @@
 """A circuit breaker for each outside service, shared by all processes through the database."""
 
-from __future__ import annotations
-
 import logging
 import math
 import time

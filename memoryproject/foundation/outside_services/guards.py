@@ -3,8 +3,6 @@
 Importing this needs no models of Django.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,7 +42,6 @@ class Guard(Protocol):
 
     def call(self, work: Callable[[], T]) -> T:
         """Return the value of ``work``. Raises ServicePausedError, and what ``work`` raises."""
-        ...
 
 
 class Unguarded:

@@ -1,7 +1,5 @@
 """The state of each outside service's circuit breaker, shared by all processes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import ClassVar

@@ -7,8 +7,6 @@ generous: the finder skips reserved numbers (+1 555 010 0123), local ones (555-0
 that lack the prefix of their country.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

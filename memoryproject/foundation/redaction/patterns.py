@@ -4,8 +4,6 @@ The words of each language are in ``words/*.json``, as regular expressions. All 
 text as ``normalised`` returns it, and each repetition has a limit, so that they take linear time.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ Libraries decide where they can: ``stdnum`` checks the digits of ids, accounts a
 ``phonenumbers`` short international numbers. In case of doubt a number is redacted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache

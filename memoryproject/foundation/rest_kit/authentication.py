@@ -1,7 +1,5 @@
 """Authenticate the caller: a token, or staff who are logged in to the admin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,7 +37,7 @@ ANOTHER = "Make another by `manage.py create_api_token`, or in the admin."
 class TokenAuthentication(BaseAuthentication):
     """Authenticate ``Authorization: Bearer …`` or ``Authorization: Token …``."""
 
-    def authenticate(self, request: Request) -> tuple[Caller, Caller] | None:
+    def authenticate(self, request: Request) -> "tuple[Caller, Caller] | None":
         word, _, secret = get_authorization_header(request).partition(b" ")
         if word.decode("latin-1").capitalize() not in SCHEMES:
             return None
@@ -57,7 +55,7 @@ class TokenAuthentication(BaseAuthentication):
         return SCHEMES[0]
 
 
-def caller_with(secret: str, *, resource: str = "") -> Caller:
+def caller_with(secret: str, *, resource: str = "") -> "Caller":
     """Return the caller that owns this token, and record its use. Raises AuthenticationFailed.
 
     ``resource``: where the token is used, as OAuth names it.
@@ -79,7 +77,7 @@ def caller_with(secret: str, *, resource: str = "") -> Caller:
 class StaffAuthentication(SessionAuthentication):
     """Authenticate by the admin's session, with its CSRF token. Only staff are accepted."""
 
-    def authenticate(self, request: Request) -> tuple[Any, Caller] | None:
+    def authenticate(self, request: Request) -> "tuple[Any, Caller] | None":
         user = getattr(request._request, "user", None)
         if user is None or not user.is_active or not user.is_staff:
             return None

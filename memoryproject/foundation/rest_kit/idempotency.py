@@ -3,8 +3,6 @@
 The response is stored for a day.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import logging
@@ -102,7 +100,7 @@ class Once:
     request_hash: str
 
     @classmethod
-    def of(cls, request: Request, key: str) -> Once:
+    def of(cls, request: Request, key: str) -> "Once":
         caller = present(caller_of(request))
         if not key or len(key) > MAX_KEY_LENGTH or not (key.isascii() and key.isprintable()):
             detail = f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} printable ASCII characters."

@@ -1,7 +1,5 @@
 """What the schema says of single operations: texts, examples, headers, and their errors."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -128,7 +126,7 @@ class Refusal:
     sometimes: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, error: type[APIException], meaning: str, **headers: Mapping[str, str]) -> Refusal:
+    def of(cls, error: type[APIException], meaning: str, **headers: Mapping[str, str]) -> "Refusal":
         """Return the refusal that a view makes by raising this error, with its own words."""
         status, code = error.status_code, str(error.default_code)
         kind = "server_error" if status >= 500 else "client_error"

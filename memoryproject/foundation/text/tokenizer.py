@@ -1,7 +1,5 @@
 """Cut text into words, numbers and identifiers, each with its kind; the stems of words."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterator
@@ -51,7 +49,7 @@ _HEBREW = (
 _JOINED = ("ו", "ש", "ה")
 
 
-def kind_of(token: Token) -> Kind:
+def kind_of(token: "Token") -> Kind:
     """Return the kind of ``token`` by itself; PLAIN if it is in no list."""
     if token.part:
         return Kind.VAGUE

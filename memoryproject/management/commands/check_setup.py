@@ -1,7 +1,5 @@
 """Check whether everything is in place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.checks import run_checks

@@ -1,7 +1,5 @@
 """Create the first admin user."""
 
-from __future__ import annotations
-
 import secrets
 from typing import Any
 

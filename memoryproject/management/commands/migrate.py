@@ -1,7 +1,5 @@
 """Django's `migrate`, one at a time, which says what each migration does and that it goes on."""
 
-from __future__ import annotations
-
 import sys
 import time
 from threading import Event, Thread

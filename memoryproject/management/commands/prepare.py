@@ -1,7 +1,5 @@
 """Prepare the database of an installation."""
 
-from __future__ import annotations
-
 from io import StringIO
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Run django-q2's cluster, and end it as a whole where one of its processes dies."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import multiprocessing

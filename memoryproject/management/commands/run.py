@@ -1,7 +1,5 @@
 """Start everything: PostgreSQL, the web server and the programs that work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

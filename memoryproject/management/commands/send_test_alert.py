@@ -1,7 +1,5 @@
 """Send a test through every channel of alerts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError

@@ -5,8 +5,6 @@ permissions that somebody added or removed by hand stay unchanged. For that, Def
 each permission that was given to a group automatically: each is given once.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase

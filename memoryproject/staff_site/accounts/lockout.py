@@ -4,8 +4,6 @@ Of a typed name only a keyed mark is stored, because people type passwords there
 text is stored.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import unicodedata
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """The login of the admin site: password, then code; and the pages of a person's own account."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django import forms

@@ -1,7 +1,5 @@
 """Ends idle sessions, and requires a second factor where it is mandatory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from urllib.parse import urlencode, urlsplit

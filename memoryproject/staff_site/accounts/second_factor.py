@@ -1,7 +1,5 @@
 """How long a login lasts, which factors proved it, and the second factor."""
 
-from __future__ import annotations
-
 from base64 import b32encode
 from dataclasses import dataclass
 from datetime import datetime

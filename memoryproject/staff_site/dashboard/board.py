@@ -1,7 +1,5 @@
 """The dashboard of one person: tiles with figures, and charts with their tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

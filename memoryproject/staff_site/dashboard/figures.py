@@ -1,7 +1,5 @@
 """The figures of a period and of each of its hours or days, and tiles that show them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -251,7 +249,7 @@ class Tile:
 # How well the assistant did: outcomes of questions, beside the usual ones.
 
 
-def answer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
+def answer_tiles(figures: Figures, to: Places, usual: "Usual") -> Iterator[Tile]:
     """Yield what became of the questions of a period, beside what is usual."""
     if not to.may("sessions_app.view_turn"):
         return
@@ -270,7 +268,7 @@ def answer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
     yield Tile("time", _("Answer time, median"), seconds_shown(figures.p50), sent, notes)
 
 
-def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
+def rarer_tiles(figures: Figures, to: Places, usual: "Usual") -> Iterator[Tile]:
     """Yield the outcomes that matter less."""
     if not to.may("sessions_app.view_turn"):
         return
@@ -281,7 +279,7 @@ def rarer_tiles(figures: Figures, to: Places, usual: Usual) -> Iterator[Tile]:
     yield _ratings(figures, usual, bad, good)
 
 
-def _helped(figures: Figures, usual: Usual, to: Places) -> Tile:
+def _helped(figures: Figures, usual: "Usual", to: Places) -> Tile:
     counts = outcomes_ended(figures.start, figures.end).aggregate(**COUNTS)
     address = to.page("sessions_app_turn_outcomes", *RIGHTS, period=usual.period)
     return Tile("helped", _("Did it help?"), share_shown(counts), address)
@@ -289,7 +287,7 @@ def _helped(figures: Figures, usual: Usual, to: Places) -> Tile:
 
 def _outcome(
     figures: Figures,
-    usual: Usual,
+    usual: "Usual",
     name: str,
     title: str,
     address: str,
@@ -301,7 +299,7 @@ def _outcome(
     return Tile(name, title, count, address, notes, tone if count else "")
 
 
-def _ratings(figures: Figures, usual: Usual, bad: str, good: str) -> Tile:
+def _ratings(figures: Figures, usual: "Usual", bad: str, good: str) -> Tile:
     rated = ngettext("%(number)s rated good", "%(number)s rated good", figures.rated_good)
     notes = [Note(rated % {"number": count_shown(figures.rated_good)}, good)]
     if compared := _compared(usual, "rated_bad"):
@@ -310,7 +308,7 @@ def _ratings(figures: Figures, usual: Usual, bad: str, good: str) -> Tile:
     return Tile("rated_bad", _("Rated bad"), figures.rated_bad, bad, notes, tone)
 
 
-def _compared(usual: Usual, name: str) -> str:
+def _compared(usual: "Usual", name: str) -> str:
     """Return what is usual; empty where nothing can be compared."""
     if not usual.days:
         return ""

@@ -1,7 +1,5 @@
 """The dashboard's page, with figures that stay up to date, and the page of costs."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta

@@ -6,8 +6,6 @@ ones with the same SQL, in one statement and so at one moment. The figures are n
 or not the schedule runs; reading is only slower if many quarters are marked.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

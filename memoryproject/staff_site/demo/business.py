@@ -1,7 +1,5 @@
 """Data around the conversations: the profile, staff memories, receipts, tokens, webhooks, jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta

@@ -5,8 +5,6 @@ an owner who steps in, the wish for a person, a template after 24 hours. Each li
 body as the Cloud API sends it, told in the week's own time.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Actions of the café's staff on conversations: label, assign, note, bookmark, read, review."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -3,8 +3,6 @@
 So turns, replays, memories, receipts and the audit log are as in real use.
 """
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Callable, Iterator

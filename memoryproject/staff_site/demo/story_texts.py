@@ -1,7 +1,5 @@
 """The texts of the demo's story, and its recordings."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

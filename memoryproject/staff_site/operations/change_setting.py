@@ -1,7 +1,5 @@
 """The form of settings that may be changed while the server runs, and the page with one of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar

@@ -3,8 +3,6 @@
 Used by manage.py model_check and by the page *Models* under *Operations*.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """The page *Models*: what is known of their servers, and the last check of them."""
 
-from __future__ import annotations
-
 from django.contrib import messages
 from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase

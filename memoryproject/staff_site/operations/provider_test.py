@@ -1,7 +1,5 @@
 """The page that tests the providers: it checks the credentials, and sends a test message."""
 
-from __future__ import annotations
-
 import re
 import time
 import uuid

@@ -1,7 +1,5 @@
 """The queue of background jobs: waiting, running and failed jobs, workers and schedules."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any

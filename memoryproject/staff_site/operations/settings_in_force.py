@@ -1,7 +1,5 @@
 """All settings with their active value, its origin, and the problems found with it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

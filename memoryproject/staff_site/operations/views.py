@@ -1,7 +1,5 @@
 """The pages of operations: each view reads, or does one action and redirects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any

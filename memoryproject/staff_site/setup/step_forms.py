@@ -1,7 +1,5 @@
 """The forms of the set-up's steps."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

@@ -1,7 +1,5 @@
 """The pages of the set-up: each step shows its form and what is known, and leads to the next."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """The steps of the set-up, and which of them are done."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answer the messages that wait."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Write the whole database into one archive."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Talk to the assistant in the terminal."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Save conversations from transcripts, and write them as transcripts."""
 
-from __future__ import annotations
-
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError

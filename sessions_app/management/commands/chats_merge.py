@@ -1,7 +1,5 @@
 """Merge the chats that one person has under several spellings of the id."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,7 +39,7 @@ class Command(ReportingCommand):
             raise CommandError(f"{len(report.left_alone)} left alone: see the report.")
 
 
-def as_text(report: DoublesReport) -> str:
+def as_text(report: "DoublesReport") -> str:
     """Return the report as text."""
     lines = ["Nothing was changed (--dry-run). It would be:"] if report.dry_run else []
     lines.append(f"{len(report.merged)} merged, {len(report.renamed)} renamed")

@@ -1,7 +1,5 @@
 """Make a token for the API."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime, timedelta, timezone
 from typing import Any

@@ -1,7 +1,5 @@
 """Read documents into memory, from the command line."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Expire idle sessions and archive old ones."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

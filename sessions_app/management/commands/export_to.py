@@ -1,7 +1,5 @@
 """Write an archive of chats, messages and memories, in an open form."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Forget with proof."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Free space on the disk."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta

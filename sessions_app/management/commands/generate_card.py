@@ -1,7 +1,5 @@
 """Make the memory card of a session (seed 001)."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 from uuid import UUID

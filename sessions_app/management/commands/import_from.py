@@ -1,7 +1,5 @@
 """Move conversations and memories in from another product, or from an archive of this one."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Import opening hours, prices, questions or facts from a table."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Install the schedules of background work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import BaseCommand

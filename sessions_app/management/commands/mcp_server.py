@@ -1,7 +1,5 @@
 """Serve MCP over stdin and stdout."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Propose to merge memories that say much the same."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Write memories as lines of JSON."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from pathlib import Path

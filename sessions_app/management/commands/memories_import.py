@@ -1,7 +1,5 @@
 """Bring in memories from lines of JSON."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

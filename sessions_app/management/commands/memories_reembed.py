@@ -1,7 +1,5 @@
 """Switch the embedding model, or maintain the vectors of the one in use."""
 
-from __future__ import annotations
-
 import math
 import time
 from argparse import ArgumentParser

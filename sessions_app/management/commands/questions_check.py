@@ -1,7 +1,5 @@
 """Ask the question set again, and tell whether what must be recalled is found."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

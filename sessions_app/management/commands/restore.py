@@ -1,7 +1,5 @@
 """Put a backup into an empty database."""
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import sys
@@ -122,7 +120,7 @@ class Command(ReportingCommand):
             f"Start the server: {START}",
         )
 
-    def _make_tables(self, older: Sequence[Node]) -> None:
+    def _make_tables(self, older: "Sequence[Node]") -> None:
         if others := others_connected():
             self.stderr.write(
                 f"{others} other connections to this database are open: the server and the "

@@ -4,8 +4,6 @@ The scratch database is the embedded PostgreSQL, in a folder of its own, whateve
 server uses. It is removed at the end.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

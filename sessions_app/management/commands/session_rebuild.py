@@ -1,7 +1,5 @@
 """Rebuild a session from its messages (RECOVERY-001)."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 from uuid import UUID

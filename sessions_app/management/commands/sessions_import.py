@@ -1,7 +1,5 @@
 """Import sessions and messages from seed 002's JSON files."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Take up the turns that dead workers left."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from memoryproject.foundation.commands import ReportingCommand

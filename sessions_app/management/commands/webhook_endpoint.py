@@ -1,7 +1,5 @@
 """Manage the endpoints of outgoing webhooks."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Forget many memories in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any

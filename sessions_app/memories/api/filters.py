@@ -1,7 +1,5 @@
 """Filters of lists of memories."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keyed memories over HTTP: stored, read, listed and forgotten by namespace and key."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial

@@ -1,7 +1,5 @@
 """Memories: listed, stored alone or in batches; one of them read, changed, forgotten."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Recall over HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Memories as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Convert bodies to memories, and errors of the services to HTTP errors."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Kinds are recognised by their headers, in English and Hebrew.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io

@@ -3,8 +3,6 @@
 Weekdays, dates and times are read as people write them, in English and Hebrew.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, tzinfo

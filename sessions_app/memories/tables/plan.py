@@ -1,7 +1,5 @@
 """The effect of importing a table, for each of its sentences; prices, questions and facts."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping

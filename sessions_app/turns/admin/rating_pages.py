@@ -1,7 +1,5 @@
 """Staff rate an answer on its page, and go through those that are to be reviewed."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, cast
 
 from django.contrib import admin, messages

@@ -1,7 +1,5 @@
 """What an answer recalled, what it would recall now, and the nearest that it didn't use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Gather all that the replay page of an answer shows, with a constant number of queries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

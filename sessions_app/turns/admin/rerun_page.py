@@ -1,7 +1,5 @@
 """Run a turn again: GET asks for confirmation, POST does it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.contrib import messages

@@ -1,7 +1,5 @@
 """Describe the states of a turn in words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

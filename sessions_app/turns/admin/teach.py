@@ -4,8 +4,6 @@
 services of the pages of memories.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID

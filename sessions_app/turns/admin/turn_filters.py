@@ -1,7 +1,5 @@
 """Find a turn in a very long list: links, filters, and the search."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Show how each answer was made, and let staff run failed turns again."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from django.conf import settings

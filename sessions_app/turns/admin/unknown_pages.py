@@ -1,7 +1,5 @@
 """The questions that the assistant couldn't answer, by topic, each with what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, ClassVar
 from urllib.parse import urlencode

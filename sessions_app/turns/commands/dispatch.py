@@ -1,7 +1,5 @@
 """Execute the commands that people write, and confirm them."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """/forget <number, id or words>: forget a memory. "Forget my shoe size" does the same."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from uuid import UUID

@@ -3,8 +3,6 @@
 "/forget 2" means entry 2 of the list that the person has just seen.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence

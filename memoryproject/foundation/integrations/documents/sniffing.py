@@ -161,4 +161,3 @@ class TextExtractor(Protocol):
 
         Raises DocumentError; OSError where the file can't be opened.
         """
-        ...

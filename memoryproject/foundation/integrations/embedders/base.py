@@ -55,17 +55,14 @@ class Embedder(Protocol):
     @property
     def model_id(self) -> str:
         """The id of the model that made a vector; vectors of different ids are never compared."""
-        ...
 
     @property
     def dimensions(self) -> int:
         """The number of floats in a vector. May query the model once; raises EmbedderError then."""
-        ...
 
     @property
     def calibration(self) -> Calibration:
         """The calibration of this model's cosines."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector of ``dimensions`` floats for each text, in order.
@@ -73,14 +70,12 @@ class Embedder(Protocol):
         The vector is zero where the text has nothing to embed (its coverage is 0 then). Raises
         EmbedderError after the retries.
         """
-        ...
 
     def coverage(self, text: str) -> float:
         """Return how well the model knows the text's language and words, in [0, 1].
 
         Below 0.5 the vector carries no information and has no weight.
         """
-        ...
 
 
 @runtime_checkable
@@ -89,7 +84,6 @@ class QueryEmbedder(Protocol):
 
     def embed_queries(self, texts: Sequence[str]) -> list[list[float]]:
         """Return the same as ``embed`` for queries."""
-        ...
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]:

@@ -174,7 +174,6 @@ class ChatModel(Protocol):
     @property
     def name(self) -> str:
         """The name of the implementation, such as "openai" or "offline"."""
-        ...
 
     def complete(
         self, request: ChatRequest, *, before_attempt: Callable[[], None] = lambda: None
@@ -184,7 +183,6 @@ class ChatModel(Protocol):
         ``before_attempt`` is called before every attempt, so that a caller can renew a lease; its
         exceptions propagate. Raises ChatModelError after the retries.
         """
-        ...
 
 
 # Of what is left until the deadline, the first of two models may take so much.

@@ -83,7 +83,6 @@ class TraitsStore(Protocol):
 
     def save(self, learned: Mapping[str, Any]) -> None:
         """Keep it. Raises nothing: what isn't kept is learned again."""
-        ...
 
 
 class UnsharedTraits:

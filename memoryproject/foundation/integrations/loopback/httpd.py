@@ -1,7 +1,5 @@
 """A small HTTP server on 127.0.0.1 that stands in for a service."""
 
-from __future__ import annotations
-
 import json
 import threading
 from dataclasses import dataclass, field
@@ -39,7 +37,7 @@ class Answer:
 class Handler(BaseHTTPRequestHandler):
     """Reads a request, lets the stand-in handle it, and sends its answer."""
 
-    def __init__(self, loopback: LoopbackServer, *args: Any) -> None:
+    def __init__(self, loopback: "LoopbackServer", *args: Any) -> None:
         self.loopback = loopback
         super().__init__(*args)
 

@@ -70,7 +70,6 @@ class TemplateProvider(Protocol):
 
     def send_template(self, *, to: Recipient, template: Template, callback_id: str) -> SendResult:
         """Send one template. Raises SendError."""
-        ...
 
 
 @runtime_checkable
@@ -84,7 +83,6 @@ class TemplateLister(Protocol):
 
     def templates(self) -> list[ApprovedTemplate]:
         """Return the approved templates of our account, by name. Raises SendError."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,6 @@ class ChoiceProvider(Protocol):
 
         ``opener``: the text of the button that opens them, where they are shown as a list.
         """
-        ...
 
 
 # WhatsApp's longest list.
@@ -147,7 +144,6 @@ class WhatsAppProvider(Protocol):
         self, *, to: Recipient, text: str, callback_id: str, reply_to: str | None = None
     ) -> SendResult:
         """Send one text of at most ``text_limit`` characters. Raises SendError."""
-        ...
 
     def send_file(
         self,
@@ -159,7 +155,6 @@ class WhatsAppProvider(Protocol):
         reply_to: str | None = None,
     ) -> SendResult:
         """Send one file, with a caption or "". Raises SendError and OSError."""
-        ...
 
     def mark_read(
         self, *, provider_message_id: str, to: Recipient | None = None, typing: bool = True
@@ -169,7 +164,6 @@ class WhatsAppProvider(Protocol):
         ``to`` is the message's chat. Without it, a provider that needs it (Green API) does nothing.
         Raises SendError; callers treat that as unimportant.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -190,7 +184,6 @@ class AccountProvider(WhatsAppProvider, Protocol):
 
     def account(self) -> Account:
         """Ask about our account; this changes nothing. Raises SendError with a code."""
-        ...
 
 
 class WebhookRefusedError(Exception):
@@ -282,7 +275,6 @@ class MediaProvider(Protocol):
 
         Exceptions of the sink propagate. After an error the sink may hold a part of the file.
         """
-        ...
 
 
 # The provider for chats from the terminal or the API. It sends nothing.

@@ -1,7 +1,5 @@
 """Replay recorded WhatsApp conversations against the running server."""
 
-from __future__ import annotations
-
 import secrets
 import time
 import uuid

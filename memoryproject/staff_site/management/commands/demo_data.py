@@ -1,7 +1,5 @@
 """Fill an empty database with a month of a small business."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from typing import Any

@@ -1,7 +1,5 @@
 """Check the servers of models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

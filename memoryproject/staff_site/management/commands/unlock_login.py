@@ -1,7 +1,5 @@
 """Lift locks after failed logins."""
 
-from __future__ import annotations
-
 import json
 from argparse import ArgumentParser
 from typing import Any
