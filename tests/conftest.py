@@ -9,11 +9,11 @@ from django.test import override_settings
 from hypothesis import HealthCheck, settings
 
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.database import django_db_setup
+from tests.doubles.recording_provider import RecordingProvider
 from tests.once import module_rows
 from tests.world import World, new_chat_memory, new_chat_model, new_dependencies, new_rules
 

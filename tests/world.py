@@ -17,7 +17,6 @@ from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaE
 from memoryproject.foundation.integrations.llm.base import ChatModel, ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Event, InboundMessage, Party
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
@@ -28,6 +27,7 @@ from sessions_app.models import Chat, ChatSession, ForgetReceipt, Message, Turn
 from sessions_app.summaries.summarizer import SKILLS, Summarizer
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.turn_dependencies import Dependencies
+from tests.doubles.recording_provider import RecordingProvider
 
 NUMBER_ID = "100000000000001"
 GODFATHER = "15550199999@c.us"

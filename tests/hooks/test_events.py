@@ -23,7 +23,6 @@ from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.foundation.outgoing_webhooks.models import (
     EVENT_TYPES,
     WebhookDelivery,
@@ -34,6 +33,7 @@ from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import Chat, ChatSession, ForgetReceipt, Turn
 from tests.api.calling import Api
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.doubles.recording_provider import RecordingProvider
 from tests.events import moved
 from tests.forms import opened
 from tests.hooks.receiver import Receiver, endpoint_at, send_all

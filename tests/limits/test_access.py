@@ -11,7 +11,6 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendResult
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.inbound.synchronous_chat import NoAnswerError
 from sessions_app.limits.figures import standing_set
 from sessions_app.merging.merge_chats import chat_merge
@@ -25,6 +24,7 @@ from sessions_app.models import (
 )
 from sessions_app.models.limits import Standing
 from sessions_app.turns.queue import chat_answer
+from tests.doubles.recording_provider import RecordingProvider
 from tests.limits.conftest import Limiting, calls, ends, sent
 from tests.sessions.desk import Desk
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from

@@ -23,7 +23,6 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_end, session_open
@@ -35,6 +34,7 @@ from sessions_app.models import Chat, ChatSession
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.doubles.direct_extractor import DirectExtractor
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.doubles.recording_provider import RecordingProvider
 from tests.privacy.models import learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
 from tests.remembering import memory_expire_at

@@ -19,7 +19,6 @@ from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.foundation.process.storage import (
     SLOTS,
     TIME,
@@ -32,6 +31,7 @@ from sessions_app.models import Message, Turn
 from sessions_app.turns.dependencies import build_storage_notices
 from sessions_app.turns.statuses import EVERY_SECONDS, StorageNotices
 from tests.database import accept_rows, refuse_rows
+from tests.doubles.recording_provider import RecordingProvider
 from tests.loopback.graph import GraphServer
 from tests.processes.waiting import wait_until
 from tests.sessions.invariants import check_all

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.conversations.chat_addresses import chat_at_or_new
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.models import Chat, ChatAccess
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.limits import Standing
+from tests.doubles.recording_provider import RecordingProvider
 from tests.events import moved, revocation, status
 from tests.threads import at_once
 from tests.webhooks.test_message_ids import wamid

@@ -14,10 +14,10 @@ from django.utils import timezone
 from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, Turn
 from sessions_app.turns.facade import chat_pause
 from sessions_app.turns.queue import chat_answer
+from tests.doubles.recording_provider import RecordingProvider
 from tests.loopback.graph import GraphServer
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 

@@ -14,11 +14,11 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError, SendResult
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.rerun import RerunRefusedError, turn_rerun
 from sessions_app.turns.turn_claims import turns_ready, turns_sweep
+from tests.doubles.recording_provider import RecordingProvider
 from tests.events import status
 from tests.world import CLIENT, World, message_from
 

@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from sessions_app.models import InboundDelivery, Message, Turn
+from tests.doubles.recording_provider import RecordingProvider
 from tests.webhooks.posting import post_cloud, post_green
 from tests.world import CLIENT, World
 

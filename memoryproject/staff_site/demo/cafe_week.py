@@ -77,7 +77,7 @@ class CafeWeek(Story):
         answers = self.providers["cloud"].sent[sent:]
         if line["who"] != "staff":
             for each in answers:
-                yield f"{when}  assistant: {' / '.join(each.text.splitlines())}"
+                yield f"{when}  assistant: {' / '.join(each.splitlines())}"
 
     def _shown(self, line: dict[str, Any]) -> str:
         return f"({line.get('kind') or 'template ' + line['template']})"

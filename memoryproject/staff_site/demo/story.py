@@ -22,7 +22,13 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import (
+    ConsoleProvider,
+    MediaSink,
+    SendError,
+    SendResult,
+    Template,
+)
 from memoryproject.foundation.integrations.whatsapp.events import (
     Event,
     InboundMessage,
@@ -33,7 +39,6 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
     StatusUpdate,
 )
-from memoryproject.foundation.integrations.whatsapp.recording import RecordingProvider
 from memoryproject.staff_site.demo.staff_actions import perform
 from memoryproject.staff_site.demo.story_texts import (
     MESSAGES,
@@ -74,6 +79,38 @@ FAILURES = {
 }
 
 
+class StoryProvider(ConsoleProvider):
+    """A provider of the story, under the name of a real one: nothing leaves the machine.
+
+    ``sent``: the texts. ``files``: those that people send, by their names. ``failure``: raised by
+    the next message.
+    """
+
+    def __init__(self, name: str, text_limit: int = 4096) -> None:
+        self.name, self.text_limit = name, text_limit
+        self.sent: list[str] = []
+        self.files: dict[str, bytes] = {}
+        self.failure: SendError | None = None
+
+    def send_text(self, *, text: Any = "", **_message: object) -> SendResult:
+        """Keep the text, or raise the failure."""
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+        self.sent.append(text)
+        return super().send_text()
+
+    send_file = send_text
+
+    def send_template(self, *, template: Template, **_message: object) -> SendResult:
+        """Keep the template's name and values."""
+        return self.send_text(text="\n".join([template.name, *template.parameters]))
+
+    def fetch_media(self, *, media: events.Media, into: MediaSink, **_message: object) -> None:
+        """Write one of the files into the sink."""
+        into.write(self.files[media.media_id])
+
+
 @dataclass
 class Story:
     """The story.
@@ -94,9 +131,9 @@ class Story:
         self.zone = ZoneInfo(settings.BUSINESS_TIME_ZONE)
         self.model = ScriptedChatModel(self._answer, name=MODEL)
         self.providers = {
-            "cloud": RecordingProvider(name="cloud"),
-            "green": RecordingProvider(name="green", text_limit=20_000),
-            "console": RecordingProvider(name="console"),
+            "cloud": StoryProvider("cloud"),
+            "green": StoryProvider("green", text_limit=20_000),
+            "console": StoryProvider("console"),
         }
         strategy = SummarizationStrategy(
             summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
@@ -195,7 +232,7 @@ class Story:
     def _answer_chat(self, utterance: Utterance, event: InboundMessage) -> None:
         provider = self.providers[utterance.person.provider]
         if utterance.fails in FAILURES:
-            provider.fail_next(FAILURES[utterance.fails])
+            provider.failure = FAILURES[utterance.fails]
         self.clock.pass_by(self.chance.uniform(0.2, 0.9))
         turn = Turn.objects.get(provider_message_id=event.provider_message_id)
         chat_answer(chat_id=turn.chat_id, dependencies=self.dependencies)

@@ -1,4 +1,4 @@
-"""A provider that only records its messages, for tests and for machines that must not send."""
+"""A provider that only records its messages."""
 
 import threading
 from collections import deque
