@@ -106,7 +106,7 @@ class StoryProvider(ConsoleProvider):
         """Keep the template's name and values."""
         return self.send_text(text="\n".join([template.name, *template.parameters]))
 
-    def fetch_media(self, *, media: events.Media, into: MediaSink, **_message: object) -> None:
+    def fetch_media(self, *, media: Media, into: MediaSink, **_message: object) -> None:
         """Write one of the files into the sink."""
         into.write(self.files[media.media_id])
 
