@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cache
+from itertools import islice, pairwise
 
 from django.utils import dateformat, translation
 from django.utils.dates import MONTHS, MONTHS_3, MONTHS_ALT, WEEKDAYS, WEEKDAYS_ABBR
@@ -21,12 +23,14 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.phrases import (
     HOURS_DAYS,
     HOURS_QUESTIONS,
+    HOURS_WEEKS,
     MAX_LENGTH,
     OPENERS,
     Phrase,
     languages,
     phrases_at,
     text_for,
+    words_in,
     words_of,
 )
 from sessions_app.hours import Hours, clock, date_in, days_in, hours_of
@@ -34,9 +38,10 @@ from sessions_app.models import AssistantProfile
 
 NOW, _TODAY, WEEK = HOURS_QUESTIONS
 _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
-KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill", *_AROUND)
+KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
+_DOTTED = re.compile(r"(?:(\w+)\s+)?\b([01]?\d|2[0-4])\.([0-5]\d)\b(?![.\d])")
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
 _DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
 _NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
@@ -109,12 +114,19 @@ def week_lines(hours: Hours, language: str, today: date) -> Iterator[str]:
         with translation.override(language):
             name = dateformat.format(day, "l")
         yield f"{capfirst(name)}: {_spans(usual, day, language)}"
+    coming = sorted(day for day in hours.dates if day >= today)
+    yield from islice(_day_lines(hours, coming, language, today), MAX_OTHER_DAYS)
+
+
+def _day_lines(
+    hours: Hours, days: Iterable[date], language: str, today: date
+) -> Iterator[str]:
     runs: list[list[date]] = []
-    for day in sorted(day for day in hours.dates if day >= today):
-        before = day - timedelta(days=1)
-        is_more = runs and runs[-1][-1] == before and hours.dates[before] == hours.dates[day]
+    for day in days:
+        before, other = day - timedelta(days=1), hours.dates.get(day)
+        is_more = other and runs and runs[-1][-1] == before and hours.dates.get(before) == other
         runs = [*runs[:-1], [*runs[-1], day]] if is_more else [*runs, [day]]
-    for first, *more in runs[:MAX_OTHER_DAYS]:
+    for first, *more in runs:
         line = day_line(hours, more[-1] if more else first, language, today)
         yield f"{capfirst(day_named(first, language, today))} – {line}" if more else line
 
@@ -190,21 +202,36 @@ def hours_answer(
     if it isn't the question's.
     """
     today = now.astimezone(hours.zone).date()
-    question = _asked(text, language, today)
+    question = _asked(text, language, today, _holidays(hours, today))
     if question is None:
         return None
     spoken = fixed or question.language
     if question.days and (question.core != NOW or question.days != [today]):
-        return "\n".join(day_line(hours, day, spoken, today) for day in question.days)
+        return "\n".join(_day_lines(hours, question.days, spoken, today))
     if question.core == WEEK:
         return "\n".join(week_lines(hours, spoken, today))
     return "\n".join(status_lines(hours, spoken, now))
 
 
-def _asked(text: str, language: str, today: date) -> _Asked | None:
+# The days to come that staff have given a name, by its words.
+Holidays = Mapping[tuple[str, ...], Sequence[date]]
+
+
+def _holidays(hours: Hours, today: date) -> Holidays:
+    found: dict[tuple[str, ...], list[date]] = defaultdict(list)
+    for day, other in sorted(hours.dates.items()):
+        days = found[tuple(word.text for word in words_of(other.name))]
+        # Of Christmas in two years, the next one.
+        if day >= today and (not days or day - days[-1] == timedelta(days=1)):
+            days.append(day)
+    return {name: days for name, days in found.items() if name and days}
+
+
+def _asked(text: str, language: str, today: date, holidays: Holidays) -> _Asked | None:
     # "24/7" is no day of July.
     if len(text) > MAX_LENGTH or _ALWAYS.search(text):
         return None
+    text = _DOTTED.sub(_without_time, text)
     dates: list[date] = []
     for found in _NUMERIC_DATE.finditer(text):
         day = _numeric_date(found[0], today)
@@ -212,24 +239,46 @@ def _asked(text: str, language: str, today: date) -> _Asked | None:
             return None
         dates.append(day)
     words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
-    cores = [phrase for place in range(len(words)) for phrase in _at(words, place, HOURS_QUESTIONS)]
+    places = range(len(words))
+    cores = [phrase for place in places for phrase in _at(words, place, HOURS_QUESTIONS)]
     if not cores or len(words) > MAX_WORDS:
         return None
     core = max(cores, key=lambda each: (each.size, each.language == language))
-    days = _days_named(words, core.language, today)
+    needed = languages()[core.language]["hours_needs"]
+    days = _days_named(words, core.language, today, holidays)
     if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
+    if needed and needed.isdisjoint(words):
+        return None
+    weeks = [each for place in places for each in _at(words, place, (HOURS_WEEKS,))]
+    if any(each.language == core.language for each in weeks):
+        return _Asked(WEEK, core.language, ())
     # "Friday, 24/12" is one day.
     return _Asked(core.kind, core.language, list(dict.fromkeys(dates or days)))
+
+
+def _without_time(found: re.Match[str]) -> str:
+    """Return nothing for 10.30, which is no date, and for the 8.10 of "at 8.10"."""
+    before = found[1] or ""
+    is_time = int(found[3]) > 12 or {word.text for word in words_of(before)} & _clock_words()
+    return f"{before} " if is_time else found[0]
+
+
+@cache
+def _clock_words() -> frozenset[str]:
+    return frozenset(words_in("clock_words"))
 
 
 def _at(words: Sequence[str], place: int, kinds: Collection[str]) -> list[Phrase]:
     return phrases_at(words[place : place + MAX_WORDS], kinds)
 
 
-def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
+def _days_named(
+    words: Sequence[str], language: str, today: date, holidays: Holidays
+) -> list[date] | None:
     """Return the days that the words name; None where they say something else, too."""
     days: list[date] = []
+    ends: list[int] = []
     number = month = None
     is_date = False
     place = 0
@@ -237,27 +286,53 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         word = words[place]
         before = words[place - 1] if place else ""
         weekday = _weekday(word, before, language)
+        name = _holiday(words[place:], language, holidays)
         phrases = [each for each in _at(words, place, KINDS) if _fits(each, language)]
-        if phrases and (weekday is None or phrases[0].size > 1):
+        phrases.sort(key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
+        if not place and {"greeting", "day_tomorrow"} <= {each.kind for each in phrases}:
+            # "Morgen" is both in German.
+            return None
+        if phrases and (weekday is None or phrases[0].size > 1) and phrases[0].size >= len(name):
             if phrases[0].kind in HOURS_DAYS:
                 days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
+                ends.append(place)
             place += phrases[0].size
+            continue
+        if len(name) > (weekday is not None):
+            days.extend(holidays[name])
+            place += len(name)
             continue
         place += 1
         named = _named(word, _calendar(language)[1], language)
         if weekday is not None:
             days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
+            ends.append(place - 1)
         elif found := _NUMBER.fullmatch(word):
             number, is_date = int(found[1]), bool(found[2])
         elif named is not None:
             month = named
         elif not _YEAR.fullmatch(word) and word not in _calendar(language)[2]:
             return None
+    # "Monday to Friday" are more days than the two.
+    until = languages()[language]["until_words"]
+    if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(ends)):
+        return None
     if month is not None:
         day = _next_date(number or 0, month, today)
         return None if day is None else [day]
     # "The 24th" of which month? "At 8" on which day?
     return None if is_date or (number is not None and not days) else days
+
+
+def _holiday(words: Sequence[str], language: str, holidays: Holidays) -> tuple[str, ...]:
+    """Return the longest name of a holiday with which the words begin; () for none."""
+    begun = [
+        name
+        for name in holidays
+        if len(name) <= len(words)
+        and all(_named(word, {part: 1}, language) for word, part in zip(words, name, strict=False))
+    ]
+    return max(begun, key=len, default=())
 
 
 def _fits(phrase: Phrase, language: str) -> bool:

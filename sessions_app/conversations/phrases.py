@@ -25,7 +25,10 @@ _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", 
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
 _CANCELLING = ("thanks_not", "booked_not")
-WORD_LISTS = ("fact_words", "not_memories", "attached_not", "anybody", *_OWN_WORDS, *_CANCELLING)
+# Before a time; between the two ends of a range; what a question about the hours must hold.
+HOURS_WORDS = ("clock_words", "until_words", "hours_needs")
+_OTHER_WORDS = ("fact_words", "not_memories", "attached_not", "anybody")
+WORD_LISTS = (*_OTHER_WORDS, *_OWN_WORDS, *_CANCELLING, *HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
@@ -38,7 +41,9 @@ BOOKED = "booked"
 # from today on, and the words between them.
 HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week")
 HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
-HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill")
+# Days that the whole week answers: "weekends".
+HOURS_WEEKS = "day_weeks"
+HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill")
 _MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
