@@ -20,6 +20,7 @@ from memories_app.store.keyed import keyed_put
 from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.phrases import (
     HOURS_DAYS,
     HOURS_QUESTIONS,
@@ -37,11 +38,12 @@ from sessions_app.hours import Hours, clock, date_in, days_in, hours_of
 from sessions_app.models import AssistantProfile
 
 NOW, _TODAY, WEEK = HOURS_QUESTIONS
+_CORES = (*HOURS_QUESTIONS, HOURS_WEEKS)
 _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
-KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill", *_AROUND)
+KINDS = (*_CORES, *HOURS_DAYS, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
-_DOTTED = re.compile(r"(?:(\w+)\s+)?\b([01]?\d|2[0-4])\.([0-5]\d)\b(?![.\d])")
+_DOTTED = re.compile(r"(?:(\w+)\s+)?\b(?:[01]?\d|2[0-4])\.([0-5]\d)\b(?![.\d])")
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
 _DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
 _NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
@@ -118,9 +120,7 @@ def week_lines(hours: Hours, language: str, today: date) -> Iterator[str]:
     yield from islice(_day_lines(hours, coming, language, today), MAX_OTHER_DAYS)
 
 
-def _day_lines(
-    hours: Hours, days: Iterable[date], language: str, today: date
-) -> Iterator[str]:
+def _day_lines(hours: Hours, days: Iterable[date], language: str, today: date) -> Iterator[str]:
     runs: list[list[date]] = []
     for day in days:
         before, other = day - timedelta(days=1), hours.dates.get(day)
@@ -147,18 +147,13 @@ def hours_remember(*, embedder: Embedder) -> int:
     """
     profile = AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
     hours = hours_of(profile)
-    if hours:
-        # Of many other days those that are over would take the places of those to come.
-        today = datetime.now(hours.zone).date()
-        coming = {day: other for day, other in hours.dates.items() if day >= today}
-        hours = replace(hours, dates=coming)
     spoken = {code.strip() for code in profile.languages.split(",")} & languages().keys()
     keys = {f"{KEY}{code}": code for code in sorted({"en", *spoken})} if hours else {}
     if hours:
         # What is past doesn't take the place of what is to come. "Today" isn't true for long.
         today = datetime.now(hours.zone).date()
         coming = {day: other for day, other in hours.dates.items() if day >= today}
-        hours = Hours(hours.week, hours.zone, coming)
+        hours = replace(hours, dates=coming)
     there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)
     memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
     for key, language in keys.items():
@@ -202,7 +197,7 @@ def hours_answer(
     if it isn't the question's.
     """
     today = now.astimezone(hours.zone).date()
-    question = _asked(text, language, today, _holidays(hours, today))
+    question = _asked(text, language, hours, today)
     if question is None:
         return None
     spoken = fixed or question.language
@@ -213,21 +208,7 @@ def hours_answer(
     return "\n".join(status_lines(hours, spoken, now))
 
 
-# The days to come that staff have given a name, by its words.
-Holidays = Mapping[tuple[str, ...], Sequence[date]]
-
-
-def _holidays(hours: Hours, today: date) -> Holidays:
-    found: dict[tuple[str, ...], list[date]] = defaultdict(list)
-    for day, other in sorted(hours.dates.items()):
-        days = found[tuple(word.text for word in words_of(other.name))]
-        # Of Christmas in two years, the next one.
-        if day >= today and (not days or day - days[-1] == timedelta(days=1)):
-            days.append(day)
-    return {name: days for name, days in found.items() if name and days}
-
-
-def _asked(text: str, language: str, today: date, holidays: Holidays) -> _Asked | None:
+def _asked(text: str, language: str, hours: Hours, today: date) -> _Asked | None:
     # "24/7" is no day of July.
     if len(text) > MAX_LENGTH or _ALWAYS.search(text):
         return None
@@ -239,46 +220,55 @@ def _asked(text: str, language: str, today: date, holidays: Holidays) -> _Asked 
             return None
         dates.append(day)
     words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
-    places = range(len(words))
-    cores = [phrase for place in places for phrase in _at(words, place, HOURS_QUESTIONS)]
-    if not cores or len(words) > MAX_WORDS:
+    cores = [phrase for place in range(len(words)) for phrase in _at(words, place, _CORES)]
+    asking = [phrase for phrase in cores if phrase.kind != HOURS_WEEKS]
+    if not asking or len(words) > MAX_WORDS:
         return None
-    core = max(cores, key=lambda each: (each.size, each.language == language))
-    needed = languages()[core.language]["hours_needs"]
-    days = _days_named(words, core.language, today, holidays)
+    core = max(asking, key=lambda each: (each.size, each.language == language))
+    words, holiday = _holiday(words, hours, today)
+    days = _days_named(words, core.language, today)
     if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
+    needed = languages()[core.language]["hours_needs"]
     if needed and needed.isdisjoint(words):
         return None
-    weeks = [each for place in places for each in _at(words, place, (HOURS_WEEKS,))]
-    if any(each.language == core.language for each in weeks):
+    if any(each.kind == HOURS_WEEKS and each.language == core.language for each in cores):
         return _Asked(WEEK, core.language, ())
     # "Friday, 24/12" is one day.
-    return _Asked(core.kind, core.language, list(dict.fromkeys(dates or days)))
+    return _Asked(core.kind, core.language, list(dict.fromkeys([*dates, *holiday] or days)))
 
 
 def _without_time(found: re.Match[str]) -> str:
     """Return nothing for 10.30, which is no date, and for the 8.10 of "at 8.10"."""
     before = found[1] or ""
-    is_time = int(found[3]) > 12 or {word.text for word in words_of(before)} & _clock_words()
+    is_time = int(found[2]) > 12 or fold(before) in words_in("clock_words")
     return f"{before} " if is_time else found[0]
 
 
-@cache
-def _clock_words() -> frozenset[str]:
-    return frozenset(words_in("clock_words"))
+def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], list[date]]:
+    """Return the words without the name that staff gave a day, and the next such days."""
+    named: dict[tuple[str, ...], list[date]] = defaultdict(list)
+    for day in sorted(day for day in hours.dates if day >= today):
+        name = hours.dates[day].name
+        days = named[tuple(word.text for word in words_of(name))]
+        if not days_in(name) and (not days or day - days[-1] == timedelta(days=1)):
+            days.append(day)
+    for parts, days in sorted(named.items(), key=lambda each: -len(each[0])):
+        for place in range(len(words) - len(parts) + 1 if parts else 0):
+            pairs = zip(words[place:], parts, strict=False)
+            if all(_named(word, {part: 1}, "he") for word, part in pairs):
+                return [*words[:place], *words[place + len(parts) :]], days
+    return words, []
 
 
 def _at(words: Sequence[str], place: int, kinds: Collection[str]) -> list[Phrase]:
     return phrases_at(words[place : place + MAX_WORDS], kinds)
 
 
-def _days_named(
-    words: Sequence[str], language: str, today: date, holidays: Holidays
-) -> list[date] | None:
+def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
     """Return the days that the words name; None where they say something else, too."""
     days: list[date] = []
-    ends: list[int] = []
+    places: list[int] = []
     number = month = None
     is_date = False
     place = 0
@@ -286,27 +276,23 @@ def _days_named(
         word = words[place]
         before = words[place - 1] if place else ""
         weekday = _weekday(word, before, language)
-        name = _holiday(words[place:], language, holidays)
         phrases = [each for each in _at(words, place, KINDS) if _fits(each, language)]
         phrases.sort(key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
         if not place and {"greeting", "day_tomorrow"} <= {each.kind for each in phrases}:
             # "Morgen" is both in German.
             return None
-        if phrases and (weekday is None or phrases[0].size > 1) and phrases[0].size >= len(name):
+        # A single Hebrew letter is a weekday.
+        if phrases and (weekday is None or len(word) > 1 or phrases[0].size > 1):
             if phrases[0].kind in HOURS_DAYS:
                 days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
-                ends.append(place)
+                places.append(place)
             place += phrases[0].size
-            continue
-        if len(name) > (weekday is not None):
-            days.extend(holidays[name])
-            place += len(name)
             continue
         place += 1
         named = _named(word, _calendar(language)[1], language)
         if weekday is not None:
             days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
-            ends.append(place - 1)
+            places.append(place - 1)
         elif found := _NUMBER.fullmatch(word):
             number, is_date = int(found[1]), bool(found[2])
         elif named is not None:
@@ -315,24 +301,13 @@ def _days_named(
             return None
     # "Monday to Friday" are more days than the two.
     until = languages()[language]["until_words"]
-    if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(ends)):
+    if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(places)):
         return None
     if month is not None:
         day = _next_date(number or 0, month, today)
         return None if day is None else [day]
     # "The 24th" of which month? "At 8" on which day?
     return None if is_date or (number is not None and not days) else days
-
-
-def _holiday(words: Sequence[str], language: str, holidays: Holidays) -> tuple[str, ...]:
-    """Return the longest name of a holiday with which the words begin; () for none."""
-    begun = [
-        name
-        for name in holidays
-        if len(name) <= len(words)
-        and all(_named(word, {part: 1}, language) for word, part in zip(words, name, strict=False))
-    ]
-    return max(begun, key=len, default=())
 
 
 def _fits(phrase: Phrase, language: str) -> bool:
@@ -377,6 +352,8 @@ def _calendar(language: str) -> tuple[Mapping[str, int], Mapping[str, int], froz
                 if parts and len(parts[0]) > 2:
                     names[parts[0]] = number
                 others.update(parts[1:])
+    spoken = languages()[language].get("weekday_names", {})
+    weekdays |= {words_of(name)[0].text: number for name, number in spoken.items()}
     return weekdays, months, frozenset(others)
 
 

@@ -44,7 +44,7 @@ HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
 # Days that the whole week answers: "weekends".
 HOURS_WEEKS = "day_weeks"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill")
-_MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start")
+_MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start", "stop_asked")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"

@@ -15,7 +15,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sessions_app.conversations.plain_words import parse_command, small_talk
+from sessions_app.conversations.plain_words import (
+    asks_to_stop,
+    bare_words,
+    parse_command,
+    small_talk,
+)
 from sessions_app.hours import Hours, OtherDay, Span
 from sessions_app.hours_answers import day_line, hours_answer, status_lines, week_lines
 from sessions_app.limits.dependencies import build_usage_limits
@@ -80,7 +85,8 @@ def answers(language: str, expected: Any) -> list[list[str]]:
         first = 3 if language in ("he", "ar") else 4
         days = [TODAY + timedelta(days=first + step) for step in range(2)]
         return [[day_line(hours, day, language, TODAY) for day in days], week]
-    return {"now": [status], "any": [status, week]}[expected]
+    today = [day_line(hours, TODAY, language, TODAY)]
+    return {"now": [status], "any": [status, week, today]}[expected]
 
 
 def asked(half: str) -> Iterator[tuple[str, bool | None, bool]]:
@@ -105,7 +111,9 @@ def stopped(half: str) -> Iterator[tuple[str, bool | None, bool]]:
     words = build_usage_limits().stop_words
     for data in WRITTEN["stop"].values():
         for text, expected in data[half]:
-            yield text, bool(expected) if folded(text) in words else None, bool(expected)
+            is_word = folded(text) in words or bare_words(text) in words
+            is_taken = is_word or asks_to_stop(text)
+            yield text, bool(expected) if is_taken else None, bool(expected)
 
 
 @pytest.mark.parametrize("half", HALVES)
