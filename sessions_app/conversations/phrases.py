@@ -55,6 +55,10 @@ _MARKS += "\u0900-\u0903\u093a-\u094f\u0962\u0963"
 _ALIKE = str.maketrans({"ı": "i", "\u0901": "\u0902", "\u093c": None})
 # No apostrophe is a part of a word, not even the one that counts as a letter.
 _WORD = re.compile(rf"(?:[^\W\u02b9\u02bc]|[{_MARKS}])+")
+# Thai, Lao, Burmese, Khmer, the scripts of China and Japan; and Korean, whose words have endings.
+_UNPARTED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
+)
 _PIECE = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]|([^\s()\[\]]+)")
 
 
@@ -94,6 +98,20 @@ def words_of(text: str) -> list[Word]:
         for match in _WORD.finditer(text)
     )
     return [Word(*each) for each in found if each[0]]
+
+
+def holds_words(text: str, phrases: str) -> bool:
+    """Return whether a text holds one of the phrases, a line each, as whole words.
+
+    Where no blanks part the words, and for signs, any place counts.
+    """
+    words = f" {' '.join(word.text for word in words_of(text))} "
+    for phrase in filter(None, map(str.strip, phrases.splitlines())):
+        sought = " ".join(word.text for word in words_of(phrase))
+        is_whole = sought and not _UNPARTED.search(sought)
+        if f" {sought} " in words if is_whole else fold(phrase) in fold(text):
+            return True
+    return False
 
 
 @cache
