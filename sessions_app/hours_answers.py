@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cache
 from itertools import islice, pairwise
+from typing import Any
 
 from django.utils import dateformat, translation
 from django.utils.dates import MONTHS, MONTHS_3, MONTHS_ALT, WEEKDAYS, WEEKDAYS_ABBR
@@ -20,14 +22,12 @@ from memories_app.store.keyed import keyed_put
 from memories_app.store.retract import memories_delete
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.phrases import (
     HOURS_DAYS,
     HOURS_QUESTIONS,
     HOURS_WEEKS,
     MAX_LENGTH,
     OPENERS,
-    Phrase,
     languages,
     phrases_at,
     text_for,
@@ -43,7 +43,12 @@ _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
 KINDS = (*_CORES, *HOURS_DAYS, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
-_DOTTED = re.compile(r"(?:(\w+)\s+)?\b(?:[01]?\d|2[0-4])\.([0-5]\d)\b(?![.\d])")
+# 10.30, which is no date, and "at 8.10".
+_DOTTED = re.compile(
+    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+\d\d?\.[0-5]\d|(?:1?\d|2[0-4])\.(?:1[3-9]|[2-5]\d))"
+    r"\b(?![.\d])",
+    re.IGNORECASE,
+)
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
 _DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
 _NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
@@ -166,26 +171,12 @@ def hours_remember(*, embedder: Embedder) -> int:
             key=key,
             value={},
         )
-        keyed_put(
-            new,
-            embedder=embedder,
-            actor=SYSTEM,
-            check=lambda _there: None,
-            before_storing=lambda: None,
-        )
+        unchecked: Any = {"check": lambda _there: None, "before_storing": lambda: None}
+        keyed_put(new, embedder=embedder, actor=SYSTEM, **unchecked)
     return len(keys)
 
 
 # Answer a question about the hours. Who asks something else besides gets no answer from here.
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question: its core, its language, and the days that it names."""
-
-    core: str
-    language: str
-    days: Sequence[date]
 
 
 def hours_answer(
@@ -200,49 +191,44 @@ def hours_answer(
     question = _asked(text, language, hours, today)
     if question is None:
         return None
-    spoken = fixed or question.language
-    if question.days and (question.core != NOW or question.days != [today]):
-        return "\n".join(_day_lines(hours, question.days, spoken, today))
-    if question.core == WEEK:
+    core, asked_in, days = question
+    spoken = fixed or asked_in
+    if days and (core != NOW or days != [today]):
+        return "\n".join(_day_lines(hours, days, spoken, today))
+    if core == WEEK:
         return "\n".join(week_lines(hours, spoken, today))
     return "\n".join(status_lines(hours, spoken, now))
 
 
-def _asked(text: str, language: str, hours: Hours, today: date) -> _Asked | None:
+def _asked(
+    text: str, language: str, hours: Hours, today: date
+) -> tuple[str, str, list[date]] | None:
+    """Return the kind of the question, its language, and the days that it names."""
     # "24/7" is no day of July.
     if len(text) > MAX_LENGTH or _ALWAYS.search(text):
         return None
-    text = _DOTTED.sub(_without_time, text)
-    dates: list[date] = []
-    for found in _NUMERIC_DATE.finditer(text):
-        day = _numeric_date(found[0], today)
-        if day is None:
-            return None
-        dates.append(day)
+    text = _DOTTED.sub(" ", text)
+    read = [_numeric_date(found[0], today) for found in _NUMERIC_DATE.finditer(text)]
+    dates = [day for day in read if day is not None]
+    if len(dates) < len(read):
+        return None
     words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
-    cores = [phrase for place in range(len(words)) for phrase in _at(words, place, _CORES)]
+    places = range(len(words) if len(words) <= MAX_WORDS else 0)
+    cores = [phrase for place in places for phrase in phrases_at(words[place:], _CORES)]
     asking = [phrase for phrase in cores if phrase.kind != HOURS_WEEKS]
-    if not asking or len(words) > MAX_WORDS:
+    if not asking:
         return None
     core = max(asking, key=lambda each: (each.size, each.language == language))
     words, holiday = _holiday(words, hours, today)
     days = _days_named(words, core.language, today)
     if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
-    needed = languages()[core.language]["hours_needs"]
-    if needed and needed.isdisjoint(words):
+    if (needed := languages()[core.language]["hours_needs"]) and needed.isdisjoint(words):
         return None
     if any(each.kind == HOURS_WEEKS and each.language == core.language for each in cores):
-        return _Asked(WEEK, core.language, ())
+        return WEEK, core.language, []
     # "Friday, 24/12" is one day.
-    return _Asked(core.kind, core.language, list(dict.fromkeys([*dates, *holiday] or days)))
-
-
-def _without_time(found: re.Match[str]) -> str:
-    """Return nothing for 10.30, which is no date, and for the 8.10 of "at 8.10"."""
-    before = found[1] or ""
-    is_time = int(found[2]) > 12 or fold(before) in words_in("clock_words")
-    return f"{before} " if is_time else found[0]
+    return core.kind, core.language, list(dict.fromkeys([*dates, *holiday] or days))
 
 
 def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], list[date]]:
@@ -261,10 +247,6 @@ def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], li
     return words, []
 
 
-def _at(words: Sequence[str], place: int, kinds: Collection[str]) -> list[Phrase]:
-    return phrases_at(words[place : place + MAX_WORDS], kinds)
-
-
 def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
     """Return the days that the words name; None where they say something else, too."""
     days: list[date] = []
@@ -275,13 +257,15 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
     while place < len(words):
         word = words[place]
         before = words[place - 1] if place else ""
-        weekday = _weekday(word, before, language)
-        phrases = [each for each in _at(words, place, KINDS) if _fits(each, language)]
-        phrases.sort(key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
+        # A single Hebrew letter is a weekday after "day" alone.
+        letter = days_in(word) if before in _DAY_WORDS and len(word) == 1 else None
+        weekday = letter[0] or 7 if letter else _named(word, _calendar(language)[0], language)
+        found = phrases_at(words[place:], KINDS)
+        fits = [each for each in found if each.language == language or each.kind in _AROUND]
+        phrases = sorted(fits, key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
         if not place and {"greeting", "day_tomorrow"} <= {each.kind for each in phrases}:
             # "Morgen" is both in German.
             return None
-        # A single Hebrew letter is a weekday.
         if phrases and (weekday is None or len(word) > 1 or phrases[0].size > 1):
             if phrases[0].kind in HOURS_DAYS:
                 days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
@@ -289,13 +273,12 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
             place += phrases[0].size
             continue
         place += 1
-        named = _named(word, _calendar(language)[1], language)
         if weekday is not None:
             days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
             places.append(place - 1)
-        elif found := _NUMBER.fullmatch(word):
-            number, is_date = int(found[1]), bool(found[2])
-        elif named is not None:
+        elif digits := _NUMBER.fullmatch(word):
+            number, is_date = int(digits[1]), bool(digits[2])
+        elif named := _named(word, _calendar(language)[1], language):
             month = named
         elif not _YEAR.fullmatch(word) and word not in _calendar(language)[2]:
             return None
@@ -308,17 +291,6 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         return None if day is None else [day]
     # "The 24th" of which month? "At 8" on which day?
     return None if is_date or (number is not None and not days) else days
-
-
-def _fits(phrase: Phrase, language: str) -> bool:
-    return phrase.language == language or phrase.kind in _AROUND
-
-
-def _weekday(word: str, before: str, language: str) -> int | None:
-    """Return the weekday, 1 for Monday. A single Hebrew letter is one after "day" alone."""
-    if before in _DAY_WORDS and len(word) == 1 and (days := days_in(word)):
-        return days[0] or 7
-    return _named(word, _calendar(language)[0], language)
 
 
 def _named(word: str, names: Mapping[str, int], language: str) -> int | None:
@@ -370,10 +342,7 @@ def _numeric_date(text: str, today: date) -> date | None:
 
 def _next_date(day: int, month: int, today: date) -> date | None:
     for year in range(today.year, today.year + 5):
-        try:
-            found = date(year, month, day)
-        except ValueError:
-            continue
-        if found >= today:
-            return found
+        with suppress(ValueError):
+            if (found := date(year, month, day)) >= today:
+                return found
     return None

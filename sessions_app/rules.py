@@ -79,7 +79,6 @@ class Happened:
     chat_id: UUID
     at: datetime
     key: str
-    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -198,7 +197,7 @@ def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
         key = f"{'closed' if of_period else rule.when} {begun.isoformat() if begun else ''}"
         if rule.when == Happening.NEW_CHAT:
             key = rule.when
-        found.setdefault((chat_id, key), Happened(chat_id, at, key, text))
+        found.setdefault((chat_id, key), Happened(chat_id, at, key))
     left_out = _left_out({event.chat_id for event in found.values()}) if found else set()
     return [event for event in found.values() if event.chat_id not in left_out]
 

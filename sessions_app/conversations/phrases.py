@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,11 +24,10 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
-_CANCELLING = ("thanks_not", "booked_not")
-# Before a time; between the two ends of a range; what a question about the hours must hold.
-HOURS_WORDS = ("clock_words", "until_words", "hours_needs")
-_OTHER_WORDS = ("fact_words", "not_memories", "attached_not", "anybody")
-WORD_LISTS = (*_OTHER_WORDS, *_OWN_WORDS, *_CANCELLING, *HOURS_WORDS)
+# Between the two ends of a range; what a question about the hours must hold.
+_HOURS_WORDS = ("until_words", "hours_needs")
+_OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not")
+WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
@@ -80,16 +79,6 @@ class Phrase(NamedTuple):
     kind: str
     size: int
     prefix: str
-
-
-@cache
-def texts_of_languages() -> dict[str, dict[str, str]]:
-    """Return the texts of the system in the files: language by name of the text."""
-    texts: dict[str, dict[str, str]] = defaultdict(dict)
-    for language, data in languages().items():
-        for name, text in data["texts"].items():
-            texts[name][language] = text
-    return texts
 
 
 def words_of(text: str) -> list[Word]:
@@ -231,7 +220,10 @@ def _first_words(pattern: Pattern) -> set[str]:
 
 # Texts that the system itself sends to people.
 
-TEXTS = texts_of_languages()
+TEXTS: Mapping[str, dict[str, str]] = {
+    name: {code: data["texts"][name] for code, data in languages().items() if name in data["texts"]}
+    for name in languages()["en"]["texts"]
+}
 
 # DocumentError codes without a text of their own.
 SAME_TEXT = {
@@ -239,15 +231,6 @@ SAME_TEXT = {
     "too_much_memory": "too_complex",
     "missing": "unfetched",
     "unavailable": "unfetched",
-}
-
-RECEIVED = {
-    "image": "received_image",
-    "video": "received_video",
-    "audio": "received_audio",
-    "voice": "received_audio",
-    "document": "received_document",
-    "sticker": "received_sticker",
 }
 
 
@@ -272,4 +255,5 @@ def text_for(name: str, language: str, **values: str) -> str:
 
 def received_text(kind: str, language: str) -> str:
     """Return the answer to a message without readable content."""
-    return text_for(RECEIVED.get(kind, "received_unsupported"), language)
+    name = f"received_{'audio' if kind == 'voice' else kind}"
+    return text_for(name if name in TEXTS else "received_unsupported", language)
