@@ -1,10 +1,14 @@
 """Say the opening hours in words: in prompts, to clients, and as an answer to their questions."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import cache
+from itertools import islice, pairwise
+from typing import Any
 
 from django.utils import dateformat, translation
 from django.utils.dates import MONTHS, MONTHS_3, MONTHS_ALT, WEEKDAYS, WEEKDAYS_ABBR
@@ -19,22 +23,30 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.phrases import (
     HOURS_DAYS,
     HOURS_QUESTIONS,
+    HOURS_WEEKS,
     MAX_LENGTH,
     OPENERS,
-    Phrase,
     languages,
     phrases_at,
     text_for,
+    words_in,
     words_of,
 )
 from sessions_app.hours import Hours, clock, date_in, days_in, hours_of
 from sessions_app.models import AssistantProfile
 
 NOW, _TODAY, WEEK = HOURS_QUESTIONS
+_CORES = (*HOURS_QUESTIONS, HOURS_WEEKS)
 _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
-KINDS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill", *_AROUND)
+KINDS = (*_CORES, *HOURS_DAYS, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
+# 10.30, which is no date, and "at 8.10".
+_DOTTED = re.compile(
+    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+\d\d?\.[0-5]\d|(?:1?\d|2[0-4])\.(?:1[3-9]|[2-5]\d))"
+    r"\b(?![.\d])",
+    re.IGNORECASE,
+)
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
 _DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
 _NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
@@ -107,12 +119,17 @@ def week_lines(hours: Hours, language: str, today: date) -> Iterator[str]:
         with translation.override(language):
             name = dateformat.format(day, "l")
         yield f"{capfirst(name)}: {_spans(usual, day, language)}"
+    coming = sorted(day for day in hours.dates if day >= today)
+    yield from islice(_day_lines(hours, coming, language, today), MAX_OTHER_DAYS)
+
+
+def _day_lines(hours: Hours, days: Iterable[date], language: str, today: date) -> Iterator[str]:
     runs: list[list[date]] = []
-    for day in sorted(day for day in hours.dates if day >= today):
-        before = day - timedelta(days=1)
-        is_more = runs and runs[-1][-1] == before and hours.dates[before] == hours.dates[day]
+    for day in days:
+        before, other = day - timedelta(days=1), hours.dates.get(day)
+        is_more = other and runs and runs[-1][-1] == before and hours.dates.get(before) == other
         runs = [*runs[:-1], [*runs[-1], day]] if is_more else [*runs, [day]]
-    for first, *more in runs[:MAX_OTHER_DAYS]:
+    for first, *more in runs:
         line = day_line(hours, more[-1] if more else first, language, today)
         yield f"{capfirst(day_named(first, language, today))} – {line}" if more else line
 
@@ -133,18 +150,13 @@ def hours_remember(*, embedder: Embedder) -> int:
     """
     profile = AssistantProfile.objects.filter(pk=1).first() or AssistantProfile(pk=1)
     hours = hours_of(profile)
-    if hours:
-        # Of many other days those that are over would take the places of those to come.
-        today = datetime.now(hours.zone).date()
-        coming = {day: other for day, other in hours.dates.items() if day >= today}
-        hours = replace(hours, dates=coming)
     spoken = {code.strip() for code in profile.languages.split(",")} & languages().keys()
     keys = {f"{KEY}{code}": code for code in sorted({"en", *spoken})} if hours else {}
     if hours:
         # What is past doesn't take the place of what is to come. "Today" isn't true for long.
         today = datetime.now(hours.zone).date()
         coming = {day: other for day, other in hours.dates.items() if day >= today}
-        hours = Hours(hours.week, hours.zone, coming)
+        hours = replace(hours, dates=coming)
     there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)
     memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
     for key, language in keys.items():
@@ -157,26 +169,12 @@ def hours_remember(*, embedder: Embedder) -> int:
             key=key,
             value={},
         )
-        keyed_put(
-            new,
-            embedder=embedder,
-            actor=SYSTEM,
-            check=lambda _there: None,
-            before_storing=lambda: None,
-        )
+        unchecked: Any = {"check": lambda _there: None, "before_storing": lambda: None}
+        keyed_put(new, embedder=embedder, actor=SYSTEM, **unchecked)
     return len(keys)
 
 
 # Answer a question about the hours. Who asks something else besides gets no answer from here.
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question: its core, its language, and the days that it names."""
-
-    core: str
-    language: str
-    days: Sequence[date]
 
 
 def hours_answer(
@@ -188,85 +186,109 @@ def hours_answer(
     if it isn't the question's.
     """
     today = now.astimezone(hours.zone).date()
-    question = _asked(text, language, today)
+    question = _asked(text, language, hours, today)
     if question is None:
         return None
-    spoken = fixed or question.language
-    if question.days and (question.core != NOW or question.days != [today]):
-        return "\n".join(day_line(hours, day, spoken, today) for day in question.days)
-    if question.core == WEEK:
+    core, asked_in, days = question
+    spoken = fixed or asked_in
+    if days and (core != NOW or days != [today]):
+        return "\n".join(_day_lines(hours, days, spoken, today))
+    if core == WEEK:
         return "\n".join(week_lines(hours, spoken, today))
     return "\n".join(status_lines(hours, spoken, now))
 
 
-def _asked(text: str, language: str, today: date) -> _Asked | None:
+def _asked(
+    text: str, language: str, hours: Hours, today: date
+) -> tuple[str, str, list[date]] | None:
+    """Return the kind of the question, its language, and the days that it names."""
     # "24/7" is no day of July.
     if len(text) > MAX_LENGTH or _ALWAYS.search(text):
         return None
-    dates: list[date] = []
-    for found in _NUMERIC_DATE.finditer(text):
-        day = _numeric_date(found[0], today)
-        if day is None:
-            return None
-        dates.append(day)
-    words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
-    cores = [phrase for place in range(len(words)) for phrase in _at(words, place, HOURS_QUESTIONS)]
-    if not cores or len(words) > MAX_WORDS:
+    text = _DOTTED.sub(" ", text)
+    read = [_numeric_date(found[0], today) for found in _NUMERIC_DATE.finditer(text)]
+    dates = [day for day in read if day is not None]
+    if len(dates) < len(read):
         return None
-    core = max(cores, key=lambda each: (each.size, each.language == language))
+    words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
+    places = range(len(words) if len(words) <= MAX_WORDS else 0)
+    cores = [phrase for place in places for phrase in phrases_at(words[place:], _CORES)]
+    asking = [phrase for phrase in cores if phrase.kind != HOURS_WEEKS]
+    if not asking:
+        return None
+    core = max(asking, key=lambda each: (each.size, each.language == language))
+    words, holiday = _holiday(words, hours, today)
     days = _days_named(words, core.language, today)
     if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
+    if (needed := languages()[core.language]["hours_needs"]) and needed.isdisjoint(words):
+        return None
+    if any(each.kind == HOURS_WEEKS and each.language == core.language for each in cores):
+        return WEEK, core.language, []
     # "Friday, 24/12" is one day.
-    return _Asked(core.kind, core.language, list(dict.fromkeys(dates or days)))
+    return core.kind, core.language, list(dict.fromkeys([*dates, *holiday] or days))
 
 
-def _at(words: Sequence[str], place: int, kinds: Collection[str]) -> list[Phrase]:
-    return phrases_at(words[place : place + MAX_WORDS], kinds)
+def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], list[date]]:
+    """Return the words without the name that staff gave a day, and the next such days."""
+    named: dict[tuple[str, ...], list[date]] = defaultdict(list)
+    for day in sorted(day for day in hours.dates if day >= today):
+        name = hours.dates[day].name
+        days = named[tuple(word.text for word in words_of(name))]
+        if not days_in(name) and (not days or day - days[-1] == timedelta(days=1)):
+            days.append(day)
+    for parts, days in sorted(named.items(), key=lambda each: -len(each[0])):
+        for place in range(len(words) - len(parts) + 1 if parts else 0):
+            pairs = zip(words[place:], parts, strict=False)
+            if all(_named(word, {part: 1}, "he") for word, part in pairs):
+                return [*words[:place], *words[place + len(parts) :]], days
+    return words, []
 
 
 def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
     """Return the days that the words name; None where they say something else, too."""
     days: list[date] = []
+    places: list[int] = []
     number = month = None
     is_date = False
     place = 0
     while place < len(words):
         word = words[place]
         before = words[place - 1] if place else ""
-        weekday = _weekday(word, before, language)
-        phrases = [each for each in _at(words, place, KINDS) if _fits(each, language)]
-        if phrases and (weekday is None or phrases[0].size > 1):
+        # A single Hebrew letter is a weekday after "day" alone.
+        letter = days_in(word) if before in _DAY_WORDS and len(word) == 1 else None
+        weekday = letter[0] or 7 if letter else _named(word, _calendar(language)[0], language)
+        found = phrases_at(words[place:], KINDS)
+        fits = [each for each in found if each.language == language or each.kind in _AROUND]
+        phrases = sorted(fits, key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
+        if not place and {"greeting", "day_tomorrow"} <= {each.kind for each in phrases}:
+            # "Morgen" is both in German.
+            return None
+        if phrases and (weekday is None or len(word) > 1 or phrases[0].size > 1):
             if phrases[0].kind in HOURS_DAYS:
                 days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
+                places.append(place)
             place += phrases[0].size
             continue
         place += 1
-        named = _named(word, _calendar(language)[1], language)
         if weekday is not None:
             days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
-        elif found := _NUMBER.fullmatch(word):
-            number, is_date = int(found[1]), bool(found[2])
-        elif named is not None:
+            places.append(place - 1)
+        elif digits := _NUMBER.fullmatch(word):
+            number, is_date = int(digits[1]), bool(digits[2])
+        elif named := _named(word, _calendar(language)[1], language):
             month = named
         elif not _YEAR.fullmatch(word) and word not in _calendar(language)[2]:
             return None
+    # "Monday to Friday" are more days than the two.
+    until = languages()[language]["until_words"]
+    if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(places)):
+        return None
     if month is not None:
         day = _next_date(number or 0, month, today)
         return None if day is None else [day]
     # "The 24th" of which month? "At 8" on which day?
     return None if is_date or (number is not None and not days) else days
-
-
-def _fits(phrase: Phrase, language: str) -> bool:
-    return phrase.language == language or phrase.kind in _AROUND
-
-
-def _weekday(word: str, before: str, language: str) -> int | None:
-    """Return the weekday, 1 for Monday. A single Hebrew letter is one after "day" alone."""
-    if before in _DAY_WORDS and len(word) == 1 and (days := days_in(word)):
-        return days[0] or 7
-    return _named(word, _calendar(language)[0], language)
 
 
 def _named(word: str, names: Mapping[str, int], language: str) -> int | None:
@@ -300,6 +322,8 @@ def _calendar(language: str) -> tuple[Mapping[str, int], Mapping[str, int], froz
                 if parts and len(parts[0]) > 2:
                     names[parts[0]] = number
                 others.update(parts[1:])
+    spoken = languages()[language].get("weekday_names", {})
+    weekdays |= {words_of(name)[0].text: number for name, number in spoken.items()}
     return weekdays, months, frozenset(others)
 
 
@@ -316,10 +340,7 @@ def _numeric_date(text: str, today: date) -> date | None:
 
 def _next_date(day: int, month: int, today: date) -> date | None:
     for year in range(today.year, today.year + 5):
-        try:
-            found = date(year, month, day)
-        except ValueError:
-            continue
-        if found >= today:
-            return found
+        with suppress(ValueError):
+            if (found := date(year, month, day)) >= today:
+                return found
     return None

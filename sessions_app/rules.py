@@ -4,7 +4,6 @@ What happened is read from the stored messages, turns and labels. So an act that
 made up for, and a dry run finds what the rule itself would have found.
 """
 
-import re
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -26,9 +25,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import addres
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
-from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import words_of
+from sessions_app.conversations.phrases import holds_words
 from sessions_app.hours import Hours, hours_of
 from sessions_app.inbox.labels import chats_assign, chats_label
 from sessions_app.inbox.needs import is_unknown
@@ -51,7 +49,7 @@ from sessions_app.models.chat_rules import Happening
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY, IMPORTED, DeliveryStatus, Role
-from sessions_app.models.turns import BY_RULE, HANDOVER, Outcome, TurnState
+from sessions_app.models.turns import BY_RULE, HANDOVER, RULES_MET, Outcome, TurnState
 from sessions_app.takeover.facade import (
     OwnNumber,
     ReplyRefusedError,
@@ -69,10 +67,6 @@ LOOKBACK = timedelta(hours=2)
 # History that is moved in is stored now, and was written before.
 WRITTEN_WITHIN = timedelta(days=1)
 KEPT = timedelta(days=90)
-# Thai, Lao, Burmese, Khmer, the scripts of China and Japan; and Korean, whose words have endings.
-_UNPARTED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
-)
 _KEYS = uuid.UUID("6f1d2f7c-0b5e-4d0e-9d55-0a4e5a5d7c11")
 
 
@@ -83,7 +77,6 @@ class Happened:
     chat_id: UUID
     at: datetime
     key: str
-    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,8 +98,8 @@ class Span:
 Found = tuple[UUID, datetime, str]
 
 
-def _heard(span: Span, *, only_first: bool = False) -> Iterator[Found]:
-    """Yield what people wrote; where memory is off the text is there until it is answered."""
+def _heard(span: Span, rule: Rule, *, only_first: bool = False) -> Iterator[Found]:
+    """Yield what people wrote; where memory is off, the rule's words if the text held them."""
     messages = span.within(Message.objects, "received_at").filter(
         role=Role.USER, revoked_at=None, timestamp__gte=span.start - WRITTEN_WITHIN
     )
@@ -119,7 +112,9 @@ def _heard(span: Span, *, only_first: bool = False) -> Iterator[Found]:
         messages = messages.filter(~Exists(earlier), order_num=1)
         unstored = unstored.filter(~Exists(sessions), ~Exists(turns))
     yield from messages.values_list("chat_id", "received_at", "content")
-    yield from unstored.values_list("chat_id", "created_at", "unstored_text")
+    for turn in unstored.only("chat_id", "created_at", "unstored_text", "context"):
+        met = rule.words if rule.pk in turn.context.get(RULES_MET, ()) else ""
+        yield turn.chat_id, turn.created_at, turn.unstored_text or met
 
 
 def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
@@ -173,8 +168,8 @@ def _labelled(span: Span, label_id: int | None) -> Iterator[Found]:
 
 
 SOURCES: Mapping[str, Callable[[Span, Rule], Iterable[Found]]] = {
-    Happening.MESSAGE: lambda span, _rule: _heard(span),
-    Happening.NEW_CHAT: lambda span, _rule: _heard(span, only_first=True),
+    Happening.MESSAGE: lambda span, rule: _heard(span, rule),
+    Happening.NEW_CHAT: lambda span, rule: _heard(span, rule, only_first=True),
     Happening.LABEL: lambda span, rule: _labelled(span, rule.label_id),
     Happening.SILENCE: lambda span, rule: _unanswered_since(span, rule.minutes or 1),
     Happening.HANDOVER: lambda span, _rule: _turns(span, Q(context__has_key=HANDOVER)),
@@ -200,23 +195,9 @@ def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
         key = f"{'closed' if of_period else rule.when} {begun.isoformat() if begun else ''}"
         if rule.when == Happening.NEW_CHAT:
             key = rule.when
-        found.setdefault((chat_id, key), Happened(chat_id, at, key, text))
+        found.setdefault((chat_id, key), Happened(chat_id, at, key))
     left_out = _left_out({event.chat_id for event in found.values()}) if found else set()
     return [event for event in found.values() if event.chat_id not in left_out]
-
-
-def holds_words(text: str, phrases: str) -> bool:
-    """Return whether a text holds one of the phrases, a line each, as whole words.
-
-    Where no blanks part the words, and for signs, any place counts.
-    """
-    words = f" {' '.join(word.text for word in words_of(text))} "
-    for phrase in filter(None, map(str.strip, phrases.splitlines())):
-        sought = " ".join(word.text for word in words_of(phrase))
-        is_whole = sought and not _UNPARTED.search(sought)
-        if f" {sought} " in words if is_whole else fold(phrase) in fold(text):
-            return True
-    return False
 
 
 def _left_out(chat_ids: set[UUID]) -> set[UUID]:

@@ -24,6 +24,7 @@ from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.configured import configured_providers
 from memoryproject.foundation.integrations.whatsapp.templates import ApprovedTemplate
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import WhatsAppChatError
+from memoryproject.foundation.text.phone_numbers import number_read
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.broadcasts import send_broadcast as sending
 from sessions_app.conversations.chat_addresses import chat_at_or_new
@@ -122,7 +123,7 @@ def _posted(
     takeover.template_check(sending.template_for(Chat(client_name=_("Name")), chosen, values))
     if do == "test":
         owner = next(iter(sorted(settings.GODFATHER_PHONE)), "")
-        typed = "".join(filter(str.isdigit, given["number"]))
+        typed = number_read(given["number"].removesuffix("@c.us")) or ""
         with transaction.atomic():
             chat = chat_at_or_new(typed if given["number"] else owner)
             about = {"key": key, "writer": panel.writer_of(request), "broadcast": "test"}

@@ -41,6 +41,7 @@ _LETTERS = re.compile(
 )
 # Letters of Persian, Urdu and Kurdish that Arabic hasn't.
 _NOT_ARABIC = re.compile("[\u06a9\u06ba\u06cc\u06d2]")
+_SHARED_NOUNS = (BOOKED, *WISHES, *DENIALS, "hours_fill", "stop_asked")
 # Parts of addresses and mentions.
 _NO_WORDS = ("://", "www.", "@")
 
@@ -145,7 +146,7 @@ def _known_words() -> dict[str, set[str]]:
     known = defaultdict(set, {word: set(codes) for word, codes in _common_words().items()})
     for found in patterns().values():
         # Those of wishes and denials have nouns of several languages: "question".
-        for pattern in (each for each in found if each.kind not in (BOOKED, *WISHES, *DENIALS)):
+        for pattern in (each for each in found if each.kind not in _SHARED_NOUNS):
             for piece in pattern.pieces:
                 for word in {word for choice in piece.choices for word in choice if len(word) > 1}:
                     known[word].add(pattern.language)

@@ -20,6 +20,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_normalise,
 )
 from memoryproject.foundation.rest_kit.tokens import TokenError
+from memoryproject.foundation.text.phone_numbers import digits_plain
 from sessions_app.conversations.chat_addresses import addresses_lock, chat_at_or_new, chat_find
 from sessions_app.models import Chat, ChatAddress, Message, Turn
 from sessions_app.models.messages import BY_PHONE, Role
@@ -95,7 +96,7 @@ def number_searched(text: str) -> str:
     """
     if any(character.isalpha() for character in text):
         return ""
-    digits = "".join(filter(str.isdigit, text.replace("(0)", "")))
+    digits = "".join(filter(str.isdecimal, digits_plain(text.replace("(0)", ""))))
     international = digits.lstrip("0")
     number = international if len(international) >= MIN_DIGITS else digits
     return number if len(number) >= MIN_DIGITS else ""

@@ -6,7 +6,7 @@ Each file of ``languages`` has those of one language: see ``docs/whatsapp.md``.
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,8 +22,10 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
-_CANCELLING = ("thanks_not", "booked_not")
-WORD_LISTS = ("fact_words", "not_memories", "attached_not", "anybody", *_OWN_WORDS, *_CANCELLING)
+# Between the two ends of a range; what a question about the hours must hold.
+_HOURS_WORDS = ("until_words", "hours_needs")
+_OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not")
+WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
@@ -36,8 +38,10 @@ BOOKED = "booked"
 # from today on, and the words between them.
 HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week")
 HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
-HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, "hours_fill")
-_MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start")
+# Days that the whole week answers: "weekends".
+HOURS_WEEKS = "day_weeks"
+HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill")
+_MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start", "stop_asked")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -48,6 +52,10 @@ _MARKS += "\u0900-\u0903\u093a-\u094f\u0962\u0963"
 _ALIKE = str.maketrans({"ı": "i", "\u0901": "\u0902", "\u093c": None})
 # No apostrophe is a part of a word, not even the one that counts as a letter.
 _WORD = re.compile(rf"(?:[^\W\u02b9\u02bc]|[{_MARKS}])+")
+# Thai, Lao, Burmese, Khmer, the scripts of China and Japan; and Korean, whose words have endings.
+_UNPARTED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]"
+)
 _PIECE = re.compile(r"\(([^()]*)\)|\[([^\[\]]*)\]|([^\s()\[\]]+)")
 
 
@@ -71,22 +79,26 @@ class Phrase(NamedTuple):
     prefix: str
 
 
-@cache
-def texts_of_languages() -> dict[str, dict[str, str]]:
-    """Return the texts of the system in the files: language by name of the text."""
-    texts: dict[str, dict[str, str]] = defaultdict(dict)
-    for language, data in languages().items():
-        for name, text in data["texts"].items():
-            texts[name][language] = text
-    return texts
-
-
 def words_of(text: str) -> list[Word]:
     found = (
         (fold(match[0]).translate(_ALIKE).strip("_"), *match.span())
         for match in _WORD.finditer(text)
     )
     return [Word(*each) for each in found if each[0]]
+
+
+def holds_words(text: str, phrases: str) -> bool:
+    """Return whether a text holds one of the phrases, a line each, as whole words.
+
+    Where no blanks part the words, and for signs, any place counts.
+    """
+    words = f" {' '.join(word.text for word in words_of(text))} "
+    for phrase in filter(None, map(str.strip, phrases.splitlines())):
+        sought = " ".join(word.text for word in words_of(phrase))
+        is_whole = sought and not _UNPARTED.search(sought)
+        if f" {sought} " in words if is_whole else fold(phrase) in fold(text):
+            return True
+    return False
 
 
 @cache
@@ -206,7 +218,10 @@ def _first_words(pattern: Pattern) -> set[str]:
 
 # Texts that the system itself sends to people.
 
-TEXTS = texts_of_languages()
+TEXTS: Mapping[str, dict[str, str]] = {
+    name: {code: data["texts"][name] for code, data in languages().items() if name in data["texts"]}
+    for name in languages()["en"]["texts"]
+}
 
 # DocumentError codes without a text of their own.
 SAME_TEXT = {
@@ -214,15 +229,6 @@ SAME_TEXT = {
     "too_much_memory": "too_complex",
     "missing": "unfetched",
     "unavailable": "unfetched",
-}
-
-RECEIVED = {
-    "image": "received_image",
-    "video": "received_video",
-    "audio": "received_audio",
-    "voice": "received_audio",
-    "document": "received_document",
-    "sticker": "received_sticker",
 }
 
 
@@ -247,4 +253,5 @@ def text_for(name: str, language: str, **values: str) -> str:
 
 def received_text(kind: str, language: str) -> str:
     """Return the answer to a message without readable content."""
-    return text_for(RECEIVED.get(kind, "received_unsupported"), language)
+    name = f"received_{'audio' if kind == 'voice' else kind}"
+    return text_for(name if name in TEXTS else "received_unsupported", language)

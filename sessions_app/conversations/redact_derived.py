@@ -13,6 +13,7 @@ from django.utils import timezone
 from memoryproject.foundation.retrieval.fragments import Fragments
 from memoryproject.foundation.text.characters import cut_at_word, whole_places
 from sessions_app.conversations.message_context import QUOTED
+from sessions_app.conversations.phrases import holds_words
 from sessions_app.models import (
     AnswerTrial,
     InboundDelivery,
@@ -20,12 +21,13 @@ from sessions_app.models import (
     Message,
     Note,
     OutboundPart,
+    Rule,
     Turn,
     TurnReplay,
 )
 from sessions_app.models.trials import TRIED_IDS
 from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import RECALLED_IDS, TurnState
+from sessions_app.models.turns import RECALLED_IDS, RULES_MET, TurnState
 from sessions_app.recall.facade import MAX_NEIGHBOUR_LENGTH
 
 GONE = "[deleted by the sender]"
@@ -126,13 +128,19 @@ def deliveries_forget(*, provider: str, provider_message_id: str) -> None:
 
 
 def unstored_forget(turn: Turn) -> None:
-    """Erase the message and the answer after the turn, since memory is off; the ids stay."""
+    """Erase the message and the answer after the turn, since memory is off; the ids stay.
+
+    So do those of the rules whose words it held, for the worker that lets them act.
+    """
     if turn.provider_message_id:
         deliveries_forget(provider=turn.provider, provider_message_id=turn.provider_message_id)
     OutboundPart.objects.filter(turn=turn).update(content="")
     # Without a turn it is an order to remove the file.
     MediaFile.objects.filter(turn=turn).update(turn=None)
     context = {key: value for key, value in turn.context.items() if key != "media"}
+    rules = Rule.objects.filter(is_on=True).exclude(words="") if turn.unstored_text else ()
+    if met := [rule.pk for rule in rules if holds_words(turn.unstored_text, rule.words)]:
+        context[RULES_MET] = met
     Turn.objects.filter(pk=turn.pk).update(unstored_text="", unstored_reply="", context=context)
     TurnReplay.objects.filter(turn=turn).update(prompt=[], recalled=[])
 

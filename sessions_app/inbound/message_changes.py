@@ -333,6 +333,7 @@ def _change_turn(event: Change, turn: Turn) -> None:
             TurnState.CANCELLED,
             finished_at=event.timestamp,
             lease_token=None,
+            unstored_text="",
         )
     turn.refresh_from_db()
     if turn.finished_at is not None:

@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModelError, model
 from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
 from sessions_app.conversations.phrases import languages
-from sessions_app.conversations.plain_words import Command
+from sessions_app.conversations.plain_words import Command, asks_to_stop, bare_words
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
 
@@ -91,7 +91,8 @@ def entry_decide(
             return Entry(notice="opted_in")
         allowed = command is not None and command.name in OPTED_OUT_COMMANDS
         return ANSWERED if allowed else Entry(OPTED_OUT, is_kept=False)
-    if word and word in limits.stop_words:
+    is_stop = word in limits.stop_words or bare_words(text) in limits.stop_words
+    if word and (is_stop or asks_to_stop(text)):
         _opt(access, now, actor)
         return Entry(notice="opted_out")
     if limits.allow_list_only and standing != Standing.ALLOWED:

@@ -56,6 +56,8 @@ SENDS_FILE = "sends_file"
 DEFERRALS = "deferrals"
 # The key of a turn's context for why its answer hands the conversation over to a person.
 HANDOVER = "handover"
+# There, for the ids of the rules whose words a message held whose text isn't kept.
+RULES_MET = "rules_met"
 # The key of the context of a turn that sends an apology, for the id of the turn that has no answer.
 APOLOGY_FOR = "apology_for"
 # The code of an error that was stored without one.

@@ -317,7 +317,7 @@ def test_a_test_goes_to_one_number_alone(
 ) -> None:
     settings.GODFATHER_PHONE = frozenset({GODFATHER})
     clients(world, 2)
-    for typed in ("", "+1 (555) 010-0456"):
+    for typed in ("", "+1 (555) 010-0456", "٠٠١٥٥٥ ٠١٠ ٠٤٥٦"):
         answer = post(admin_client, "test", number=typed)
         assert "The test is on its way" in shown(answer)
     world.enqueued.extend(Turn.objects.filter(state="replied").values_list("chat_id", flat=True))

@@ -139,6 +139,7 @@ def test_people_are_listed_with_what_is_kept_of_them(admin_client: Client, dana:
     assert "blocked" not in second
     assert names(page(admin_client, CONTACTS, access="blocked")) == ["Test User"]
     assert names(page(admin_client, CONTACTS, q="052-1234567")) == ["Test User"], "another number"
+    assert names(page(admin_client, CONTACTS, q="٠٥٢-١٢٣٤٥٦٧")) == ["Test User"], "its digits"
     assert "No matching contact" in page(admin_client, CONTACTS, q="nobody")
     Chat.objects.update(is_group=True)
     nobody = "Everybody who writes to the assistant becomes a contact."

@@ -16,8 +16,9 @@ from django.test import Client
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.loopback.providers import graph_error
+from memoryproject.foundation.text.phone_numbers import number_read
 from memoryproject.staff_site.operations import provider_test
-from memoryproject.staff_site.operations.provider_test import TEXT, number_read
+from memoryproject.staff_site.operations.provider_test import TEXT
 from tests.dashboard.staff import page
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer, quota_error
@@ -227,7 +228,10 @@ def test_the_number_is_kept_nowhere(
         ("(1) 555.010.0123", "15550100123"),
         ("\u200e+15550100123\u202c", "15550100123"),
         *((each, None) for each in ("", "12", "no number", "+", "9" * 16, "\u202e12")),
-        *((each, None) for each in ("972501234567@c.us", "١٢٣٤٥٦٧٨", "1" * 5_000)),
+        ("+٩٧٢ ٥٠‑١٢٣‑٤٥٦٧", "972501234567"),
+        ("۰۰۹۷۲۵۰۱۲۳۴۵۶۷", "972501234567"),
+        ("+972 (0)50 123 4567", "972501234567"),
+        *((each, None) for each in ("972501234567@c.us", "²³²³²³²³", "1" * 5_000)),
     ],
 )
 def test_numbers_are_read_as_people_write_them(typed: str, digits: str | None) -> None:

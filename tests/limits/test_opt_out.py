@@ -59,8 +59,28 @@ def test_in_hebrew(world: World) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Stop sending me messages please",
+        "unsubscribe me!",
+        "תפסיקו לשלוח לי הודעות",
+        "no más mensajes",
+        "отпишите меня от рассылки",
+        "arrêtez de m'envoyer des messages",
+    ],
+)
+def test_in_other_words(world: World, text: str) -> None:
+    assert len(world.say(CLIENT, text)) == 1
+    assert world.say(CLIENT, "hello?") == []
+    assert calls(world) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Where does the bus stop?",
         "stop the delivery, please",
+        "stop by tomorrow?",
+        "please stop calling the driver",
+        "don't send me the invoice",
         "don't stop",
         "הסר את ההזמנה",
         "start",

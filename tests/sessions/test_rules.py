@@ -95,6 +95,18 @@ def test_words_of_any_script(world: World, words: str, text: str, is_met: bool) 
     assert sweep(world) == []
 
 
+def test_words_are_found_where_memory_is_off_and_nothing_is_kept(world: World) -> None:
+    world.with_rules(memory_enabled=False)
+    rule(words="refund", tells=True)
+    rule(name="Other", words="table", tells=True)
+    # The answer is there before a worker looks.
+    assert world.say(CLIENT, "A refund for 4711, please")
+    assert sweep(world) == []
+    assert ChatMark.objects.get().rule_name == "A rule"
+    assert did() == ["tell"]
+    assert "4711" not in str(list(Turn.objects.values())) + str(list(RuleRun.objects.values()))
+
+
 def test_a_new_chat_and_its_label(world: World) -> None:
     vip = Label.objects.create(name="new")
     rule(when="new_chat", add_label=vip)

@@ -1,7 +1,10 @@
-"""Show a WhatsApp address as the number that people know; find the other forms of a number."""
+"""Read numbers as people type them, and show them so; find the other forms of a number."""
 
 import re
+from unicodedata import decimal
 
+_SIGNS = re.compile(r"\(0\)|[\s()\-‐-―−./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_INTERNATIONAL = re.compile(r"[1-9][0-9]{6,14}")
 _DIGITS = re.compile(r"\d{7,15}")
 # Country codes whose numbers are divided as people there write them; others are one group.
 _GROUPS = (
@@ -9,6 +12,17 @@ _GROUPS = (
     re.compile(r"(972)(\d)(\d{3})(\d{4})"),
     re.compile(r"(1)(\d{3})(\d{3})(\d{4})"),
 )
+
+
+def number_read(text: str) -> str | None:
+    """Return the digits of an international number in any notation; None if it is none."""
+    digits = _SIGNS.sub("", digits_plain(text[:64])).lstrip("+＋").removeprefix("00")
+    return digits if _INTERNATIONAL.fullmatch(digits) else None
+
+
+def digits_plain(text: str) -> str:
+    """Return the text with the digits of all scripts as 0 to 9."""
+    return "".join(str(decimal(each)) if each.isdecimal() else each for each in text)
 
 
 def number_shown(whatsapp_chat: str) -> str:

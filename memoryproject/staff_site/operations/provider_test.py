@@ -1,6 +1,5 @@
 """The page that tests the providers: it checks the credentials, and sends a test message."""
 
-import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -32,13 +31,12 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, provider_states
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.text.phone_numbers import number_read
 from memoryproject.staff_site.operations.provider_words import Advice, advice_for, advice_for_state
 
 # The time between two parts of a provider's response, and the total time: no page waits longer.
 QUIET_SECONDS = 6.0
 MAX_SECONDS = 12.0
-NUMBER = re.compile(r"[1-9][0-9]{6,14}")
-PUNCTUATION = re.compile(r"[\s()\-./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 TEXT = (
     "This is a test message of your WhatsApp assistant. It arrived, so sending works. / "
     "זו הודעת בדיקה של העוזר שלך בוואטסאפ. היא הגיעה, כלומר השליחה עובדת."
@@ -59,12 +57,6 @@ class Result:
     words: str = ""
     todo: str = ""
     facts: dict[str, str] = field(default_factory=dict)
-
-
-def number_read(text: str) -> str | None:
-    """Return the digits of an international number in any notation; None if it is none."""
-    digits = PUNCTUATION.sub("", text[:64]).removeprefix("+").removeprefix("00")
-    return digits if NUMBER.fullmatch(digits) else None
 
 
 def provider_call(provider: str, number: str) -> Result:
