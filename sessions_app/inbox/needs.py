@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce, Greatest, Now
 from django.utils.translation import gettext_lazy
 
+from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalState
 from sessions_app.conversations.chat_queries import handovers_open, without_reply
-from sessions_app.inbox.move_markers import needs_attention, snoozes_in_force, unreviewed
-from sessions_app.models import AnswerRating, AnswerResolved, Snooze, Turn
-from sessions_app.models.messages import ASKING
+from sessions_app.inbox.move_markers import (
+    pauses_in_force,
+    snoozes_in_force,
+    turns_gone_wrong,
+    unreviewed,
+)
+from sessions_app.inbox.read_markers import FROM_PEOPLE, news_there
+from sessions_app.models import (
+    AnswerRating,
+    AnswerResolved,
+    ChatActivity,
+    ChatMark,
+    Message,
+    Snooze,
+    Turn,
+)
+from sessions_app.models.messages import ASKING, Role
 from sessions_app.models.turns import BROADCAST, WAITING_STATES, TurnState
 from sessions_app.recall.facade import NEAREST
 
 # Failures and unknown questions are looked for in so many of the newest answers: a year's trouble
 # is no work list, and a million rows is too many to read for one.
 NEWEST = 1_000
-# A longer list is shown in part.
-MAX_RESULTS = 1_000
+# A longer list is shown in part, and more conversations that wait are counted as "99+".
+MAX_RESULTS, MAX_WAITING = 1_000, 100
 # A person who has waited so long for the assistant waits for somebody.
 LATE = timedelta(minutes=5)
 BAD, FAILED, UNKNOWN = "bad", "failed", "unknown"
-# Each with the tone of its mark. Failed answers and pauses have marks of their own in the list.
+# Each with the tone of its mark. Failed answers, pauses and rules have marks of their own in the
+# list.
 REASONS = {
     "asked": (gettext_lazy("asked for a person"), "bad"),
     "late": (gettext_lazy("answer is late"), "bad"),
@@ -38,47 +57,100 @@ REASONS = {
 
 
 def needs_you() -> Q:
-    """Match chats that wait for staff: those that need attention, and those of ``_turns``.
+    """Match chats that wait for staff: for any reason of ``_waiting``, and not put off.
 
-    A reply of staff, a review and a snooze end it. Two queries are made at once.
+    A reply of staff and a review end it. The badge of the menu, Home and the inbox ask this alone.
     """
-    waiting = needs_attention()
-    for turns in _turns().values():
-        waiting |= Q(pk__in=turns.order_by().values("chat"))
-    return waiting & ~Q(pk__in=snoozes_in_force().values("chat"))
+    found, *more = (rows.order_by().values("chat") for rows in _waiting().values())
+    return Q(pk__in=found.union(*more)) & ~Q(pk__in=snoozes_in_force().values("chat"))
 
 
 def reasons_of(chats: Collection[UUID]) -> dict[UUID, list[tuple[Any, str]]]:
     """Map each of these chats that waits to its reasons in words with their tones."""
     asleep = set(snoozes_in_force().filter(chat__in=chats).values_list("chat", flat=True))
-    handed_over = unreviewed(handovers_open(), "created_at")
-    waiting: dict[str, Any] = {"asked": handed_over, **_turns(), "back": Snooze.objects.all()}
+    waiting = _waiting()
     found: dict[UUID, list[tuple[Any, str]]] = {}
-    for name, rows in waiting.items():
-        for chat in set(rows.filter(chat__in=chats).values_list("chat", flat=True)) - asleep:
-            found.setdefault(chat, []).append(REASONS[name])
+    for name, reason in REASONS.items():
+        rows = waiting[name].filter(chat__in=chats)
+        for chat in set(rows.values_list("chat", flat=True)) - asleep:
+            found.setdefault(chat, []).append(reason)
     return found
 
 
-def _turns() -> dict[str, QuerySet[Turn]]:
-    """Return the turns by the reason for which their chats wait, beside those in ``_waiting``."""
+@dataclass(frozen=True)
+class Waiting:
+    """What waits for a staff member, as far as they may see it; each at most MAX_WAITING."""
+
+    conversations: int = 0
+    suggested: int = 0
+    proposals: int = 0
+
+    @property
+    def total(self) -> int:
+        return min(self.conversations + self.suggested + self.proposals, MAX_WAITING)
+
+
+def waiting_for(user: Any) -> Waiting:
+    """Count the rows of the queue: the one number of the menu's badge, Home and the tab."""
+    chats = conversations_count() if user.has_perm("sessions_app.view_chat") else 0
+    if not user.has_perm("memories_app.view_memory"):
+        return Waiting(chats)
+    suggested = memories_proposed()[:MAX_WAITING].count()
+    if not user.has_perm("memories_app.view_mergeproposal"):
+        return Waiting(chats, suggested)
+    return Waiting(chats, suggested, proposals_open()[:MAX_WAITING].count())
+
+
+def memories_proposed() -> QuerySet[Memory]:
+    return Memory.objects.filter(status=MemoryStatus.PROPOSED).order_by("-created_at")
+
+
+def proposals_open() -> QuerySet[MergeProposal]:
+    return MergeProposal.objects.filter(state=ProposalState.OPEN).order_by("-created_at")
+
+
+def conversations_count() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(*_count_query())
+        return len(cursor.fetchall())
+
+
+@cache
+def _count_query() -> tuple[str, tuple[Any, ...]]:
+    """Return the query of conversations_count with its parameters, which never change.
+
+    Every staff page asks it, and Django needs longer to write it than PostgreSQL to answer it.
+    """
+    found = ChatActivity.objects.filter(needs_you()).order_by().values("pk")
+    query, parameters = found[:MAX_WAITING].query.sql_with_params()
+    return query, parameters
+
+
+def _waiting() -> dict[str, QuerySet[Any]]:
+    """Return the few rows for which chats wait, by the reason; never all chats are read."""
     # Two reasons, because each has an index of its own.
     late = Turn.objects.filter(~to_many(), state__in=WAITING_STATES, created_at__lt=Now() - LATE)
     answered = Turn.objects.filter(chat=OuterRef("chat"), id__gt=OuterRef("pk"), state="sent")
     missed = Turn.objects.filter(state__in=(TurnState.MISSED, TurnState.DEFERRED))
-    rated = AnswerRating.objects.filter(turn=OuterRef("pk"), is_open=True).order_by("-rated_at")
-    review = Turn.objects.filter(pk__in=to_review_ids()).annotate(
-        over_at=Greatest(
-            Coalesce("finished_at", "created_at"), Subquery(rated.values("rated_at")[:1])
-        )
-    )
-    bad = Q(pk__in=AnswerRating.objects.filter(is_open=True).values("turn"))
-    left = without_reply(unreviewed(review, "over_at"))
+    opened = AnswerRating.objects.filter(is_open=True)
+    rated = opened.filter(turn=OuterRef("pk")).order_by("-rated_at").values("rated_at")[:1]
+    over_at = Coalesce("finished_at", "created_at")
+    bad = Turn.objects.filter(pk__in=opened.values("turn"))
+    bad = bad.annotate(over_at=Greatest(over_at, Subquery(rated)))
+    unknown = Turn.objects.filter(is_unknown(), ~is_seen(), pk__in=_newest())
+    spoken = Message.objects.filter(chat=OuterRef("chat"), role__in=(Role.USER, Role.ASSISTANT))
+    last_word = Subquery(spoken.order_by("-received_at", "-order_num").values("role")[:1])
+    paused = pauses_in_force().filter(news_there(FROM_PEOPLE, chat="chat"))
     return {
+        "wrong": turns_gone_wrong(),
+        "paused": paused.alias(last_word=last_word).filter(last_word=Role.USER),
+        "marked": ChatMark.objects.filter(Q(rule_name__gt="") | Q(due_at__lte=Now())),
+        "asked": unreviewed(handovers_open(), "created_at"),
         "late": without_reply(unreviewed(late, "created_at")),
         "missed": without_reply(unreviewed(missed.filter(~Exists(answered)), "created_at")),
-        BAD: left.filter(bad),
-        UNKNOWN: left.filter(~bad).exclude(state=TurnState.FAILED),
+        BAD: without_reply(unreviewed(bad, "over_at")),
+        UNKNOWN: without_reply(unreviewed(unknown.annotate(over_at=over_at), "over_at")),
+        "back": Snooze.objects.all(),
     }
 
 
@@ -93,11 +165,14 @@ def to_review_ids() -> list[int]:
     """
     bad = AnswerRating.objects.filter(is_open=True).order_by("-turn")
     ids = set(bad.values_list("turn", flat=True)[:MAX_RESULTS])
-    # A broadcast's messages would take all the places. ``by_hand`` spares reading most contexts.
-    newest = Turn.objects.exclude(to_many(), by_hand=True).order_by("-pk").values("pk")[:NEWEST]
-    doubtful = Turn.objects.filter(has_failed() | is_unknown(), ~is_seen(), pk__in=newest)
+    doubtful = Turn.objects.filter(has_failed() | is_unknown(), ~is_seen(), pk__in=_newest())
     ids.update(doubtful.order_by("-pk").values_list("pk", flat=True)[:MAX_RESULTS])
     return sorted(ids, reverse=True)[:MAX_RESULTS]
+
+
+def _newest() -> QuerySet[Turn, dict[str, Any]]:
+    # A broadcast's messages would take all the places. ``by_hand`` spares reading most contexts.
+    return Turn.objects.exclude(to_many(), by_hand=True).order_by("-pk").values("pk")[:NEWEST]
 
 
 def to_many() -> Q:
