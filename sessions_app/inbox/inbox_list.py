@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.paginator import Page
+from django.core.paginator import Page, Paginator
 from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
@@ -24,6 +24,7 @@ from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import (
+    CHATS_A_PAGE,
     READ_MESSAGES,
     SHORT,
     InboxPaginator,
@@ -37,6 +38,7 @@ from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
 from sessions_app.inbox.needs import (
     MAX_WAITING,
     Waiting,
+    chats_waiting,
     memories_proposed,
     proposals_open,
     waiting_for,
@@ -111,7 +113,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     pages, page = _page_of(request, parameters, wanted)
     reads = user.has_perm(READ_MESSAGES)
     rows = inbox_rows(list(page.object_list), user, with_reasons=wanted.needs)
-    waiting = waiting_shown(request)
+    waiting = waiting_shown(request, pages.count if wanted == QUEUE else None)
 
     def count(part: Wanted) -> int:
         if part == QUEUE:
@@ -120,7 +122,7 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
         if wanted == part:
             return min(pages.count, MAX_IN_TAB)
         found = chats_listed(request, part).order_by()
-        if wanted == whole and pages.only_keys is not None:
+        if wanted == whole and isinstance(pages, InboxPaginator) and pages.only_keys is not None:
             # All of the state's chats are known: a part of it isn't looked for again.
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
@@ -167,10 +169,21 @@ def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
 
 def _page_of(
     request: HttpRequest, parameters: QueryDict, wanted: Wanted
-) -> tuple[InboxPaginator, Page[Chat]]:
+) -> tuple[Paginator[Any], Page[Any]]:
+    if wanted == QUEUE:
+        return _queue_page(parameters)
     number = number_of(parameters.get("p", "")) or 1
     pages = InboxPaginator(chats_listed(request, wanted), number)
     return pages, pages.get_page(parameters.get("p"))
+
+
+def _queue_page(parameters: QueryDict) -> tuple[Paginator[Any], Page[Any]]:
+    """Return the page by the keys of all chats that wait, which one query finds and orders."""
+    pages: Paginator[Any] = Paginator(chats_waiting(), CHATS_A_PAGE)
+    page = pages.get_page(parameters.get("p"))
+    chats = Chat.objects.select_related("activity").in_bulk(page.object_list)
+    page.object_list = [chats[key] for key in page.object_list if key in chats]
+    return pages, page
 
 
 def list_context(
@@ -202,11 +215,14 @@ def list_context(
     }
 
 
-def waiting_shown(request: HttpRequest) -> Waiting:
-    """Return what waits for the user, which a request counts only once."""
+def waiting_shown(request: HttpRequest, conversations: int | None = None) -> Waiting:
+    """Return what waits for the user, which a request counts only once.
+
+    ``conversations``: their number, where it is known.
+    """
     key = "inbox.waiting"
     if key not in request.META:
-        request.META[key] = waiting_for(request.user)
+        request.META[key] = waiting_for(request.user, conversations)
     found: Waiting = request.META[key]
     return found
 

@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce, Greatest, Now
 from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalState
+from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS
 from sessions_app.conversations.chat_queries import handovers_open, without_reply
 from sessions_app.inbox.move_markers import (
     pauses_in_force,
@@ -56,25 +57,38 @@ REASONS = {
 }
 
 
+AWAKE = "chat NOT IN ({snoozed})"
+
+
 def needs_you() -> Q:
     """Match chats that wait for staff: for any reason of ``_waiting``, and not put off.
 
     A reply of staff and a review end it. The badge of the menu, Home and the inbox ask this alone.
     """
     found, *more = (rows.order_by().values("chat") for rows in _waiting().values())
-    return Q(pk__in=found.union(*more)) & ~Q(pk__in=snoozes_in_force().values("chat"))
+    return Q(pk__in=found.union(*more, all=True)) & ~Q(pk__in=snoozes_in_force().values("chat"))
 
 
 def reasons_of(chats: Collection[UUID]) -> dict[UUID, list[tuple[Any, str]]]:
     """Map each of these chats that waits to its reasons in words with their tones."""
-    asleep = set(snoozes_in_force().filter(chat__in=chats).values_list("chat", flat=True))
-    waiting = _waiting()
+    query = f"SELECT chat, why FROM ({{rows}}) AS waiting WHERE chat = ANY(%s) AND {AWAKE}"  # noqa: S608 constants only
     found: dict[UUID, list[tuple[Any, str]]] = {}
+    rows = set(_asked(query, list(chats)))
     for name, reason in REASONS.items():
-        rows = waiting[name].filter(chat__in=chats)
-        for chat in set(rows.values_list("chat", flat=True)) - asleep:
+        for chat in (chat for chat, why in rows if why == name):
             found.setdefault(chat, []).append(reason)
     return found
+
+
+def chats_waiting() -> list[UUID]:
+    """Return the chats of ``needs_you``, those with the latest message first, at most MAX_ROWS."""
+    query = f"""
+    SELECT chat_id FROM {ChatActivity._meta.db_table} AS activity
+    CROSS JOIN LATERAL (SELECT activity.chat_id AS chat) AS of_chat
+    WHERE chat_id IN (SELECT chat FROM ({{rows}}) AS waiting) AND {AWAKE}
+    ORDER BY last_at DESC, chat_id DESC LIMIT {MAX_ROWS}
+    """  # noqa: S608 constants only
+    return [key for (key,) in _asked(query)]
 
 
 @dataclass(frozen=True)
@@ -90,9 +104,14 @@ class Waiting:
         return min(self.conversations + self.suggested + self.proposals, MAX_WAITING)
 
 
-def waiting_for(user: Any) -> Waiting:
-    """Count the rows of the queue: the one number of the menu's badge, Home and the tab."""
-    chats = conversations_count() if user.has_perm("sessions_app.view_chat") else 0
+def waiting_for(user: Any, conversations: int | None = None) -> Waiting:
+    """Count the rows of the queue: the one number of the menu's badge, Home and the tab.
+
+    ``conversations``: their number, where it is known.
+    """
+    chats = 0
+    if user.has_perm("sessions_app.view_chat"):
+        chats = conversations_count() if conversations is None else conversations
     if not user.has_perm("memories_app.view_memory"):
         return Waiting(chats)
     suggested = memories_proposed()[:MAX_WAITING].count()
@@ -110,20 +129,40 @@ def proposals_open() -> QuerySet[MergeProposal]:
 
 
 def conversations_count() -> int:
+    """Count the chats of ``needs_you``, at most MAX_WAITING. Every page of staff asks it."""
+    # A chat may wait for several reasons.
+    read = 4 * MAX_WAITING
+    query = f"""
+    SELECT count(DISTINCT activity.chat_id), count(*)
+    FROM (SELECT chat FROM ({{rows}}) AS waiting LIMIT {read}) AS few
+    LEFT JOIN {ChatActivity._meta.db_table} AS activity ON activity.chat_id = few.chat AND {AWAKE}
+    """  # noqa: S608 constants only
+    [(chats, rows)] = _asked(query)
+    number = len(chats_waiting()) if chats < MAX_WAITING and rows == read else chats
+    return min(number, MAX_WAITING)
+
+
+def _asked(query: str, *parameters: object) -> list[tuple[Any, ...]]:
+    """Return the rows of a query over ``rows`` of (chat, why) and the ``snoozed`` chats."""
+    rows, given, snoozed, more = _parts(NEWEST)
     with connection.cursor() as cursor:
-        cursor.execute(*_count_query())
-        return len(cursor.fetchall())
+        cursor.execute(query.format(rows=rows, snoozed=snoozed), [*given, *parameters, *more])
+        return cursor.fetchall()
 
 
 @cache
-def _count_query() -> tuple[str, tuple[Any, ...]]:
-    """Return the query of conversations_count with its parameters, which never change.
+def _parts(_newest: int) -> tuple[str, list[Any], str, list[Any]]:
+    """Return the parts of queries with their parameters, which never change.
 
-    Every staff page asks it, and Django needs longer to write it than PostgreSQL to answer it.
+    Django needs longer to write them than PostgreSQL to answer.
     """
-    found = ChatActivity.objects.filter(needs_you()).order_by().values("pk")
-    query, parameters = found[:MAX_WAITING].query.sql_with_params()
-    return query, parameters
+    parts, given = [], []
+    for why, rows in _waiting().items():
+        query, parameters = rows.order_by().values("chat").query.sql_with_params()
+        parts.append(f"SELECT chat, '{why}' AS why FROM ({query}) AS {why}_rows")  # noqa: S608
+        given += parameters
+    snoozed, more = snoozes_in_force().values("chat").query.sql_with_params()
+    return " UNION ALL ".join(parts), given, snoozed, [*more]
 
 
 def _waiting() -> dict[str, QuerySet[Any]]:

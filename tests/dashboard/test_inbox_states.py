@@ -372,7 +372,7 @@ def paused_and_wrote(turn: Turn, user: User) -> None:
 
 
 def overdue(turn: Turn, user: User) -> None:
-    ChatMark.objects.create(chat=turn.chat, due_at=timezone.now())
+    ChatMark.objects.update_or_create(chat=turn.chat, defaults={"due_at": timezone.now()})
 
 
 def proposed(kind: str) -> MergeProposal:
