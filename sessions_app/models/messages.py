@@ -47,6 +47,9 @@ AUTHOR = "author_id"
 
 # In the metadata of a message that somebody of the business typed on its phone.
 BY_PHONE = "by_phone"
+# The key of the metadata of a message that asks whether a session helped, by the session's id, and
+# of the one that answers: the session's id, and whether it did.
+SURVEY = "survey"
 
 # In the metadata of a message that was moved in: what the other product said of it.
 IMPORTED = "imported"

@@ -377,7 +377,9 @@ def overdue(turn: Turn, user: User) -> None:
 
 def proposed(kind: str) -> MergeProposal:
     parts = [remember(f"Dana likes {kind} {number}") for number in range(2)]
-    made = MergeProposal.objects.create(kind=kind, content=parts[0].content, similarity=0.9)
+    made = MergeProposal.objects.create(
+        kind=kind, content=parts[0].content, similarity=0.9, alike_key=kind
+    )
     for number, memory in enumerate(parts):
         ProposalMemory.objects.create(proposal=made, memory=memory, number=number)
     return made

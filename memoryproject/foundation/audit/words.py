@@ -103,6 +103,7 @@ ACTIONS: Mapping[str, Any] = {
     "profile.update": _("The assistant's profile was changed"),
     "proposal.accept": _("A proposal was accepted"),
     "proposal.dismiss": _("A proposal was dismissed"),
+    "proposal.reopen": _("A decision about a proposal was undone"),
     "provider.check": _("A provider's credentials were checked"),
     "provider.test": _("A test message was sent"),
     "question.change": _("The question set was changed"),
