@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     WhatsAppProvider,
 )
 from sessions_app.conversations.buttons import button_id, button_pressed
-from sessions_app.conversations.phrases import MAX_LENGTH, phrases_at, text_for, words_of
+from sessions_app.conversations.phrases import MAX_LENGTH, languages, phrases_at, text_for, words_of
 from sessions_app.conversations.plain_words import asks_in_words, bare_words, denies
 from sessions_app.models import Chat, OutboundPart, Turn
 from sessions_app.models.messages import SURVEY
@@ -138,13 +138,16 @@ def _key_said(question: Question, text: str, language: str) -> str | None:
         return None
     if key is not None or denies(text):
         return key or "no"
-    said = {
-        each: {word.text for word in words_of(title)} for each, title in question.options.items()
-    }
-    about = {word.text for word in words_of(text_for("survey_words", language))}
-    if not words or not set(words) <= said["yes"] | said["no"] | about:
+    yes, no, about = (
+        {word.text for word in words_of(each)}
+        for each in (*question.options.values(), text_for("survey_words", language))
+    )
+    spoken = languages().get(language, languages()["en"])
+    no |= set(spoken["negations"])
+    is_yes, is_no = bool(yes & {*words}), bool(no & {*words})
+    if not words or not {*words} <= yes | no | about or (is_yes and is_no):
         return None
-    return "no" if said["no"] & set(words) else "yes"
+    return "no" if is_no else "yes"
 
 
 def _plain(text: str) -> str:

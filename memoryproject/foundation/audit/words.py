@@ -111,6 +111,7 @@ ACTIONS: Mapping[str, Any] = {
     "rule.create": _("A rule was made"),
     "rule.delete": _("A rule was deleted"),
     "rule.reply": _("A rule sent a text"),
+    "rule.survey": _("A person was asked whether it helped"),
     "rule.template": _("A rule sent a template"),
     "rule.update": _("A rule was changed"),
     "schedule.run": _("A scheduled job was run by hand"),

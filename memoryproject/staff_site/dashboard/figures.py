@@ -16,7 +16,6 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memories_app.review.pending import MAX_COUNTED, proposed_count
 from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, TODAY, Period
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
@@ -420,7 +419,7 @@ def review_tiles(to: Places) -> Iterator[Tile]:
     if to.may("sessions_app.view_chat"):
         yield _queue(to)
     elif to.may("memories_app.view_memory"):
-        count, address = proposed_count(), to.page("memories_app_memory_waiting")
+        count, address = waiting_for(to.user).suggested, to.page("memories_app_memory_waiting")
         notes = [Note(_("memories that the assistant isn't sure of"))]
         yield Tile("review", _("To review"), count, address, notes, "warn" if count else "")
     if to.may("memories_app.view_memory"):
@@ -435,7 +434,7 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         title, tone = _("Answers to review"), "warn" if count else ""
         yield Tile("answers_review", title, count, address, notes, tone)
     if all(map(to.may, READS_QUESTIONS)):
-        failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_COUNTED])
+        failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_WAITING])
         page = "admin:sessions_app_checkquestion_change"
         notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
         address = to.page("sessions_app_checkquestion_changelist", state="regressed")
