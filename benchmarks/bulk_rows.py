@@ -68,7 +68,7 @@ def rows_add(
 
 def _default(field: Field[Any, Any]) -> tuple[str, list[Any]] | None:
     """An expression and its parameters; None where the database knows."""
-    if isinstance(field, AutoField | BigAutoField):
+    if isinstance(field, AutoField | BigAutoField) or field.has_db_default():
         return None
     if field.default is uuid.uuid4:
         return "gen_random_uuid()", []

@@ -183,6 +183,9 @@ MEMORY: Settings = {
         ("mention", "always", "never"),
     ),
     "MISSED_CALL_TEXT": Boolean(_("Whether who calls and is missed gets a text, once an hour.")),
+    "SURVEY_DAYS": Integer(
+        _("Within how many days a person is asked only once whether it helped. 0: nobody is."), 0
+    ),
     "CHAT_MEMORY_STRATEGY": Choice(
         _("Whether long conversations are summed up."), "summarize", ("summarize", "none")
     ),

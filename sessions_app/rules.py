@@ -48,7 +48,7 @@ from sessions_app.models import (
 from sessions_app.models.chat_rules import Happening
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
-from sessions_app.models.messages import APOLOGY, IMPORTED, DeliveryStatus, Role
+from sessions_app.models.messages import APOLOGY, IMPORTED, SURVEY, DeliveryStatus, Role
 from sessions_app.models.turns import BY_RULE, HANDOVER, RULES_MET, Outcome, TurnState
 from sessions_app.takeover.facade import (
     OwnNumber,
@@ -103,7 +103,7 @@ def _heard(span: Span, rule: Rule, *, only_first: bool = False) -> Iterator[Foun
     messages = span.within(Message.objects, "received_at").filter(
         role=Role.USER, revoked_at=None, timestamp__gte=span.start - WRITTEN_WITHIN
     )
-    messages = messages.exclude(kind="call").exclude(metadata__has_key=IMPORTED)
+    messages = messages.exclude(kind="call").exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
     unstored = span.within(Turn.objects, "created_at").filter(session=None, by_hand=False)
     if only_first:
         sessions = ChatSession.objects.filter(chat=OuterRef("chat"))
@@ -146,7 +146,7 @@ def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
         earlier.within(Message.objects, "received_at")
         .filter(~Exists(after), role=Role.USER, revoked_at=None)
         .filter(timestamp__gte=earlier.start - WRITTEN_WITHIN)
-        .exclude(metadata__has_key=IMPORTED)
+        .exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
         .annotate(answered_at=Subquery(before.values("received_at")[:1]))
         .filter(~Exists(written))
     )
@@ -196,11 +196,12 @@ def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
         if rule.when == Happening.NEW_CHAT:
             key = rule.when
         found.setdefault((chat_id, key), Happened(chat_id, at, key))
-    left_out = _left_out({event.chat_id for event in found.values()}) if found else set()
-    return [event for event in found.values() if event.chat_id not in left_out]
+    out = left_out({event.chat_id for event in found.values()}) if found else set()
+    return [event for event in found.values() if event.chat_id not in out]
 
 
-def _left_out(chat_ids: set[UUID]) -> set[UUID]:
+def left_out(chat_ids: set[UUID]) -> set[UUID]:
+    """Return the chats of the owner, and of who said stop or is blocked."""
     forms = {form for address in settings.GODFATHER_PHONE for form in address_forms(address)}
     owners = ChatAddress.objects.filter(
         chat__in=chat_ids, chat__is_group=False, left_at=None, address__in=forms

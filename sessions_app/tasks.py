@@ -51,6 +51,7 @@ from sessions_app.partitions import partitions_tend
 from sessions_app.promises.dependencies import build_promise_reader
 from sessions_app.promises.store import promises_read
 from sessions_app.rules import Outlet, rules_run
+from sessions_app.surveys import surveys_ask
 from sessions_app.sweeps import leased_kinds, summaries_due, unconfirmed_after
 from sessions_app.takeover.facade import Writer
 from sessions_app.takeover.presentation import default_number
@@ -91,10 +92,12 @@ def run_job(job_id: str) -> str:
 
 def run_rules(chat_id: str) -> int:
     """Let staff's rules act on what happened in a chat; return how often they did."""
-    now = timezone.now()
-    writer = Writer(None, SYSTEM, build_intake_rules(), answer_soon, now)
-    outlet = Outlet(writer, configured_providers(), default_number())
-    return rules_run(chat_id=UUID(chat_id), outlet=outlet)
+    return rules_run(chat_id=UUID(chat_id), outlet=_outlet())
+
+
+def _outlet() -> Outlet:
+    writer = Writer(None, SYSTEM, build_intake_rules(), answer_soon, timezone.now())
+    return Outlet(writer, configured_providers(), default_number())
 
 
 def tell_hours() -> int:
@@ -150,8 +153,12 @@ def sweep_cards() -> int:
 
 
 def judge_sessions() -> int:
-    """Judge whether ended sessions helped."""
-    return sessions_judge(embedder=embedder(), now=timezone.now())
+    """Ask whether sessions helped, where people are asked, and judge those that ended."""
+    now = timezone.now()
+    if settings.SURVEY_DAYS:
+        every = timedelta(days=settings.SURVEY_DAYS)
+        surveys_ask(every=every, outlet=_outlet(), embedder=embedder())
+    return sessions_judge(embedder=embedder(), now=now)
 
 
 def redact_chat(chat_id: str) -> int:

@@ -2,6 +2,8 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -139,6 +141,67 @@ def proposal_dismiss(*, proposal_id: int, actor: Actor, reason: str = "") -> Non
         found = proposal.first() or _proposal(proposal_id)
         _refuse_decided(found)
         decide_locked(found, ProposalState.DISMISSED, actor, reason)
+
+
+# Take back a decision that was just made.
+
+# What a merge changes of the memory that stays.
+MERGED = ("pinned", "told_count", "last_told_at", "tags")
+
+
+def proposal_before(proposal_id: int) -> dict[str, Any]:
+    """Return what ``proposal_undo`` needs of the memory that stays; empty where none is left."""
+    part = ProposalMemory.objects.filter(proposal=proposal_id).order_by("number")
+    kept = part.select_related("memory").first()
+    if kept is None:
+        return {}
+    values = {name: getattr(kept.memory, name) for name in MERGED}
+    values |= {"last_told_at": kept.memory.last_told_at.isoformat()}
+    return {"proposal": proposal_id, "content": kept.memory.content, **values}
+
+
+def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -> None:
+    """Open a proposal again, with its memories as ``proposal_before`` found them.
+
+    Raises MemoryNotFoundError, EmbedderError, and MemoryStateError if somebody changed one of the
+    memories since, or decided once more.
+    """
+    text = checked_text(before["content"], embedder)
+    with transaction.atomic(), hooks_gathered():
+        rows = MergeProposal.objects.select_for_update(no_key=True)
+        _proposal(before["proposal"])
+        parts = ProposalMemory.objects.filter(proposal=before["proposal"]).order_by("number")
+        ids = list(parts.values_list("memory_id", flat=True))
+        scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+        proposal = rows.get(pk=before["proposal"])
+        found = Memory.objects.select_for_update(no_key=True).in_bulk(ids)
+        memories = [found[pk] for pk in ids if pk in found]
+        changed = any(
+            each.updated_at > (proposal.decided_at or each.updated_at) for each in memories
+        )
+        if proposal.state == ProposalState.OPEN or len(memories) < 2 or changed:
+            raise _changed()
+        kept = memories[0]
+        if proposal.state == ProposalState.ACCEPTED:
+            if kept.content != text.content:
+                revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
+                refuse_duplicate(kept, scope=kept.scope, content=text.content)
+                content_set(kept, **vars(text))
+            for name in MERGED:
+                setattr(kept, name, before[name])
+            kept.last_told_at = datetime.fromisoformat(before["last_told_at"])
+            terms_set(kept)
+            kept.save()
+        for memory in memories:
+            if memory.status == MemoryStatus.SUPERSEDED:
+                refuse_duplicate(memory, scope=memory.scope, content=memory.content)
+                memory_reinstate(memory, actor=actor)
+        proposal.state, proposal.decided_at = str(ProposalState.OPEN), None
+        proposal.decided_by = proposal.reason = ""
+        proposal.save(update_fields=["state", "decided_at", "decided_by", "reason"])
+        about: dict[str, Any] = {"object_type": "proposal", "object_id": proposal.pk}
+        chat_id = _chat_of(proposal)
+        audit_record(action="proposal.reopen", actor=actor, chat_id=chat_id, details={}, **about)
 
 
 def _proposal(proposal_id: int) -> MergeProposal:

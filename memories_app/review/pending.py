@@ -34,13 +34,6 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
 
 # The end of each of some memories.
 Ends = dict[UUID, datetime | None]
-# Counting goes no further.
-MAX_COUNTED = 1_000
-
-
-def proposed_count() -> int:
-    """Return how many memories wait for staff, at most MAX_COUNTED."""
-    return Memory.objects.filter(status=MemoryStatus.PROPOSED)[:MAX_COUNTED].count()
 
 
 def memory_approve(

@@ -27,17 +27,20 @@ from memories_app.models import (
 from memories_app.review.decide_proposals import (
     contents_stamp,
     proposal_accept,
+    proposal_before,
     proposal_dismiss,
     proposal_reverse,
+    proposal_undo,
 )
 from memories_app.review.decisions import reason_in, seen_in
 from memories_app.review.filters import PROPOSAL_KINDS, PROPOSAL_STATES, VISIBILITIES, mark
 from memories_app.review.memory_history import memory_address
-from memories_app.review.memory_rows import bulk_action, decides
+from memories_app.review.memory_rows import DECIDE, bulk_action, decides
 from memoryproject.foundation.admin_kit.display import shown_short
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_back, staff_page
+from memoryproject.foundation.admin_kit.undo import reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
@@ -192,6 +195,7 @@ class ProposalPages(ReadOnlyAdmin):
         seen = seen_in(posted, f"seen{of_row}")
         given: Any = {"proposal_id": proposal_id, "actor": staff_actor(request), "reason": reason}
         try:
+            before = proposal_before(proposal_id)
             if chosen == "accept":
                 proposal_accept(**given, seen=seen, embedder=self.embedder(), content=content)
                 done = ACCEPTED % {"count": 1}
@@ -206,7 +210,7 @@ class ProposalPages(ReadOnlyAdmin):
         except (MemoryOperationError, EmbedderError) as error:
             self.message_user(request, translate_error(error_text(error)), messages.WARNING)
             return False
-        messages.success(request, done)
+        undo_offer(request, done, "proposal.decide" if before else "", before)
         return True
 
     @admin.display(description=gettext_lazy("state"))
@@ -232,6 +236,12 @@ class ProposalPages(ReadOnlyAdmin):
         if proposal.state != ProposalState.OPEN:
             return proposal.decided_by or "–"
         return _answer_buttons(proposal)
+
+
+@reverses("proposal.decide", DECIDE, errors=(MemoryOperationError, EmbedderError))
+def _reopen(request: HttpRequest, before: Any) -> None:
+    page: Any = admin.site.get_model_admin(MergeProposal)
+    proposal_undo(before=before, actor=staff_actor(request), embedder=page.embedder())
 
 
 def _parts() -> Prefetch[str]:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from sessions_app.inbox.inbox_list import attention_shown
+from sessions_app.inbox.inbox_list import waiting_shown
 from sessions_app.promises.pages import promises_due
 
 OPERATE = "dashboard.operate_server"
@@ -61,10 +61,14 @@ class Group:
         return any(link.here for _title, links in self.parts for link in links)
 
 
+def queue_rows(request: HttpRequest) -> int:
+    return waiting_shown(request).total
+
+
 Entries = tuple[Entry, ...]
 MENU: tuple[tuple[Any, Entries], ...] = (
     ("", (Entry("home", "index", _("Home"), also=("costs",)),)),
-    ("", (Entry("forum", "sessions_app.chat", _("Inbox"), count=attention_shown),)),
+    ("", (Entry("forum", "sessions_app.chat", _("Inbox"), count=queue_rows),)),
     (
         "",
         (

@@ -29,6 +29,7 @@ from sessions_app.models import (
     ChatActivity,
     ChatAddress,
     ChatSession,
+    Evidence,
     Message,
     Rule,
     SessionOutcome,
@@ -86,7 +87,14 @@ def cards_outdate(*, session_ids: Collection[UUID]) -> int:
 
 def outcomes_outdate(*, session_ids: Collection[UUID]) -> None:
     """Let these sessions be judged again; evidence may be in messages that changed or are gone."""
-    SessionOutcome.objects.filter(pk__in=list(session_ids)).update(rules=0, evidence=[])
+    keys = list(session_ids)
+    # Some evidence of a session is in later ones of its chat.
+    later = Q()
+    for kind in (Evidence.SAID_YES, Evidence.SAID_NO, Evidence.RETURNED):
+        later |= Q(evidence__contains=[{"kind": kind}])
+    chats = ChatSession.objects.filter(pk__in=keys).values("chat")
+    of_sessions = Q(pk__in=keys) | Q(later, session__chat__in=chats)
+    SessionOutcome.objects.filter(of_sessions).update(rules=0, evidence=[])
 
 
 def cards_sweep(*, enqueue: Callable[[Sequence[UUID]], None], now: datetime | None = None) -> int:

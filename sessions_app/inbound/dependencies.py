@@ -33,6 +33,7 @@ def build_intake_rules() -> IntakeRules:
         redact=enqueue_redaction,
         pause_after_reply=timedelta(minutes=settings.OWNER_PAUSE_MINUTES),
         look_at=rules_look,
+        surveys=settings.SURVEY_DAYS > 0,
     )
 
 

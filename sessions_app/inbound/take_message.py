@@ -59,14 +59,16 @@ from sessions_app.models import (
     ChatSession,
     Message,
     OwnAddress,
+    SessionOutcome,
     Turn,
 )
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
 from sessions_app.models.deliveries import EventResult
+from sessions_app.models.messages import SURVEY
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turn_create
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.facade import ANSWERED_BY_PERSON, QUICK, is_own_echo, step_in
+from sessions_app.turns.facade import ANSWERED_BY_PERSON, QUICK, is_own_echo, step_in, survey_answer
 
 NOT_ANSWERED = "not answered: "
 HELD = f"{NOT_ANSWERED}the assistant is paused in this chat"
@@ -82,7 +84,8 @@ class IntakeRules:
     ``fetch_media`` has the file of a stored message fetched, or notes the code of why it isn't;
     None: files aren't kept. ``redact`` has a worker redact texts in a chat; None: the sweep does.
     ``pause_after_reply``: see ``owner_pause``. ``look_at`` has a worker look at a chat in which
-    rules of staff may have to act; None: the sweep does.
+    rules of staff may have to act; None: the sweep does. ``surveys``: people are asked whether it
+    helped.
     """
 
     memory_enabled: bool = False
@@ -98,6 +101,7 @@ class IntakeRules:
     redact: Callable[[UUID], object] | None = None
     pause_after_reply: timedelta = timedelta(hours=1)
     look_at: Callable[[UUID], object] | None = None
+    surveys: bool = False
 
     def owner_pause(self, chat: Chat) -> timedelta:
         """Return how long the assistant is paused in this chat after a reply by the business."""
@@ -152,6 +156,12 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
+    if due and rules.remember(chat):
+        said = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
+        if said is not None:
+            # It is evidence, and wants no answer.
+            due, event = False, replace(event, metadata={**event.metadata, SURVEY: said})
+            SessionOutcome.objects.filter(session=said[0]).update(rules=0)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _let_owner_step_in(incoming)
     entry = _decide(incoming)

@@ -18,7 +18,6 @@ from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginat
 from sessions_app.conversations.chat_queries import with_name
 from sessions_app.inbox.move_markers import (
     is_reviewed,
-    needs_attention,
     pauses_in_force,
     snoozes_in_force,
     turns_gone_wrong,
@@ -70,8 +69,7 @@ class Wanted:
     ``assigned``: me, nobody, somebody, or a user's id. ``kind``: person or group. ``memory``: on or
     off. ``access``: a name of limits.FILTERS. ``active``: a message or a turn in this period, as
     the dashboard counts it. ``state``: a name of STATES; without one, and without a query, snoozed
-    chats are left out. ``attention``: chats that need a person; ``needs``: all chats of the queue.
-    ``due``: a name of DUE.
+    chats are left out. ``needs``: chats of the queue. ``due``: a name of DUE.
     """
 
     query: str = ""
@@ -88,7 +86,6 @@ class Wanted:
     memory: str = ""
     access: str = ""
     state: str = ""
-    attention: bool = False
     needs: bool = False
     due: str = ""
     active: tuple[datetime, datetime] | None = None
@@ -175,8 +172,6 @@ def chats_wanted(
         chats = chats.filter(own | Q(memory_enabled=None) if on == memory_default else own)
     if wanted.access:
         chats = chats_with_access(chats, wanted.access, today=today)
-    if wanted.attention:
-        chats = chats.filter(needs_attention())
     if wanted.needs:
         chats = chats.filter(needs_you())
     if wanted.due:
@@ -197,7 +192,7 @@ def _in_state(chats: QuerySet[Chat], wanted: Wanted) -> QuerySet[Chat]:
     snoozed = Exists(snoozes_in_force().filter(chat=OuterRef("pk")))
     if wanted.state == SNOOZED:
         return chats.filter(snoozed)
-    reviewed = is_reviewed(among_few=wanted.attention or wanted.needs)
+    reviewed = is_reviewed(among_few=wanted.needs)
     if wanted.state == REVIEWED:
         return chats.filter(reviewed)
     if wanted.state == OPEN:

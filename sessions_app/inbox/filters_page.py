@@ -243,7 +243,7 @@ FILTER_PAGES = {"filters": OwnPage("filters/", filters_page, "GET HEAD POST")}
 # The filters of the inbox, as its address names them.
 
 MAX_QUERY_LENGTH = 200
-FLAGS = ("attention", "bookmarked", "failed", "needs", "paused", "unread", "unreviewed")
+FLAGS = ("bookmarked", "failed", "needs", "paused", "unread", "unreviewed")
 CHOSEN = {
     "access": FILTERS,
     "due": DUE,
@@ -287,6 +287,8 @@ def wanted_of(parameters: QueryDict) -> Wanted:
     """Read the filters from the query string, and ignore invalid ones."""
     query = parameters.get("q", "").replace("\x00", "").strip()[:MAX_QUERY_LENGTH]
     given: dict[str, Any] = {name: parameters.get(name) == "1" for name in FLAGS}
+    # Filters that were saved before there was one queue.
+    given["needs"] |= parameters.get("attention") == "1"
     for name, known in {**CHOSEN, "number": numbers_if_several()}.items():
         value = parameters.get(name, "")
         given[name] = value if value in known else ""

@@ -176,9 +176,7 @@ def inbox_page(request: HttpRequest, actions: list[tuple[str, str]]) -> Template
 def _is_narrowed(wanted: Wanted) -> bool:
     """Return whether there are filters besides those of the tabs and states."""
     assigned = "" if wanted.assigned in ("me", "nobody") else wanted.assigned
-    return bool(
-        replace(wanted, query="", state="", attention=False, needs=False, assigned=assigned)
-    )
+    return bool(replace(wanted, query="", state="", needs=False, assigned=assigned))
 
 
 def staff_choices(*, also: int | None = None) -> list[dict[str, Any]]:

@@ -3,26 +3,28 @@
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.paginator import Page
-from django.db.models import QuerySet
+from django.core.paginator import Page, Paginator
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memories_app.models import MergeProposal, ProposalState
-from memories_app.review.pending import proposed_count
+from memories_app.models import ProposalKind, ProposalMemory
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
 from sessions_app.inbox.chat_list import (
+    CHATS_A_PAGE,
     READ_MESSAGES,
+    SHORT,
     InboxPaginator,
     Row,
     Wanted,
@@ -31,8 +33,14 @@ from sessions_app.inbox.chat_list import (
     unread_counts,
 )
 from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
-from sessions_app.inbox.move_markers import attention_count
-from sessions_app.inbox.needs import to_review_ids
+from sessions_app.inbox.needs import (
+    MAX_WAITING,
+    Waiting,
+    chats_waiting,
+    memories_proposed,
+    proposals_open,
+    waiting_for,
+)
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.limits import Standing
@@ -44,7 +52,7 @@ class Figures:
     """The numbers of an open inbox.
 
     ``unread``: conversations on its page with messages that are new to me; ``news``: these
-    messages; ``attention``: chats that need a person, in all of the inbox.
+    messages; ``attention``: the number of rows of the queue.
     """
 
     unread: int
@@ -57,8 +65,8 @@ class Listing:
     """One page of the inbox, as one person sees it.
 
     ``made``: stamp of the time before anything was read. ``reads``: the person may read messages.
-    ``attention``: the number of chats that need a person, in all of the inbox. ``other``: what
-    waits beside the chats, on the page of the queue alone.
+    ``attention``: the number of rows of the queue. ``beside``: those of them that are no chats, on
+    the first page of the queue alone.
     """
 
     made: str
@@ -68,7 +76,7 @@ class Listing:
     reads: bool
     attention: int
     tabs: "Sequence[Tab]"
-    other: "Sequence[Tab]"
+    beside: "Sequence[Beside]"
 
     @property
     def figures(self) -> Figures:
@@ -80,8 +88,8 @@ class Listing:
         """Return an ETag that changes whenever something on display does."""
         paginator = self.page.paginator
         total = (self.page.number, paginator.count, self.attention)
-        counts = [tab.count for tab in (*self.tabs, *self.other)]
-        shown = repr((total, counts, [_version_of(row) for row in self.rows]))
+        counts = [tab.count for tab in self.tabs]
+        shown = repr((total, counts, self.beside, [_version_of(row) for row in self.rows]))
         return f'"{hashlib.sha256(shown.encode()).hexdigest()[:32]}"'
 
 
@@ -103,34 +111,50 @@ def listing_of(request: HttpRequest, parameters: QueryDict) -> Listing:
     pages, page = _page_of(request, parameters, wanted)
     reads = user.has_perm(READ_MESSAGES)
     rows = inbox_rows(list(page.object_list), user, with_reasons=wanted.needs)
-    attention = attention_shown(request)
+    waiting = waiting_shown(request, pages.count if wanted == QUEUE else None)
 
     def count(part: Wanted) -> int:
+        if part == QUEUE:
+            return waiting.total
         whole = Wanted(state=wanted.state)
         if wanted == part:
             return min(pages.count, MAX_IN_TAB)
         found = chats_listed(request, part).order_by()
-        if wanted == whole and pages.only_keys is not None:
+        if wanted == whole and isinstance(pages, InboxPaginator) and pages.only_keys is not None:
             # All of the state's chats are known: a part of it isn't looked for again.
             found = found.filter(pk__in=pages.only_keys)
         return found[:MAX_IN_TAB].count()
 
-    other = list(_other(request)) if wanted.needs else []
-    return Listing(made, wanted, page, rows, reads, attention, tabs_of(wanted, count), other)
+    tabs = tabs_of(wanted, count)
+    beside = list(_beside(waiting)) if wanted == QUEUE and page.number == 1 else []
+    return Listing(made, wanted, page, rows, reads, waiting.total, tabs, beside)
 
 
-def _other(request: HttpRequest) -> "Iterator[Tab]":
-    """Yield links to what waits beside the chats, as far as the user sees it, with the numbers."""
-    queue, may = reverse("admin:memories_app_memory_waiting"), request.user.has_perm
-    if not may("memories_app.view_memory"):
-        return
-    if count := proposed_count():
-        yield Tab(_("Suggested memories"), f"{queue}#suggested", False, count)
-    proposals = MergeProposal.objects.filter(state=ProposalState.OPEN)[:MAX_IN_TAB]
-    if may("memories_app.view_mergeproposal") and (count := proposals.count()):
-        yield Tab(_("Duplicates and contradictions"), f"{queue}#proposals", False, count)
-    if may("sessions_app.view_turn") and (count := len(to_review_ids())):
-        yield Tab(_("Answers to review"), f"{queue}#answers", False, count)
+@dataclass(frozen=True)
+class Beside:
+    """A row of the queue that is no conversation: why it waits, its texts, and where to decide."""
+
+    reason: str
+    texts: Sequence[str]
+    address: str
+    at: datetime
+
+
+def _beside(waiting: Waiting) -> Iterator[Beside]:
+    """Yield the suggested memories, and the memories that are one or contradict each other."""
+    rows = memories_proposed().values_list("pk", "content", "created_at")[: waiting.suggested]
+    for key, content, at in rows:
+        address = reverse("admin:memories_app_memory_change", args=[key])
+        yield Beside(_("suggested memory"), [content[:SHORT]], address, at)
+    parts = ProposalMemory.objects.order_by("number").select_related("memory")
+    parts = parts.only("number", "proposal_id", "memory__content")
+    found = proposals_open().prefetch_related(Prefetch("parts", queryset=parts))
+    for each in found[: waiting.proposals]:
+        replaces = each.kind == ProposalKind.REPLACE
+        reason = _("contradictory memories") if replaces else _("duplicate memories")
+        texts = [part.memory.content[:SHORT] for part in each.parts.all()]
+        address = reverse("admin:memories_app_mergeproposal_change", args=[each.pk])
+        yield Beside(reason, texts, address, each.created_at)
 
 
 def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
@@ -138,15 +162,26 @@ def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:
     _, page = _page_of(request, parameters, wanted_of(parameters))
     keys = [chat.pk for chat in page.object_list]
     unread = unread_counts(keys, instance(request.user, User))
-    return Figures(len(unread), sum(unread.values()), attention_shown(request))
+    return Figures(len(unread), sum(unread.values()), waiting_shown(request).total)
 
 
 def _page_of(
     request: HttpRequest, parameters: QueryDict, wanted: Wanted
-) -> tuple[InboxPaginator, Page[Chat]]:
+) -> tuple[Paginator[Any], Page[Any]]:
+    if wanted == QUEUE:
+        return _queue_page(parameters)
     number = number_of(parameters.get("p", "")) or 1
     pages = InboxPaginator(chats_listed(request, wanted), number)
     return pages, pages.get_page(parameters.get("p"))
+
+
+def _queue_page(parameters: QueryDict) -> tuple[Paginator[Any], Page[Any]]:
+    """Return the page by the keys of all chats that wait, which one query finds and orders."""
+    pages: Paginator[Any] = Paginator(chats_waiting(), CHATS_A_PAGE)
+    page = pages.get_page(parameters.get("p"))
+    chats = Chat.objects.select_related("activity").in_bulk(page.object_list)
+    page.object_list = [chats[key] for key in page.object_list if key in chats]
+    return pages, page
 
 
 def list_context(
@@ -173,18 +208,21 @@ def list_context(
         "reviews": request.user.has_perm("sessions_app.review_chat"),
         "actions": actions,
         "parameters": parameters,
-        "is_empty": not (page.object_list or listing.wanted),
+        "is_empty": not (page.object_list or listing.wanted or listing.beside),
         "inbox": inbox,
     }
 
 
-def attention_shown(request: HttpRequest) -> int:
-    """Return the number of chats that need a person, which a request counts only once."""
-    key = "inbox.attention"
+def waiting_shown(request: HttpRequest, conversations: int | None = None) -> Waiting:
+    """Return what waits for the user, which a request counts only once.
+
+    ``conversations``: their number, where it is known.
+    """
+    key = "inbox.waiting"
     if key not in request.META:
-        request.META[key] = attention_count()
-    number: int = request.META[key]
-    return number
+        request.META[key] = waiting_for(request.user, conversations)
+    found: Waiting = request.META[key]
+    return found
 
 
 def _version_of(row: Row) -> tuple[Any, ...]:
@@ -206,8 +244,8 @@ def _version_of(row: Row) -> tuple[Any, ...]:
 # The tabs over the inbox, each with its number of conversations, and the states beside them.
 
 
-# More are shown as "99+".
-MAX_IN_TAB = 100
+MAX_IN_TAB = MAX_WAITING
+QUEUE = Wanted(needs=True)
 TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
     (gettext_lazy("Mine"), {"assigned": "me"}),
     (gettext_lazy("Unassigned"), {"assigned": "nobody"}),
@@ -231,18 +269,19 @@ class Tab:
 
 
 def tabs_of(wanted: Wanted, count: Callable[[Wanted], int]) -> list[Tab]:
-    """Return the tabs; ``count`` counts the chats of one. They keep the state and nothing else."""
-    state = {"state": wanted.state} if wanted.state else {}
+    """Return the tabs; ``count`` counts the rows of one. They keep the state and nothing else.
+
+    The queue doesn't: it is the same for all states.
+    """
     here = _tab_of(wanted)
-    return [
-        Tab(title, f"?{urlencode({**narrowed, **state})}", narrowed == here, count(part))
-        for title, narrowed in TABS
-        for part in [
-            Wanted(
-                assigned=narrowed.get("assigned", ""), needs="needs" in narrowed, state=wanted.state
-            )
-        ]
-    ]
+    tabs = []
+    for title, narrowed in TABS:
+        part, given = QUEUE, dict(narrowed)
+        if "needs" not in narrowed:
+            part = Wanted(assigned=narrowed.get("assigned", ""), state=wanted.state)
+            given |= {"state": wanted.state} if wanted.state else {}
+        tabs.append(Tab(title, f"?{urlencode(given)}", narrowed == here, count(part)))
+    return tabs
 
 
 def states_of(parameters: QueryDict, wanted: Wanted) -> Sequence[Tab]:
@@ -257,8 +296,6 @@ def _tab_of(wanted: Wanted) -> Mapping[str, str] | None:
     """Return what narrows the tab that is open; None for filters that no tab has."""
     if wanted.needs:
         return {"needs": "1"} if wanted.assigned in ("", "me") else None
-    if wanted.attention:
-        return None
     if wanted.assigned in ("me", "nobody"):
         return {"assigned": wanted.assigned}
     return None if wanted.assigned else {}

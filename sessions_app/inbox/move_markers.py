@@ -2,19 +2,18 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import Actor, Event, audit_record_many
-from sessions_app.conversations.chat_queries import handovers_open, without_reply
+from sessions_app.conversations.chat_queries import without_reply
 from sessions_app.conversations.timeline import Place
 from sessions_app.inbox.read_markers import (
     FROM_PEOPLE,
@@ -26,9 +25,9 @@ from sessions_app.inbox.read_markers import (
     place_marked,
 )
 from sessions_app.models import (
+    AnswerResolved,
     BroadcastRecipient,
     Chat,
-    ChatActivity,
     ChatMark,
     ChatPause,
     Message,
@@ -37,7 +36,6 @@ from sessions_app.models import (
     Snooze,
     Turn,
 )
-from sessions_app.models.messages import Role
 from sessions_app.models.turns import WRONG_STATES
 
 
@@ -254,23 +252,23 @@ def chats_unsnooze(*, chat_ids: Collection[UUID], actor: Actor) -> int:
     return len(woken)
 
 
-# Conversations that are reviewed to their end, and those that need a person.
-
-
-# More are shown as "99+".
-MAX_ATTENTION = 100
+# Conversations that are reviewed to their end, and what went wrong since.
 
 
 def turns_gone_wrong() -> QuerySet[Turn]:
     """Return the failed and unconfirmed turns since the last review of their chat.
 
-    Those after which somebody of the business wrote are dealt with. The time of a review is the
-    time when its page was made.
+    Those are dealt with that staff resolved, and after which somebody of the business wrote. The
+    time of a review is the time when its page was made.
     """
     wrong = Turn.objects.filter(state__in=WRONG_STATES)
     # A message to many that failed stands on the page of its broadcast.
     wrong = wrong.filter(~Exists(BroadcastRecipient.objects.filter(turn=OuterRef("pk"))))
     over = wrong.annotate(over_at=Coalesce("finished_at", "created_at"))
+    resolved = AnswerResolved.objects.filter(
+        turn=OuterRef("pk"), resolved_at__gte=OuterRef("over_at")
+    )
+    over = over.filter(~Exists(resolved))
     return without_reply(unreviewed(over, "over_at"))
 
 
@@ -296,55 +294,3 @@ def is_reviewed(*, among_few: bool = False) -> Q:
     put_off = Exists(Snooze.objects.filter(chat=OuterRef("pk")))
     news = news_there(SAID, chat="pk") if among_few else news_since(ReviewedMark, SAID)
     return Q(marked) & ~Q(put_off) & ~Q(news)
-
-
-def needs_attention() -> Q:
-    """Match chats that need a person.
-
-    These are chats with failed or unconfirmed answers since the last review, those that were handed
-    over since then and in which nobody has answered, chats with a paused assistant in which the
-    person has written since and has the last word, chats that came back after a snooze, and those
-    of which a rule tells or whose answer is overdue. Chats that are put off aren't among them.
-    """
-    return Q(pk__in=_waiting()) & ~Q(pk__in=snoozes_in_force().values("chat"))
-
-
-def attention_count() -> int:
-    """Count the chats that need a person, at most MAX_ATTENTION."""
-    with connection.cursor() as cursor:
-        cursor.execute(*_attention_query())
-        return len(cursor.fetchall())
-
-
-@cache
-def _attention_query() -> tuple[str, tuple[Any, ...]]:
-    """Return the query of attention_count with its parameters, which never change.
-
-    Every staff page asks it, and Django needs longer to write it than PostgreSQL to answer it.
-    """
-    found = ChatActivity.objects.filter(needs_attention()).order_by().values("pk")
-    query, parameters = found[:MAX_ATTENTION].query.sql_with_params()
-    return query, parameters
-
-
-def _waiting() -> QuerySet[Turn, dict[str, Any]]:
-    """Return the chats that wait for a person, by their keys.
-
-    It begins with the few turns, pauses and snoozes, never with all chats.
-    """
-    wrong = turns_gone_wrong().order_by().values("chat")
-    written = news_there(FROM_PEOPLE, chat="chat")
-    spoken = Message.objects.filter(chat=OuterRef("chat"), role__in=(Role.USER, Role.ASSISTANT))
-    last_word = Subquery(spoken.order_by("-received_at", "-order_num").values("role")[:1])
-    paused = (
-        pauses_in_force()
-        .filter(written)
-        .alias(last_word=last_word)
-        .filter(last_word=Role.USER)
-        .order_by()
-        .values("chat")
-    )
-    handed_over = unreviewed(handovers_open(), "created_at").order_by().values("chat")
-    marked = ChatMark.objects.filter(Q(rule_name__gt="") | Q(due_at__lte=Now())).order_by()
-    snoozed = Snooze.objects.order_by().values("chat")
-    return wrong.union(paused, handed_over, snoozed, marked.values("chat"))

@@ -30,6 +30,8 @@ from sessions_app.models import (
     Message,
     Note,
     ReviewedMark,
+    Rule,
+    RuleRun,
     Snooze,
     Turn,
     UsageDay,
@@ -62,6 +64,7 @@ USAGE = (
     "reached_at",
     "told_turn",
 )
+RUN = ("rule", "event", "did", "at")
 
 
 def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
@@ -101,8 +104,15 @@ def record_begin(*, kept: Chat, gone: Chat, by: str) -> ContactMerge:
             "labels": {"kept": labels_read(kept.pk), "gone": labels_read(key)},
             "states": {"kept": states_read(kept.pk), "gone": states_read(key)},
             "usage": [columns_of(day, USAGE) for day in UsageDay.objects.filter(chat=key)],
+            "runs": [columns_of(run, RUN) for run in RuleRun.objects.filter(chat=key)],
+            # What rules did for both stays with both.
+            "runs_of_both": _keys(RuleRun.objects.filter(chat=kept, event__in=_events(key))),
         },
     )
+
+
+def _events(chat_id: UUID) -> Any:
+    return RuleRun.objects.filter(chat=chat_id).values("event")
 
 
 def record_end(record: ContactMerge, merged: Chat) -> None:
@@ -304,6 +314,20 @@ def sides_restore(*, kept: Chat, gone: Chat, record: ContactMerge | None) -> Non
     _bookmarks(gone, rows["bookmarks"])
     for columns in rows["usage"]:
         _usage_give(kept, gone, columns)
+    _runs_give(kept, gone, rows)
+
+
+def _runs_give(kept: Chat, gone: Chat, rows: Mapping[str, Any]) -> None:
+    """Give ``gone`` what rules have done for it; the rules that were deleted since did nothing."""
+    rules = {*Rule.objects.values_list("pk", flat=True), None}
+    for columns in rows.get("runs", ()):
+        run = RuleRun(chat=gone)
+        columns_set(run, columns)
+        if run.rule_id not in rules:
+            continue
+        run.save()
+        same = RuleRun.objects.filter(chat=kept, rule=run.rule_id, event=run.event)
+        same.exclude(pk__in=rows["runs_of_both"]).delete()
 
 
 def _leave(kept: Chat, addresses: Sequence[ChatAddress], record: ContactMerge | None) -> None:

@@ -47,6 +47,9 @@ AUTHOR = "author_id"
 
 # In the metadata of a message that somebody of the business typed on its phone.
 BY_PHONE = "by_phone"
+# The key of the metadata of a message that asks whether a session helped, by the session's id, and
+# of the one that answers: the session's id, and whether it did.
+SURVEY = "survey"
 
 # In the metadata of a message that was moved in: what the other product said of it.
 IMPORTED = "imported"
@@ -169,6 +172,12 @@ class Message(models.Model):
             # the newest first.
             models.Index(fields=["-received_at", "-order_num"], name="messages_by_time"),
             models.Index(fields=["chat", "received_at"], name="messages_of_chat_by_time"),
+            # For what waits for staff: a reply by phone ends it.
+            models.Index(
+                fields=["chat", "received_at"],
+                condition=Q(metadata__has_key=BY_PHONE),
+                name="messages_by_phone",
+            ),
             # For staff's filters on rare values; both never change.
             models.Index(fields=["provider", "role"], name="messages_by_provider"),
             models.Index(fields=["role"], name="messages_by_role"),

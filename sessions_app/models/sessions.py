@@ -166,6 +166,8 @@ class Evidence(models.TextChoices):
     HANDED_OVER = labelled("handed_over", _("was handed over to a person"))
     NOT_KNOWN = labelled("not_known", _("asked what wasn't known"))
     FAILED = labelled("failed", _("an answer failed"))
+    SAID_YES = labelled("said_yes", _("said, when asked, that it helped"))
+    SAID_NO = labelled("said_no", _("said, when asked, that it didn't help"))
 
 
 class SessionOutcome(models.Model):

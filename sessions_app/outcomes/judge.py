@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.plain_words import denies
 from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import ChatSession, Evidence, Message, SessionOutcome, Turn, Verdict
-from sessions_app.models.messages import ASKING, BY_PHONE, REACTED_AT, REACTIONS, Role
+from sessions_app.models.messages import ASKING, BY_PHONE, REACTED_AT, REACTIONS, SURVEY, Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
 from sessions_app.outcomes.signs import approval_of, confirms_booking, gives_thanks
@@ -30,7 +30,7 @@ from sessions_app.turns.facade import likeness, message_questions
 logger = logging.getLogger(__name__)
 
 # Other rules have another number: sessions are judged again.
-RULES = 1
+RULES = 2
 # Older sessions aren't judged: no page shows them.
 JUDGED_WITHIN = timedelta(days=40)
 RETURN_WITHIN = timedelta(hours=24)
@@ -45,7 +45,8 @@ SAME = 1.1
 
 SPOKEN, ANSWERED = (Role.USER, Role.ASSISTANT), (Outcome.ANSWERED, Outcome.FROM_MEMORY)
 LIKES = {True: Evidence.LIKED, False: Evidence.DISLIKED, None: ""}
-FOR = (Evidence.THANKS, Evidence.LIKED, Evidence.BOOKED, Evidence.SILENCE)
+SAID = {True: Evidence.SAID_YES, False: Evidence.SAID_NO}
+FOR = (Evidence.THANKS, Evidence.LIKED, Evidence.BOOKED, Evidence.SILENCE, Evidence.SAID_YES)
 
 
 # When it was, its kind, the id of its message, and the emoji of a reaction.
@@ -97,13 +98,24 @@ def session_judge(*, session_id: UUID, embedder: Embedder, now: datetime) -> Non
 def verdict_of(kinds: Sequence[str]) -> str:
     """Return the verdict by the kinds of evidence, the oldest first.
 
-    A hand-over decides, then the newest evidence; silence only if there is no other.
+    What the person said when asked decides, then a hand-over, then the newest evidence; silence
+    only if there is no other.
     """
     if not kinds:
         return Verdict.UNCLEAR
+    if said := [kind for kind in kinds if kind in SAID.values()]:
+        return Verdict.HELPED if said[-1] == Evidence.SAID_YES else Verdict.NOT_HELPED
     strong = [kind for kind in kinds if kind != Evidence.SILENCE] or kinds
     helped = Evidence.HANDED_OVER not in kinds and strong[-1] in FOR
     return Verdict.HELPED if helped else Verdict.NOT_HELPED
+
+
+def is_doubtful(session: ChatSession, *, embedder: Embedder, now: datetime) -> bool:
+    """Return whether a question was answered, and nothing but silence tells if that helped."""
+    kinds = {kind for _at, kind, *_more in _evidence(session, now, embedder)}
+    answered = Turn.objects.filter(session=session, state=TurnState.SENT, by_hand=False)
+    asked = answered.filter(outcome__in=ANSWERED, message__terms__contains=[ASKING])
+    return kinds <= {Evidence.SILENCE} and asked.exists()
 
 
 def _due(now: datetime) -> QuerySet[ChatSession]:
@@ -124,7 +136,7 @@ def _evidence(session: ChatSession, ended_at: datetime, embedder: Embedder) -> I
     turns = list(Turn.objects.filter(session=session).order_by("id"))
     unknown = set(Turn.objects.filter(is_unknown(), session=session).values_list("pk", flat=True))
     spoken = Message.objects.filter(session=session, role__in=SPOKEN, revoked_at=None)
-    spoken = spoken.exclude(metadata__has_key="command").defer("media", "history")
+    spoken = spoken.exclude(metadata__has_any_keys=["command", SURVEY]).defer("media", "history")
     messages = list(spoken.order_by("-order_num")[:MAX_MESSAGES])[::-1]
     for turn in turns:
         if HANDOVER in turn.context:
@@ -133,6 +145,10 @@ def _evidence(session: ChatSession, ended_at: datetime, embedder: Embedder) -> I
             yield turn.created_at, Evidence.FAILED, turn.message_id, ""
         elif turn.pk in unknown:
             yield turn.created_at, Evidence.NOT_KNOWN, turn.message_id, ""
+    since = Message.objects.filter(chat=session.chat_id, received_at__gte=session.created_at)
+    said = since.filter(role=Role.USER, revoked_at=None, metadata__survey__0=str(session.pk))
+    for message in said:
+        yield message.received_at, SAID[message.metadata[SURVEY][1]], message.pk, ""
     yield from _of_messages(messages, {turn.reply_id for turn in turns if turn.by_hand})
     yield from _of_questions(messages, session, ended_at, embedder)
     asking = {message.pk for message in messages if ASKING in message.terms}

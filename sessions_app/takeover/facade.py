@@ -8,4 +8,12 @@ from sessions_app.takeover.send_template import (
     template_check,
     template_found,
 )
-from sessions_app.takeover.staff_reply import OwnNumber, StaffReply, Writer, chat_reply
+from sessions_app.takeover.staff_reply import (
+    OwnNumber,
+    StaffReply,
+    Writer,
+    Written,
+    chat_reply,
+    number_of,
+    reply_turn_store,
+)

@@ -24,6 +24,7 @@ from sessions_app.turns.prompt import (
 )
 from sessions_app.turns.prompt_budget import build_prompt
 from sessions_app.turns.prompt_context import memory_beside
+from sessions_app.turns.questions import has_buttons, survey_answer, survey_question
 from sessions_app.turns.queue import (
     Heartbeat,
     answer_soon,

@@ -4,7 +4,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from memoryproject.foundation.integrations.whatsapp.base import (
     MAX_CHOICES,
@@ -15,10 +18,12 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     WhatsAppProvider,
 )
-from sessions_app.conversations.buttons import button_id
-from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.plain_words import bare_words
-from sessions_app.models import OutboundPart, Turn
+from sessions_app.conversations.buttons import button_id, button_pressed
+from sessions_app.conversations.phrases import MAX_LENGTH, languages, phrases_at, text_for, words_of
+from sessions_app.conversations.plain_words import asks_in_words, bare_words, denies
+from sessions_app.models import Chat, OutboundPart, Turn
+from sessions_app.models.messages import SURVEY
+from sessions_app.models.turns import TurnState
 
 # The key of the context of a turn whose answer asks, and of the one that takes the choice.
 QUESTION = "question"
@@ -69,6 +74,78 @@ class Question:
             return str(numbers[0]) if str(numbers[0]) in self.options else None
         keys = list(self.options)
         return keys[numbers[0] - 1] if 1 <= numbers[0] <= len(keys) else None
+
+
+# The survey: whether a session helped.
+
+HELPED = "helped"
+ANSWERED_WITHIN = timedelta(hours=24)
+# More words say something else.
+MAX_WORDS = 6
+
+
+def survey_question(language: str) -> tuple[str, Question]:
+    """Return the text of the survey, and what it offers."""
+    options = {key: text_for(key, language) for key in ("yes", "no")}
+    return text_for(SURVEY, language), Question(HELPED, options)
+
+
+def survey_answer(
+    chat: Chat, text: str, metadata: Mapping[str, Any], *, typed: bool
+) -> tuple[str, bool] | None:
+    """Return the session that a message says of whether it helped, and what it says.
+
+    A press of a button counts; words count (``typed``) where they say nothing else, as the first
+    ones after the question.
+    """
+    pressed = button_pressed(metadata)
+    turns = Turn.objects.filter(chat=chat)
+    if pressed is not None:
+        asked = turns.filter(turn_id=pressed[1]).first() if pressed[0] == HELPED else None
+    elif typed and not chat.is_group and len(words_of(text[:MAX_LENGTH])) <= MAX_WORDS:
+        asked = turns.order_by("-pk").first()
+    else:
+        return None
+    question = question_of(asked) if asked is not None and SURVEY in asked.context else None
+    if asked is None or question is None:
+        return None
+    if pressed is None:
+        since = timezone.now() - ANSWERED_WITHIN
+        is_open = asked.state == TurnState.SENT and asked.created_at > since
+        key = _key_said(question, text, chat.language) if is_open else None
+        key = None if CHOSEN in asked.context else key
+    else:
+        key = pressed[2]
+    if key not in question.options:
+        return None
+    # What is typed after an answer is a message as any other.
+    asked.context[CHOSEN] = key
+    asked.save(update_fields=["context"])
+    return str(asked.context[SURVEY]), key == "yes"
+
+
+def _key_said(question: Question, text: str, language: str) -> str | None:
+    """Return "yes" or "no" where all words say it: "no", "2", "yes, very much", "it did"."""
+    if asks_in_words(text):
+        return None
+    number = text.strip(" .)")
+    key = question.key_typed(text, [int(number)] if number.isdecimal() else None)
+    words = [word.text for word in words_of(text)]
+    if key == "no" and any(phrases_at(words[n:], ("thanks",)) for n in range(len(words))):
+        # "No, thanks" wants no question.
+        return None
+    if key is not None or denies(text):
+        return key or "no"
+    yes, no, about = (
+        {word.text for word in words_of(each)}
+        for each in (*question.options.values(), text_for("survey_words", language))
+    )
+    spoken = languages().get(language, languages()["en"])
+    no |= set(spoken["negations"])
+    is_yes, is_no = bool(yes & {*words}), bool(no & {*words})
+    if not words or not {*words} <= yes | no | about or (is_yes and is_no):
+        return None
+    return "no" if is_no else "yes"
 
 
 def _plain(text: str) -> str:

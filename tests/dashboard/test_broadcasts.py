@@ -19,8 +19,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.providers import graph_error
 from sessions_app.broadcasts.send_broadcast import broadcast_step
-from sessions_app.inbox.move_markers import attention_count
-from sessions_app.inbox.needs import needs_you, to_review_ids
+from sessions_app.inbox.needs import conversations_count, needs_you, to_review_ids
 from sessions_app.merging.merge_chats import chat_merge
 from sessions_app.models import (
     Broadcast,
@@ -352,12 +351,12 @@ def test_it_answers_nobody_who_waits_and_its_failures_are_not_the_queue_of_staff
     monkeypatch.setattr("sessions_app.inbox.needs.NEWEST", 2)
     chats = clients(world, 2)
     Turn.objects.filter(chat=chats[0]).update(state="failed")
-    assert attention_count() == 1
+    assert conversations_count() == 1
     broadcast = start(admin_client, 2)
     refuse(graph, 131026, 2)
     minute(world, broadcast)
     assert Turn.objects.filter(by_hand=True, state="failed").count() == 2
-    assert attention_count() == 1, "who waited before waits still, and the other one doesn't"
+    assert conversations_count() == 1, "who waited before waits still, and the other one doesn't"
     assert to_review_ids() == [Turn.objects.get(chat=chats[0], by_hand=False).pk]
     long_ago = timezone.now() - timedelta(minutes=30)
     Turn.objects.filter(by_hand=True).update(state="replied", created_at=long_ago)

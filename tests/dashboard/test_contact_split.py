@@ -36,6 +36,8 @@ from sessions_app.models import (
     Note,
     ReadMark,
     ReviewedMark,
+    Rule,
+    RuleRun,
     Snooze,
     SummarizationMetadata,
     TranscriptBatch,
@@ -302,6 +304,35 @@ def test_erasure_takes_the_record(
     receipt = world.forget("chat", dana.pk)
     assert not ContactMerge.objects.exists()
     assert receipt.swept["sessions_app_contactmerge"] == 1
+
+
+def test_what_rules_did_goes_back(admin_client: Client, dana: Chat, work: Chat) -> None:
+    rule = Rule.objects.create(name="Greet", when="message")
+    gone = Rule.objects.create(name="Gone", when="message")
+    for chat, rule_id, event in (
+        (dana, rule.pk, "both"),
+        (dana, None, "dana"),
+        (work, rule.pk, "both"),
+        (work, None, "both"),
+        (work, rule.pk, "work"),
+        (work, gone.pk, "work"),
+    ):
+        RuleRun.objects.create(chat=chat, rule_id=rule_id, event=event, did="label")
+
+    def runs() -> dict[Any, list[tuple[int | None, str, str]]]:
+        values = ("rule", "event", "did")
+        return {
+            chat.pk: sorted(RuleRun.objects.filter(chat=chat).values_list(*values), key=str)
+            for chat in (dana, work)
+        }
+
+    before = runs()
+    merge(admin_client, dana, work)
+    assert len(runs()[dana.pk]) == 5
+    gone.delete()
+    confirm(admin_client, undo(admin_client))
+    before[work.pk] = [run for run in before[work.pk] if run[0] in (rule.pk, None)]
+    assert runs() == before
 
 
 def test_every_table_of_a_chat_is_merged_and_split() -> None:

@@ -34,7 +34,7 @@ PRICES = {"scripted": (1_000.0, 2_000.0)}
 # The figures that each right shows.
 KEYS = {
     "sessions_app.view_message": "messages",
-    "sessions_app.view_chat": "chats limits",
+    "sessions_app.view_chat": "attention chats limits",
     "sessions_app.view_turn": "answers_review answers held failed missed unknown rated_bad"
     " helped time tokens waiting",
     "memories_app.view_memory": "review promises added",
@@ -147,7 +147,7 @@ def test_days_are_compared_with_those_before(busy: World, admin_client: Client) 
 
 
 def test_conversations_that_wait_for_a_person_come_first(busy: World, admin_client: Client) -> None:
-    assert figures(home(admin_client))["attention"].startswith("Needs attention 1 ")
+    assert figures(home(admin_client))["attention"].startswith("Needs you 1 ")
     shown = home(admin_client)
     # Only what stops everything comes before: no workers run here.
     assert list(tiles(shown))[:3] == ["workers", "schedules", "attention"]
@@ -169,10 +169,11 @@ def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> No
     assert "free on the disk" in found["storage"]
     for key, tone in (
         *(("failed", "bad"), ("workers", "bad"), ("schedules", "bad"), ("messages", "")),
-        *(("missed", "warn"), ("review", "warn"), ("answers_review", "warn")),
+        *(("missed", "warn"), ("attention", "bad"), ("answers_review", "warn")),
     ):
         assert tones(shown)[key] == tone, key
-    for key in ("waiting", "review", "answers_review"):
+    assert "suggested memories: 1" in found["attention"]
+    for key in ("waiting", "answers_review"):
         link = LINK.search(tiles(shown)[key])
         assert link
         assert led_to(admin_client, link[1]) == 1

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from sessions_app.inbox.chat_list import Wanted, chats_wanted
-from sessions_app.inbox.move_markers import attention_count, needs_attention
+from sessions_app.inbox.needs import conversations_count, needs_you
 from sessions_app.models import Chat, ChatActivity, ChatPause, ReviewedMark, Snooze, Turn
 from tests.plans import rows_read
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
@@ -70,7 +70,7 @@ def test_the_chats_in_need_are_found_without_reading_the_others(world: World, st
     # More than PostgreSQL expects in tables that were always empty.
     quiet_chats(3000)
     user = User.objects.create_user("dana")
-    wanted = Wanted(attention=True, state=state)
+    wanted = Wanted(needs=True, state=state)
     with by_indexes() as queries:
         found = chats_wanted(wanted, user, memory_default=True, today=timezone.now().date())
         names = set(found.values_list("whatsapp_chat", flat=True))
@@ -80,8 +80,8 @@ def test_the_chats_in_need_are_found_without_reading_the_others(world: World, st
 
 def test_each_reason_counts_and_a_snooze_in_force_hides_it(world: World) -> None:
     def names() -> set[str]:
-        found = Chat.objects.filter(needs_attention())
-        assert attention_count() == found.count()
+        found = Chat.objects.filter(needs_you())
+        assert conversations_count() == found.count()
         return set(found.values_list("whatsapp_chat", flat=True))
 
     assert in_need(world) == names()
@@ -125,7 +125,7 @@ def test_tabs_count_their_part_of_the_state(admin_client: Client, world: World, 
     expected = {
         "": ["3", "56", "59", "2"],
         "open": ["1", "1", "2", "2"],
-        "reviewed": ["2", "55", "57", "0"],
-        "snoozed": ["1", "2", "3", "0"],
+        "reviewed": ["2", "55", "57", "2"],
+        "snoozed": ["1", "2", "3", "2"],
     }
     assert counts == expected[state]

@@ -16,15 +16,27 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from memories_app.models import MergeProposal, ProposalMemory
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.models import Chat, Message, SavedFilter, Snooze, Turn, TurnReplay
+from sessions_app.models import (
+    AnswerRating,
+    AnswerResolved,
+    Chat,
+    ChatMark,
+    ChatPause,
+    Message,
+    SavedFilter,
+    Snooze,
+    Turn,
+    TurnReplay,
+)
 from sessions_app.models.messages import ASKING
 from sessions_app.models.turns import HANDOVER
 from sessions_app.turns.answer_review import answer_rate
 from tests.dashboard.staff import page, staff_with
 from tests.remembering import remember
-from tests.shown import found_in
+from tests.shown import found_in, words_of
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from, new_world
 
 pytestmark = pytest.mark.django_db
@@ -339,11 +351,91 @@ def test_the_queue_is_one_question_more_for_many_chats(
     assert len(many) == len(few)
 
 
-def test_what_waits_beside_the_chats_is_counted_for_who_may_see_it(
+NUMBER = re.compile(r'class="menu-number">(.*?)<')
+VALUE = re.compile(r'id="figure-attention".*?<a href="([^"]*)"[^>]*>(.*?)</a>', re.DOTALL)
+
+
+def waiting(client: Client) -> int:
+    """The number of rows of the queue, which the badge, Home and the tab must have, too."""
+    address, at_home = VALUE.findall(page(client, "/admin/"))[0]
+    shown = page(client, html.unescape(address))
+    rows = shown.count('<li class="chat')
+    badge = NUMBER.findall(shown)[0]
+    assert {at_home, badge, tabs(client)["Needs you"]} == {str(rows)}
+    assert client.get(INBOX, headers={"X-Live": "figures"})["X-Attention"] == str(rows)
+    return rows
+
+
+def paused_and_wrote(turn: Turn, user: User) -> None:
+    ChatPause.objects.create(chat=turn.chat)
+    new_world().say(turn.chat.whatsapp_chat, "are you there?")
+
+
+def overdue(turn: Turn, user: User) -> None:
+    ChatMark.objects.update_or_create(chat=turn.chat, defaults={"due_at": timezone.now()})
+
+
+def proposed(kind: str) -> MergeProposal:
+    parts = [remember(f"Dana likes {kind} {number}") for number in range(2)]
+    made = MergeProposal.objects.create(
+        kind=kind, content=parts[0].content, similarity=0.9, alike_key=kind
+    )
+    for number, memory in enumerate(parts):
+        ProposalMemory.objects.create(proposal=made, memory=memory, number=number)
+    return made
+
+
+def test_there_is_one_count_of_what_waits(
+    admin_client: Client, admin_user: User, world: World
+) -> None:
+    makes = [make for make, _ends in REASONS.values()]
+    makes += [paused_and_wrote, overdue, lambda turn, _: change(turn, state="unconfirmed")]
+    for number, make in enumerate(makes):
+        person = f"1555010090{number}@c.us"
+        world.say(person, "hello")
+        assert waiting(admin_client) == number
+        make(Turn.objects.get(chat=world.chat(person)), admin_user)
+        # A chat that waits for two reasons is one row.
+        overdue(Turn.objects.filter(chat=world.chat(person)).earliest("pk"), admin_user)
+        assert waiting(admin_client) == number + 1
+    count = len(makes)
+    memory = remember("Dana likes tea", proposed=True, confidence=0.4)
+    pairs = [proposed(kind) for kind in ("merge", "replace")]
+    assert waiting(admin_client) == count + 3
+    shown = words_of(page(admin_client, INBOX, needs="1"))
+    for words in ("Suggested memory Dana", "Duplicate memories Dana", "Contradictory memories"):
+        assert words in shown
+    assert waiting(staff_with(SEE)) == count, "of memories who may see memories"
+    page(admin_client, f"{INBOX}?needs=1&assigned=me")
+    for chat in Chat.objects.all():
+        act(admin_client, chat, "reviewed")
+        count -= 1
+        assert waiting(admin_client) == count + 3
+    answer = {"decision": "reject", "seen": memory.content_hash}
+    admin_client.post(f"/admin/memories_app/memory/{memory.pk}/answer/", answer)
+    assert waiting(admin_client) == 2
+    for number, pair in enumerate(pairs):
+        data = {"decision": "dismiss", f"seen-{pair.pk}": "x"}
+        admin_client.post(f"/admin/memories_app/mergeproposal/{pair.pk}/decide/", data)
+        assert waiting(admin_client) == 1 - number
+
+
+def test_an_answer_that_is_resolved_does_not_wait(
+    admin_client: Client, admin_user: User, chats: list[Chat]
+) -> None:
+    for make in (REASONS["1 answer failed"], REASONS["rated bad"], REASONS["unknown question"]):
+        turn = Turn.objects.get(chat=chats[0])
+        make[0](turn, admin_user)
+        assert waiting(admin_client) == 1
+        admin_client.post(f"/admin/sessions_app/turn/{turn.pk}/resolve/")
+        assert waiting(admin_client) == 0
+        AnswerResolved.objects.all().delete()
+        AnswerRating.objects.all().delete()
+        change(turn, state="sent")
+
+
+def test_filters_that_were_saved_before_lead_to_the_queue(
     admin_client: Client, chats: list[Chat]
 ) -> None:
-    remember("Dana likes tea", proposed=True, confidence=0.4)
-    shown = page(admin_client, INBOX, needs="1")
-    assert 'memory/waiting/#suggested">Suggested memories <span class="tab-number">1<' in shown
-    assert "Suggested memories" not in page(admin_client, INBOX)
-    assert "Suggested memories" not in page(staff_with(SEE), INBOX, needs="1")
+    change(Turn.objects.get(chat=chats[0]), state="failed")
+    assert listed(admin_client, "?attention=1") == [CLIENT]

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import conversations_count
 from sessions_app.models import AssistantProfile, CannedReply, Chat, ChatPause, Message, Turn
 from sessions_app.takeover.canned_replies import MAX_FOUND, fill
 from tests.dashboard.senders import by_hand, conversation, panel, post, silent_for_a_day, takeover
@@ -109,19 +109,19 @@ def reply(client: Client, world: World, text: str) -> None:
 
 def test_a_reply_empties_the_queue(admin_client: Client, told: World) -> None:
     reply(admin_client, told, "How may I help?")
-    assert attention_count() == 0, "nobody waits: staff have the last word"
+    assert conversations_count() == 0, "nobody waits: staff have the last word"
     told.say(CLIENT, "Is the blue one there?")
-    assert attention_count() == 1
+    assert conversations_count() == 1
     reply(admin_client, told, "It is")
-    assert attention_count() == 0
+    assert conversations_count() == 0
     Turn.objects.exclude(by_hand=True).update(state="failed")
-    assert attention_count() == 0, "somebody answered since"
+    assert conversations_count() == 0, "somebody answered since"
     told.say(CLIENT, "And the red one?")
     Turn.objects.filter(by_hand=False).update(state="failed")
-    assert attention_count() == 1
+    assert conversations_count() == 1
     reply(admin_client, told, "No")
     Turn.objects.filter(by_hand=True).update(state="failed")
-    assert attention_count() == 1, "it didn't arrive"
+    assert conversations_count() == 1, "it didn't arrive"
 
 
 def test_a_reply_goes_out_once_however_often_posted(admin_client: Client, told: World) -> None:

@@ -13,7 +13,9 @@ from django.core import signing
 from django.test import Client
 from django.utils import timezone
 
-from memories_app.models import Memory
+from memories_app.models import Memory, MergeProposal, ProposalMemory
+from memories_app.review.decide_proposals import contents_stamp
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
 from sessions_app.forgetting.dependencies import build_forget_dependencies
@@ -153,6 +155,63 @@ def test_a_block_is_taken_back_to_what_it_was(admin_client: Client, world: World
     undo(admin_client, answered)
     found = ChatAccess.objects.values_list("chat", "standing", "reason")
     assert set(found) == {(known.pk, "allowed", "client"), (new.pk, "", "")}
+
+
+def pair(kind: str) -> MergeProposal:
+    made = MergeProposal.objects.create(
+        kind=kind, content="Dana likes green tea", similarity=0.9, alike_key=kind
+    )
+    for number, content in enumerate(("Dana likes green tea", "Dana likes black coffee")):
+        memory = remember(content, tags=(content.split()[-1],), pinned=number == 1)
+        ProposalMemory.objects.create(proposal=made, memory=memory, number=number)
+    return made
+
+
+def decide(client: Client, proposal: MergeProposal, decision: str, **posted: str) -> Any:
+    seen = contents_stamp(part.memory for part in proposal.parts.all())
+    address = f"/admin/memories_app/mergeproposal/{proposal.pk}/decide/"
+    data = {"decision": decision, f"seen-{proposal.pk}": seen, **posted}
+    return client.post(address, data, follow=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "decision"),
+    [("merge", "accept"), ("replace", "accept"), ("replace", "reverse"), ("merge", "dismiss")],
+)
+def test_a_decision_about_a_proposal_is_taken_back_once(
+    admin_client: Client, kind: str, decision: str
+) -> None:
+    proposal = pair(kind)
+    memories = list(Memory.objects.order_by("content"))
+    before = [rows(memory) for memory in memories]
+    answered = decide(admin_client, proposal, decision)
+    proposal.refresh_from_db()
+    assert proposal.state != "open"
+    assert ([rows(each) for each in memories] == before) is (decision == "dismiss")
+    assert "It is undone" in undo(admin_client, answered)
+    assert [rows(each) for each in memories] == before
+    proposal.refresh_from_db()
+    assert (proposal.state, proposal.decided_at, proposal.decided_by) == ("open", None, "")
+    assert AuditEvent.objects.latest("pk").action == "proposal.reopen"
+    assert "changed one of these" in undo(admin_client, answered), "once"
+    assert "is accepted" in said(decide(admin_client, proposal, "accept"))
+
+
+def test_a_text_that_was_merged_comes_back_unless_it_changed_again(admin_client: Client) -> None:
+    proposal = pair("merge")
+    MergeProposal.objects.update(content="Dana likes tea and coffee")
+    answered = decide(admin_client, proposal, "accept")
+    kept = Memory.objects.get(content="Dana likes tea and coffee")
+    undo(admin_client, answered)
+    kept.refresh_from_db()
+    assert kept.content == "Dana likes green tea"
+    assert kept.embeddings.count() == 1
+    answered = decide(admin_client, proposal, "accept")
+    given = {"actor": SYSTEM, "embedder": embedder()}
+    memory_update(memory_id=kept.pk, content="Dana likes mate", **given)
+    assert "changed one of these" in undo(admin_client, answered)
+    assert Memory.objects.get(pk=kept.pk).content == "Dana likes mate"
+    assert Memory.objects.get(content="Dana likes black coffee").status == "superseded"
 
 
 def test_a_resolved_answer_is_to_be_reviewed_again(admin_client: Client, world: World) -> None:

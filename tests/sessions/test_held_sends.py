@@ -16,7 +16,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import current_conditions
-from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import conversations_count
 from sessions_app.models import Message, OutboundPart, Turn
 from sessions_app.turns.queue import chat_answer
 from sessions_app.turns.statuses import sends_resume
@@ -60,7 +60,7 @@ def test_a_refused_token_holds_the_answer_until_it_is_accepted_again(world: Worl
     turn, part = Turn.objects.get(), OutboundPart.objects.get()
     assert (turn.state, turn.error.code, part.state) == ("replied", "send_held", "waiting")
     assert turn.not_before is not None
-    assert attention_count() == 0
+    assert conversations_count() == 0
     assert later(world) == []
     turn.refresh_from_db()
     assert turn.error.code == "send_held", "a provider that isn't called has said nothing new"
@@ -78,7 +78,7 @@ def test_what_is_held_for_too_long_fails_and_needs_attention(world: World) -> No
     Turn.objects.update(asked_at=timezone.now() - timedelta(hours=25))
     assert later(world) == []
     turn = Turn.objects.get()
-    assert (turn.state, turn.error.code, attention_count()) == ("failed", "send_too_late", 1)
+    assert (turn.state, turn.error.code, conversations_count()) == ("failed", "send_too_late", 1)
     assert world.provider.attempts == 1, "the provider isn't called"
     assert Message.objects.get(role="assistant").delivery_status == "failed"
 

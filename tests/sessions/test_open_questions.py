@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.inbound.synchronous_chat import talk
-from sessions_app.inbox.move_markers import attention_count
+from sessions_app.inbox.needs import conversations_count
 from sessions_app.limits.intake import UsageLimits, access_of
 from sessions_app.models import Turn, UsageDay
 from sessions_app.turns.open_questions import MAX_AT_ONCE, MAX_DEFERRALS, questions_resume
@@ -74,14 +74,14 @@ def turn_of(text: str) -> Turn:
 
 def test_an_outage_gives_one_apology_and_then_one_answer(world: World, model: Model) -> None:
     assert world.say(CLIENT, "When do you open?") == [SORRY]
-    assert (turn_of("When do you open?").state, attention_count()) == ("deferred", 0)
+    assert (turn_of("When do you open?").state, conversations_count()) == ("deferred", 0)
     assert resume(world) == [], "no second apology at a retry"
     assert resume(world) == []
     model.error = None
     assert resume(world) == ["answer to: When do you open?"]
     assert resume(world) == []
     turn = turn_of("When do you open?")
-    assert (turn.state, turn.error, attention_count()) == ("sent", "", 0)
+    assert (turn.state, turn.error, conversations_count()) == ("sent", "", 0)
     assert turn.reply is not None
     assert turn.reply.answers_id == turn.message_id
     assert [message.content for message in world.messages(CLIENT)] == [
@@ -112,7 +112,7 @@ def test_the_newest_question_stands_for_the_chat(world: World, model: Model) -> 
     assert resume(world) == ["answer to: Hello?"]
     older = turn_of("When do you open?")
     assert (older.state, older.error.code) == ("failed", "question_overtaken")
-    assert attention_count() == 1
+    assert conversations_count() == 1
 
 
 def test_a_command_is_answered_meanwhile_and_overtakes_nothing(world: World, model: Model) -> None:
@@ -135,7 +135,7 @@ def test_newer_words_overtake(
     world.say(CLIENT, text, from_business=from_business)
     model.error = None
     assert resume(world) == []
-    assert (turn_of("When do you open?").state, attention_count()) == ends
+    assert (turn_of("When do you open?").state, conversations_count()) == ends
 
 
 def test_what_staff_write_takes_the_question(world: World, model: Model, desk: Desk) -> None:
@@ -169,7 +169,7 @@ def test_a_question_that_is_too_old_needs_attention(world: World, model: Model) 
     model.error = None
     assert resume(world, minutes=24 * 60 + 1) == []
     turn = turn_of("When do you open?")
-    assert (turn.state, turn.error.code, attention_count()) == ("failed", "question_too_old", 1)
+    assert (turn.state, turn.error.code, conversations_count()) == ("failed", "question_too_old", 1)
 
 
 def test_a_deleted_message_is_not_answered(world: World, model: Model) -> None:
@@ -207,7 +207,7 @@ def test_a_message_that_the_model_refuses_is_not_tried_again(world: World, model
     model.error = REFUSED
     assert world.say(CLIENT, "When do you open?") == [SORRY]
     turn = turn_of("When do you open?")
-    assert (turn.state, turn.error, attention_count()) == ("failed", str(REFUSED), 1)
+    assert (turn.state, turn.error, conversations_count()) == ("failed", str(REFUSED), 1)
     assert turn.replay.prompt, "staff see what was refused"
     assert resume(world) == []
     model.error = None
@@ -220,7 +220,7 @@ def test_a_message_that_the_model_refuses_is_not_tried_again(world: World, model
     )
     world.work()
     assert world.provider.sent[-1].text == "answer to: When do you open?"
-    assert attention_count() == 0
+    assert conversations_count() == 0
 
 
 def test_a_question_that_fails_while_others_are_answered_ends(world: World, model: Model) -> None:
@@ -229,7 +229,7 @@ def test_a_question_that_fails_while_others_are_answered_ends(world: World, mode
         resume(world)
     assert turn_of("When do you open?").state == "deferred"
     assert resume(world) == []
-    assert (turn_of("When do you open?").state, attention_count()) == ("failed", 1)
+    assert (turn_of("When do you open?").state, conversations_count()) == ("failed", 1)
 
 
 def sick() -> None:
@@ -307,7 +307,7 @@ def test_without_memory_nothing_stays(world: World, model: Model, *, from_busine
     assert answers == ([] if from_business else ["answer to: Never mind."])
     assert set(Turn.objects.values_list("unstored_text", "unstored_reply")) == {("", "")}
     # What the business has answered needs nobody.
-    assert attention_count() == (0 if from_business else 1)
+    assert conversations_count() == (0 if from_business else 1)
 
 
 def test_a_caller_of_the_api_hears_it_at_once(world: World, model: Model) -> None:

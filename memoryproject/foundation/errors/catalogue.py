@@ -83,7 +83,7 @@ CATALOGUE: dict[str, str] = {
         "Messages that have waited for an answer for more than 10 minutes: %(number)s. See "
         "Operations."
     ),
-    "alert_handover": _("A client asks for a person: see the inbox, Needs attention."),
+    "alert_handover": _("A client asks for a person: see the inbox, Needs you."),
     "alert_broker": _("The broker of background jobs doesn't answer: see Q_BROKER."),
     "alert_program": _("A program doesn't run. Start it: manage.py %(name)s."),
     "alert_queue": _("Jobs have waited for more than 10 minutes. See Operations."),

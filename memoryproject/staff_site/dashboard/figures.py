@@ -14,13 +14,11 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memories_app.review.pending import MAX_COUNTED, proposed_count
 from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, TODAY, Period
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
-from sessions_app.inbox.move_markers import MAX_ATTENTION, attention_count
-from sessions_app.inbox.needs import to_review_ids
+from sessions_app.inbox.needs import MAX_WAITING, to_review_ids, waiting_for
 from sessions_app.models import CheckQuestion
 from sessions_app.models.trials import READS_QUESTIONS, REGRESSED
 from sessions_app.models.turns import WAITING_STATES
@@ -174,7 +172,6 @@ UNPROCESSED = {"processed": "no"}
 HELD = {"state__exact": "held"}
 RATED_BAD, RATED_GOOD = {"review": "bad"}, {"review": "good"}
 TO_REVIEW = {"review": "todo"}
-NEEDS_ATTENTION = {"attention": "1"}
 LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
 WAITING = {"state__in": ",".join(WAITING_STATES)}
@@ -184,10 +181,10 @@ class Places:
     """The lists and pages that a person may open."""
 
     def __init__(self, user: Any) -> None:
-        self._user = user
+        self.user = user
 
     def may(self, right: str) -> bool:
-        return bool(self._user.has_perm(right))
+        return bool(self.user.has_perm(right))
 
     def page(self, name: str, *rights: str, **query: str) -> str:
         """Return the address of a page; empty if this person lacks one of the rights."""
@@ -397,23 +394,33 @@ def _until(days: Sequence[date], local: datetime) -> Q:
 # The figures of what staff are to review, each with the way there.
 
 
+def _queue(to: Places) -> Tile:
+    """Return the number of rows of the queue, as the menu's badge and the tab have it."""
+    waiting = waiting_for(to.user)
+    review = to.page("memories_app_memory_waiting")
+    notes = [
+        Note(text % {"number": number}, address)
+        for number, text, address in (
+            (waiting.conversations, _("conversations: %(number)s"), ""),
+            (waiting.suggested, _("suggested memories: %(number)s"), review),
+            (waiting.proposals, _("duplicates and contradictions: %(number)s"), review),
+        )
+        if number
+    ]
+    value = "99+" if waiting.total == MAX_WAITING else waiting.total
+    tone = "bad" if waiting.total else ""
+    return Tile("attention", _("Needs you"), value, to.list_of(CHATS, needs="1"), notes, tone)
+
+
 def review_tiles(to: Places) -> Iterator[Tile]:
     """Yield what waits for somebody of the staff; an empty list is a figure, too."""
-    if to.may("sessions_app.view_message") and to.may("sessions_app.view_chat"):
-        count = attention_count()
-        address = to.list_of(CHATS, **NEEDS_ATTENTION)
-        notes = [Note(_("conversations that wait for a person"))]
-        title, tone = _("Needs attention"), "bad" if count else ""
-        value = f"{count}+" if count == MAX_ATTENTION else count
-        yield Tile("attention", title, value, address, notes, tone)
-    if to.may("memories_app.view_memory"):
-        count = proposed_count()
-        value = f"{count_shown(count)}+" if count == MAX_COUNTED else count
+    if to.may("sessions_app.view_chat"):
+        yield _queue(to)
+    elif to.may("memories_app.view_memory"):
+        count, address = waiting_for(to.user).suggested, to.page("memories_app_memory_waiting")
         notes = [Note(_("memories that the assistant isn't sure of"))]
-        tone = "warn" if count else ""
-        yield Tile(
-            "review", _("To review"), value, to.page("memories_app_memory_waiting"), notes, tone
-        )
+        yield Tile("review", _("To review"), count, address, notes, "warn" if count else "")
+    if to.may("memories_app.view_memory"):
         count = promises_due()
         notes = [Note(_("overdue or due today"))]
         address, tone = to.page("memories_app_memory_promises"), "warn" if count else ""
@@ -425,7 +432,7 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         title, tone = _("Answers to review"), "warn" if count else ""
         yield Tile("answers_review", title, count, address, notes, tone)
     if all(map(to.may, READS_QUESTIONS)):
-        failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_COUNTED])
+        failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_WAITING])
         page = "admin:sessions_app_checkquestion_change"
         notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
         address = to.page("sessions_app_checkquestion_changelist", state="regressed")
