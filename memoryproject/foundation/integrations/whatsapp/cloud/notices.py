@@ -99,6 +99,7 @@ def _level(change: Change) -> str | None:
 # Read the Cloud API's statuses of messages that we sent.
 
 STATUSES = ("sent", "delivered", "read", "played", "failed")
+MARKETING_STOPPED = 131050
 
 
 def read_status(change: Change, status: Any) -> Event:
@@ -131,6 +132,7 @@ def read_status(change: Change, status: Any) -> Event:
         party=None if in_group or not (party.phone or party.bsuid) else party,
         error_code=error.whole("code"),
         error_text=": ".join(error[key] for key in ("title", "details") if key in error),
+        stops_marketing=error.whole("code") == MARKETING_STOPPED,
     )
 
 
