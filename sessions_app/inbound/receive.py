@@ -247,7 +247,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):
-        if event.stops_marketing:
+        if event.stops_marketing and event.party:
             _marketing_choose(event, now)
         return status_apply(event=event)
     if isinstance(event, events.OwnSend):
@@ -285,21 +285,17 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     return EventResult(f"ignored: {reason}")
 
 
-def _marketing_choose(
-    event: events.MarketingChoice | events.StatusUpdate, now: datetime
-) -> EventResult:
+def _marketing_choose(event: Any, now: datetime) -> EventResult:
     """Store whether a person wants marketing messages, also if they never wrote.
 
     A status says no. Call it before the message's turn is locked: the chat comes first.
     """
-    if event.party is None:
-        return EventResult("ignored: of nobody")
     chat = chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
     chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
     at = min(event.timestamp, now)
-    is_stopped = isinstance(event, events.StatusUpdate) or event.is_stopped
+    is_stopped = getattr(event, "is_stopped", True)
     if not marketing_set(chat=chat, is_stopped=is_stopped, at=at):
         return EventResult("ignored: known, or older than what is known", chat)
     return EventResult(f"marketing messages {'stopped' if is_stopped else 'allowed'}", chat)
