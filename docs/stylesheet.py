@@ -13,8 +13,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "memoryproject" / "static" / "dashboard" / "unfold.css"
+TEMPLATES = ROOT / "templates"
 CODE = ("templates", "memoryproject", "sessions_app", "memories_app", "cards_app")
 CLASS = re.compile(r"\.((?:\\.|[\w-])+)")
+# A class may hold quotes itself: after:content-['check'].
+WORDS = (re.compile(r"[^\s\"'`=<>{}]+"), re.compile(r'[^\s"]+'))
+# Django finds some by the end of their name alone.
+NAMED = re.compile(r"[\w.-]+\.html")
 ESCAPE = re.compile(r"\\(.)")
 # Between selectors; not in parentheses or escaped.
 COMMA = re.compile(r"(?<!\\),(?![^()]*\))")
@@ -24,17 +29,35 @@ GROUPS = ("@layer", "@media", "@supports", "@container")
 
 def style_sheet() -> str:
     """Return unfold's style sheet without the rules of classes that nothing names."""
-    unfold, admin = (folder_of(name) for name in ("unfold", "django.contrib.admin"))
-    sources = [
-        *(ROOT / "templates").rglob("*.html"),
-        *(ROOT / "memoryproject/static").rglob("*.js"),
-    ]
-    for folder in (*(ROOT / name for name in CODE), unfold, admin, folder_of("django.forms")):
-        for kind in ("*.py", "*.html", "*.js"):
-            sources += folder.rglob(kind)
-    texts = "\n".join(sorted(path.read_text(encoding="utf-8") for path in set(sources)))
-    whole = (unfold / "static/unfold/css/styles.css").read_text(encoding="utf-8")
-    return "".join(_used(whole, texts))
+    packages = [folder_of(name) for name in ("unfold", "django.contrib.admin", "django.forms")]
+    own = [path for kind in ("*.html", "*.js") for path in _files(ROOT / "templates", kind)]
+    own += _files(ROOT / "memoryproject/static", "*.js")
+    for folder in (*(ROOT / name for name in CODE), *packages):
+        own += [path for kind in ("*.py", "*.js") for path in _files(folder, kind)]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(set(own))]
+    words: set[str] = set()
+    for text in _with_templates(texts, packages):
+        words.update(*(pattern.findall(text) for pattern in WORDS))
+    sheet = packages[0] / "static/unfold/css/styles.css"
+    return "".join(_used(sheet.read_text(encoding="utf-8"), words))
+
+
+def _files(folder: Path, kind: str) -> list[Path]:
+    return [path for path in folder.rglob(kind) if "contrib" not in path.relative_to(folder).parts]
+
+
+def _with_templates(texts: list[str], packages: list[Path]) -> Iterator[str]:
+    """Yield the texts, and the packages' templates that they name, and those that these name."""
+    templates = [path for folder in packages for path in (folder / "templates").rglob("*.html")]
+    left: dict[str, list[Path]] = {}
+    for path in templates:
+        left.setdefault(path.name, []).append(path)
+    texts = list(texts)
+    while texts:
+        text = texts.pop()
+        yield text
+        for name in left.keys() & set(NAMED.findall(text)):
+            texts += [path.read_text(encoding="utf-8") for path in left.pop(name)]
 
 
 def folder_of(package: str) -> Path:
@@ -42,18 +65,19 @@ def folder_of(package: str) -> Path:
     return Path(str(import_module(package).__file__)).parent
 
 
-def _used(css: str, texts: str) -> Iterator[str]:
-    """Yield the rules whose classes all occur in the texts. ``css``: minified."""
+def _used(css: str, words: set[str]) -> Iterator[str]:
+    """Yield the rules whose classes are all among the words. ``css``: minified."""
     for rule in _rules(css):
         head, brace, body = rule.partition("{")
         if brace and head.startswith(GROUPS):
-            yield f"{head}{{{''.join(_used(body[:-1], texts))}}}"
-        elif any(_is_used(selector, texts) for selector in COMMA.split(head)):
+            if inside := "".join(_used(body[:-1], words)):
+                yield f"{head}{{{inside}}}"
+        elif any(_is_used(selector, words) for selector in COMMA.split(head)):
             yield rule
 
 
-def _is_used(selector: str, texts: str) -> bool:
-    return all(ESCAPE.sub(r"\1", name) in texts for name in CLASS.findall(selector))
+def _is_used(selector: str, words: set[str]) -> bool:
+    return all(ESCAPE.sub(r"\1", name) in words for name in CLASS.findall(selector))
 
 
 def _rules(css: str) -> Iterator[str]:

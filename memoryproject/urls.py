@@ -17,6 +17,7 @@ MANIFEST = TemplateView.as_view(
 )
 WORKER = TemplateView.as_view(template_name="admin/worker.js", content_type="text/javascript")
 
+handler404 = front_page.not_found
 urlpatterns = [
     path("", front_page.home, name="home"),
     path("healthz", front_page.healthz, name="healthz"),

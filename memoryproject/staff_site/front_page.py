@@ -6,14 +6,15 @@ from datetime import timedelta
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.models import Count, Min, Model
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
+from django.views.defaults import page_not_found
 from django_q.models import Schedule
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
@@ -40,6 +41,12 @@ from sessions_app.conversations.history_queries import profile_current
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponseNotFound:
+    """Say that there is nothing, in the language of the browser on any page."""
+    with translation.override(translation.get_language_from_request(request)):
+        return page_not_found(request, exception)
 
 
 @csrf_exempt

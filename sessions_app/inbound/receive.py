@@ -245,6 +245,8 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):
+        if event.stops_marketing and event.party:
+            _marketing_choose(event, now)
         return status_apply(event=event)
     if isinstance(event, events.OwnSend):
         return own_send_confirm(event=event)
@@ -281,16 +283,20 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     return EventResult(f"ignored: {reason}")
 
 
-def _marketing_choose(event: events.MarketingChoice, now: datetime) -> EventResult:
-    """Store whether a person wants marketing messages, also if they never wrote."""
+def _marketing_choose(event: Any, now: datetime) -> EventResult:
+    """Store whether a person wants marketing messages, also if they never wrote.
+
+    A status says no. Call it before the message's turn is locked: the chat comes first.
+    """
     chat = chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
     chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
     at = min(event.timestamp, now)
-    if not marketing_set(chat=chat, is_stopped=event.is_stopped, at=at):
+    is_stopped = getattr(event, "is_stopped", True)
+    if not marketing_set(chat=chat, is_stopped=is_stopped, at=at):
         return EventResult("ignored: known, or older than what is known", chat)
-    return EventResult(f"marketing messages {'stopped' if event.is_stopped else 'allowed'}", chat)
+    return EventResult(f"marketing messages {'stopped' if is_stopped else 'allowed'}", chat)
 
 
 def _subject(event: Event) -> str:

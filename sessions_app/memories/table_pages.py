@@ -205,7 +205,6 @@ class TableImportPages(ReadOnlyAdmin):
             else [],
             "kinds": KINDS.items(),
             "saved_as": str(_SAVED) % {"rows": MAX_ROWS},
-            "has_file_field": True,
         }
         template = "admin/memories_app/memory/table.html"
         return staff_page(

@@ -99,7 +99,6 @@ class MemoryTransfer(ReadOnlyAdmin):
             "report": report,
             "errors": report.errors[:SHOWN_ERRORS] if report else [],
             "more_errors": _left_out(report) if report else 0,
-            "has_file_field": True,
         }
         status = 400 if request.method == "POST" and report is None else 200
         return staff_page(

@@ -216,10 +216,8 @@ def _assistants(peers: Iterable[str], options: Options) -> set[str]:
     if not options.business:
         ours = {one for one in names if one.lower() in likely}
     if names and not ours:
-        raise MoveError(
-            _("Say which peer is the assistant (--business). There are: %(names)s")
-            % {"names": ", ".join(names[:20])}
-        )
+        text = _("Say which peer is the assistant. There are: %(names)s")
+        raise MoveError(text, "business", names=", ".join(names[:20]))
     return ours
 
 

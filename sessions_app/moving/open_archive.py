@@ -170,7 +170,7 @@ def read_archive(source: Source, options: Options) -> Iterator[Found]:
     """Read an archive. Raises MoveError for a redacted one, or one of a later version."""
     manifest = Fields.of(next(source.documents(MANIFEST))[1])
     if manifest.text("format") != FORMAT or manifest.get("version") != VERSION:
-        raise MoveError(f"{MANIFEST} is not of a {FORMAT} of version {VERSION}.")
+        raise MoveError(_("It isn't an archive of version %(version)s."), version=VERSION)
     if manifest.flag("redacted"):
         raise MoveError(_("It was redacted when it was exported: it is for readers only."))
     names = set(source.names)

@@ -22,7 +22,7 @@ from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat
 from sessions_app.moving.kinds import NAMES, move_in
 from sessions_app.moving.open_archive import archive_write
-from sessions_app.moving.records import MoveError, Options
+from sessions_app.moving.records import MoveError, Options, moment
 from sessions_app.moving.sources import MEGABYTE, Source
 from sessions_app.moving.store_records import Report
 
@@ -36,7 +36,6 @@ EXPORT_RIGHTS = (
 )
 # A browser waits for the response; manage.py import_from takes more.
 MAX_BYTES = 64 * MEGABYTE
-SHOWN = 200
 
 
 class MoveInForm(forms.Form):
@@ -88,8 +87,7 @@ def moving_page(request: HttpRequest) -> HttpResponseBase:
         "may_export": may_export,
         "problem": problem,
         "report": report,
-        "notes": report.notes[:SHOWN] if report else [],
-        "has_file_field": True,
+        "first": [{**one, "at": moment(one.get("at"))} for one in report.first] if report else [],
     }
     status = 400 if request.method == "POST" and report is None else 200
     return staff_page(request, "admin/moving.html", _("Move in and out"), context, status=status)
@@ -110,7 +108,7 @@ def _moved(request: HttpRequest, form: MoveInForm, *, preview: bool) -> Report |
             all_or_nothing=given["all_or_nothing"],
         )
     except MoveError as error:
-        form.add_error(None, str(error))
+        form.add_error({"chat": "whatsapp_chat"}.get(error.about, error.about) or None, error.text)
     except (EmbedderError, DatabaseError):
         logger.exception("Data were not moved in as a whole.")
         form.add_error(None, _("It broke off. What is in stays: do it again to go on."))

@@ -29,7 +29,14 @@ _LAST_SECOND = 4_102_444_800
 
 
 class MoveError(Exception):
-    """The file can't be moved in as it was asked. The text says what to do."""
+    """The file can't be moved in as it was asked. The text says what to do.
+
+    ``about``: the option that has to be given, as import_from names it; ``text`` is without it.
+    """
+
+    def __init__(self, text: Any, about: str = "", **values: Any) -> None:
+        self.about, self.text = about, text % values if values else text
+        super().__init__(f"{self.text} (--{about})" if about else self.text)
 
 
 @dataclass(frozen=True)

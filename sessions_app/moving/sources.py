@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from django.utils.translation import gettext as _
+
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, MediaSink, Recipient
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.moving.records import MoveError, Skipped
@@ -39,27 +41,27 @@ class Source:
         self._zip: zipfile.ZipFile | None = None
         self._sizes: dict[str, int] = {}
         if isinstance(path, Path) and not path.exists():
-            raise MoveError(f"{path} is not there.")
+            raise MoveError(_("%(name)s isn't there."), name=path)
         self._folder = path if isinstance(path, Path) and path.is_dir() else None
         try:
             if self._folder is None and zipfile.is_zipfile(path):
                 self._zip = zipfile.ZipFile(path)
             self.names = self._names()
         except (zipfile.BadZipFile, NotImplementedError, OSError, ValueError) as error:
-            raise MoveError(f"{self.title} can't be read: {error}") from error
+            raise MoveError(_("It can't be read: %(why)s"), why=error) from error
         if len(self.names) > MAX_FILES:
-            raise MoveError(f"{self.title} holds more than {MAX_FILES} files: send it in parts.")
+            raise MoveError(_("It holds more than %(n)s files: move it in by parts."), n=MAX_FILES)
 
     def _names(self) -> list[str]:
         if self._zip is not None:
             for entry in self._zip.infolist():
                 if entry.file_size > max(BOMB_SIZE, BOMB_RATIO * entry.compress_size):
-                    raise MoveError(f"{entry.filename} is too large for what it holds.")
+                    raise MoveError(_("%(name)s is too large."), name=entry.filename)
             return [one for one in self._zip.namelist() if _is_plain(one)]
         if self._folder is None:
             with self.open(self.title) as file:
                 if file.read(4) == b"PK\x03\x04":
-                    raise MoveError(f"{self.title} is a Zip that ends too early.")
+                    raise MoveError(_("The Zip ends too early."))
             return [self.title]
         root = Path(os.path.realpath(self._folder))
         found = (each for each in sorted(root.rglob("*")) if each.is_file())
@@ -82,7 +84,7 @@ class Source:
                 yield self._path
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError, KeyError, OSError) as error:
             # RuntimeError: it needs a password.
-            raise MoveError(f"{name} can't be read: {error}") from error
+            raise MoveError(_("%(name)s can't be read: %(why)s"), name=name, why=error) from error
 
     def text(self, name: str) -> str:
         """Return the text of a file. Raises MoveError if it is none, or too large."""
@@ -91,12 +93,12 @@ class Source:
             content = file.read(MAX_TEXT + 1)
         self._sizes[name] = len(content)
         if sum(self._sizes.values()) > MAX_TEXT:
-            raise MoveError(f"{name} is too large: {MAX_TEXT // MEGABYTE} MB of text are read.")
+            raise MoveError(_("It holds more text than %(n)s MB."), n=MAX_TEXT // MEGABYTE)
         is_wide = content[:2] in (b"\xff\xfe", b"\xfe\xff")
         try:
             return content.decode("utf-16" if is_wide else "utf-8-sig")
         except UnicodeDecodeError as error:
-            raise MoveError(f"{name} is no text in UTF-8 (byte {error.start}).") from error
+            raise MoveError(_("%(name)s isn't text in UTF-8."), name=name) from error
 
     def texts(self, *endings: str) -> list[str]:
         """Return the names of the files with one of these endings; of any, for a file alone."""

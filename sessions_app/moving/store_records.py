@@ -92,9 +92,8 @@ class Report:
         self.bad += skipped.is_bad
         self.skipped += not skipped.is_bad
         if len(self.notes) < MAX_NOTES:
-            self.notes.append(
-                {"place": skipped.place, "why": str(skipped.why), "bad": skipped.is_bad}
-            )
+            why = {"why": str(skipped.why), "bad": skipped.is_bad}
+            self.notes.append({"place": skipped.place, **why})
 
     def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
         self.chats.setdefault(chat, Counter())[what] += 1
@@ -179,8 +178,8 @@ class MoveIn:
             return whatsapp_chat_normalise(number or self.options.chat or chat)
         except WhatsAppChatError as error:
             if self.options.chat:
-                raise MoveError(f"{self.options.chat}: {error}") from error
-            unknown = _("it doesn't tell whose it is: choose a chat (--chat)")
+                raise MoveError(f"{self.options.chat}: {error}", "chat") from error
+            unknown = _("it doesn't tell whose it is: choose a chat")
             self.report.tell(Skipped(place, str(error) if chat else unknown, is_bad=True))
             return ""
 

@@ -80,9 +80,7 @@ def read_whatsapp(source: Source, options: Options) -> Iterator[Found]:
     """
     names = chats_in(source)
     if len(names) > 1 and options.chat:
-        raise MoveError(
-            _("It holds several chats: move each in alone, with its own chat (--chat).")
-        )
+        raise MoveError(_("It holds several chats: move each in alone, with its own chat."), "chat")
     for name in names:
         label = f"{name}: " if len(names) > 1 else ""
         yield from _chat(source, name, options, label)
@@ -190,10 +188,10 @@ def _at(line: _Line, order: tuple[int, int, int], zone: Any) -> datetime | None:
 def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
     """Return the senders that are the business. Raises MoveError if that isn't clear."""
     names = list(senders)
-    there = {"names": ", ".join(names[:20])}
+    there = ", ".join(names[:20])
     ours = {name for name in names if options.is_business(name)}
     if options.business and not ours and len(names) > 1:
-        raise MoveError(_("Nobody is called so in it. There are: %(names)s") % there)
+        raise MoveError(_("Nobody is called so in it: %(names)s"), "business", names=there)
     if options.business or not names:
         return ours
     longest = sorted(names, key=len, reverse=True)
@@ -201,7 +199,7 @@ def _ours(senders: Iterable[str], options: Options, title: str) -> set[str]:
     people = titled or [name for name in names if _is_number(name)]
     if len(names) == 2 and people:
         return set(names) - {people[0]}
-    raise MoveError(_("Say who the business is in it (--business). There are: %(names)s") % there)
+    raise MoveError(_("Say who the business is in it: %(names)s"), "business", names=there)
 
 
 def _is_number(name: str) -> bool:
@@ -212,9 +210,7 @@ def _whose(messages: Sequence[_Line], ours: set[str]) -> str:
     people = {line.sender for line in messages} - ours
     if len(people) == 1 and _is_number(person := people.pop()):
         return chat_named(person)
-    raise MoveError(
-        _("Say whose chat it is (--chat): the person's number with a +, or …@g.us for a group.")
-    )
+    raise MoveError(_("Say whose it is: a number with a +, or …@g.us for a group."), "chat")
 
 
 def _has(text: str, phrases: str) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -18,6 +20,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.providers import graph_error
+from memoryproject.foundation.integrations.whatsapp.cloud.parse import parse_cloud
 from sessions_app.broadcasts.send_broadcast import broadcast_step
 from sessions_app.inbox.needs import conversations_count, needs_you, to_review_ids
 from sessions_app.merging.merge_chats import chat_merge
@@ -29,9 +32,11 @@ from sessions_app.models import (
     ChatLabel,
     ChatPause,
     Label,
+    OutboundPart,
     Turn,
 )
 from sessions_app.sweeps import leased_kinds
+from tests.architecture.test_names import ROOT
 from tests.dashboard.senders import sending_by_cloud
 from tests.dashboard.staff import staff_with
 from tests.loopback.graph import GraphServer
@@ -41,6 +46,7 @@ from tests.world import GODFATHER, OTHER_CLIENT, World, message_from, remember
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/broadcasts/"
+STOPPED = ROOT / "tests/payloads/cloud/status_failed_marketing_stopped.json"
 SALE: dict[str, Any] = {
     "name": "sale",
     "language": "en",
@@ -219,6 +225,29 @@ def test_who_stops_meanwhile_gets_nothing_and_is_counted(
     assert "Said stop since <b>1</b>" in text
     # The next one leaves all of them out.
     assert "3 · has said stop" in shown(post(admin_client, "preview"))
+
+
+def test_who_meta_says_has_stopped_gets_no_other_one(
+    admin_client: Client, world: World, graph: GraphServer
+) -> None:
+    clients(world, 2)
+    broadcast = start(admin_client, 2)
+    minute(world, broadcast)
+    part = OutboundPart.objects.filter(turn__recipient__broadcast=broadcast).first()
+    assert part is not None
+    chat = part.turn.chat
+    said = json.loads(STOPPED.read_text(encoding="utf-8"))
+    status = said["entry"][0]["changes"][0]["value"]["statuses"][0]
+    status["id"], status["timestamp"] = part.provider_message_id, str(int(time.time()) + 1)
+    status["recipient_id"] = chat.whatsapp_chat.split("@")[0]
+    world.receive(*parse_cloud(said))
+    assert [each.chat for each in ChatAccess.objects.filter(marketing_stopped=True)] == [chat]
+    text = shown(admin_client.get(f"{PAGE}{broadcast.pk}/"))
+    assert "Failed <b>1</b>" in text
+    assert "Said stop since <b>1</b>" in text
+    text = shown(post(admin_client, "preview"))
+    assert "It goes to 1 person" in text
+    assert "1 · has said stop" in text
 
 
 def refuse(graph: GraphServer, code: int, times: int) -> None:

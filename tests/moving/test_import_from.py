@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import zipfile
 from io import StringIO
@@ -10,9 +11,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError
+from django.test import Client
 
 from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
@@ -346,8 +349,8 @@ def test_lines_that_cannot_be_read_are_named(tmp_path: Path) -> None:
         ("mem0", "_chat.txt", "1/2/26, 8:00 - Dana: one\n", "use the kind whatsapp"),
         ("whatsapp", "a.txt", "no chat", "Nothing in a.txt is of the kind whatsapp."),
         ("whatsapp", "a.txt", "", "Nothing in a.txt is of the kind whatsapp."),
-        ("zep", "missing.json", None, "is not there"),
-        ("zep", "bin.json", "\ud800", "no text in UTF-8"),
+        ("zep", "missing.json", None, "isn't there"),
+        ("zep", "bin.json", "\ud800", "isn't text in UTF-8"),
     ],
 )
 def test_what_cannot_come_in_is_told(
@@ -397,3 +400,22 @@ def test_two_runs_at_once_store_everything_once(tmp_path: Path) -> None:
     for each in [begin(move_both), begin(move_both)]:
         each.result()
     assert (len(said()), Memory.objects.count()) == (7, 3)
+
+
+def test_the_page_names_its_fields_and_shows_times_and_the_business(admin_client: Client) -> None:
+    text = "1/2/26, 8:00 - Dana: one\n1/2/26, 8:01 - Bakery: two\n1/2/26, 8:02 - Omar: three\n"
+
+    def sent(**fields: str) -> str:
+        file = SimpleUploadedFile("_chat.txt", text.encode())
+        form = {"kind": "whatsapp", "do": "preview", "file": file, **fields}
+        return html.unescape(admin_client.post("/admin/moving/", form).content.decode())
+
+    shown = sent()
+    assert "Say who the business is in it: Dana, Bakery, Omar" in shown
+    assert "--business" not in shown
+    assert "Say whose it is" in sent(business="Bakery")
+    shown = sent(business="Bakery", whatsapp_chat="120363000000000000@g.us")
+    assert "<bdi>Bakery</bdi> (the business)" in shown
+    assert '<time datetime="2026-02-01T' in shown or '<time datetime="2026-01-02T' in shown
+    admin_client.cookies["django_language"] = "he"
+    assert "ציינו מי בו הוא העסק" in sent()

@@ -193,7 +193,8 @@ class StatusUpdate(Event):
 
     ``status`` is sent, delivered, read, played or failed. ``callback_id`` is the id that we gave
     when sending, where the provider returns it. ``party`` shows the recipient's addresses (it may
-    link a phone to a BSUID); None for groups and where nothing is shown.
+    link a phone to a BSUID); None for groups and where nothing is shown. ``stops_marketing``: it
+    failed because the person wants no marketing messages of ours.
     """
 
     provider_message_id: str
@@ -203,6 +204,7 @@ class StatusUpdate(Event):
     party: Party | None = None
     error_code: int | None = None
     error_text: str = ""
+    stops_marketing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -120,8 +120,7 @@ def read_status(change: Change, status: Any) -> Event:
     if in_group:
         # Each participant of a group reads the message separately.
         key += ":" + found.text("recipient_participant_id", "recipient_participant_user_id")
-    errors = error_details(found.get("errors"))
-    error = Fields(errors[0] if errors else {})
+    error = Fields(next(iter(error_details(found.get("errors"))), {}))
     return StatusUpdate(
         **change.head(raw, key),
         provider_message_id=wamid,
@@ -131,6 +130,7 @@ def read_status(change: Change, status: Any) -> Event:
         party=None if in_group or not (party.phone or party.bsuid) else party,
         error_code=error.whole("code"),
         error_text=": ".join(error[key] for key in ("title", "details") if key in error),
+        stops_marketing=error.whole("code") == 131050,
     )
 
 
