@@ -196,77 +196,27 @@ BIRTH_AFTER = re.compile(
     re.IGNORECASE,
 )
 
-# Parts of an address after its house number: flat, floor, postal code, town.
-_NAME = r"(?-i:[A-ZÀ-ÞА-ЯЁ][\w'.-]{1,30}|[A-Z]{2})"
-_HOUSE = r"\d{1,5}(?:[a-zא-ת](?!\w))?(?:[/-]\d{1,4})?(?!\d)"
-_TOWN = rf"[בל]?{_words('town')}(?!\w)"
-_POSTAL = (
-    r"(?:(?-i:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})|\d{5}-\d{3,4}|\d{4}-\d{3}"
-    r"|(?:(?-i:[A-Z]{2}) )?\d{4,7})(?!\d)"
-)
-_PART_OF = (
-    rf"(?:{_words('unit')}\.? ?#?(?:\d{{1,7}}|(?-i:[A-Z](?!\w)))[a-zא-ת]?(?!\w)|{_POSTAL}"
-    rf"|{_words('flat')} [b-df-np-xzא-ת](?!\w)|{_words('storey')}(?!\w)"
-    r"|\d{1,2}(?:[ºª°]|(?:er|[drmtv]o)(?!\w))(?: (?:(?-i:[A-Z]\w{0,3})|(?:izq|esq|d)\w{0,6}\.?)(?!\w))?"
-    rf"|#?\d{{1,4}}(?:-\d{{1,4}})?(?=,)|# ?\d{{1,3}}[a-z]? ?- ?\d{{1,3}}|(?:{_TOWN}|{_words('city')}(?!\w))"
-    rf"|{_words('beside')}(?: [ء-ي]{{2,15}}){{1,2}}|(?<=, )ال{_LETTERS}{{2,15}}(?!\w)|(?<=, )[ء-ي]{{2,15}}(?: [ء-ي]{{2,15}})?$"
-    rf"|(?:(?:de|do|da|dos|del|la|el|los|upon|on|по) )?{_NAME})"
-)
-# Follows an address any number of times.
-ADDRESS_PART = re.compile(rf"(?:,? | ?- |,){_PART_OF}", re.IGNORECASE)
-_SOME = r"(?:(?!(?:(?-i:the)|a|an|on|in|of|at|for|to|my|this|from|and|per|is)\b)[\w'.-]{1,30} )"
-_NUMBER_MARK = r"(?:№|nº|n°|no\.|nro\.?|д\.|дом|מס'|מספר|رقم|#)"
-# Where a street isn't called one: words with capitals, or of a script without them.
-_VENUE = rf"(?:[הבלמ]{{1,2}}|ال)?{_words('venue')}(?!\w)"
-_PLAIN = rf"(?:(?<=de )|(?!{_VENUE}))(?:{_NAME}|(?:de|da|do|del|la|los|das|dos)(?= (?-i:[A-ZÀ-Þ]))|[א-תء-ي][א-ת'\"ء-ي-]{{2,15}})"
-_UNIT = rf"{_words('flat')}\.? ?#?(?:\d{{1,5}}[a-zא-ת]?|[b-df-np-xzא-ת])(?!\w)"
-_POSTCODE = r"(?-i:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2})(?!\w)"
-_STREET = rf"{_words('street')}{_END}"
-# The name of a street has up to four words, none with a digit but "Carrera 7 # 45-20".
-_TITLE_WORD = rf"{_LETTERS}{{1,30}}(?:['.\"-]{_LETTERS}{{0,20}})?(?!{_LETTERS})"
-_TITLE = rf" ?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,3}}?"
-_QUARTER = (
-    r"(?:\d{5,6},? )?(?:(?:г\.|город|حي|مدينة|שכונת|שכ') ?"
-    rf"{_LETTERS}{{1,20}}(?: {_LETTERS}{{1,20}})?, ?"
-    rf"|(?:{_NAME}|{_TOWN}), ?)?"
-)
-# After "my address is", a name with a number is enough; after "I am at" it has a capital.
-_SINCE = (
-    r"(?!(?:since|for|until|desde|hace|há|hasta|até|из|с|до|من|منذ|مند|מאז|כבר|עד|en|at)(?!\w))"
-)
-_BRING = rf"{_words('bring')}{_words('bring_to')}"
-_NAMED_ADDRESS = (
-    rf"{_START}(?:(?:{_words('address')}(?:(?: {_LETTERS}{{1,12}}){{0,2}}?(?: ?:| {_words('is')}| -)"
-    rf"|(?= {_NAME}))|{_words('living')})[^\S\n]{{0,2}}(?P<code>"
-    rf"(?:{_SINCE}{_LETTERS}[\w'.\"-]{{0,30}},? ){{1,4}}?{_HOUSE}"
-    rf"|\d{{1,4}},? {_NAME}(?: {_NAME}){{0,2}})"
-    rf"|(?:{_words('whereabouts')}|{_BRING})[^\S\n,]{{0,2}}[בלמ]?(?P<place>(?:{_PLAIN},? ){{1,6}}?"
-    rf"(?!(?:19|20)\d\d(?!\w)){_HOUSE}(?![\w:]|[.,]\d)|\d{{1,5}} {_NAME}(?: {_NAME}){{0,2}}))"
-)
-ADDRESSES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?<!\w)(?:{_words('unit')} \d{{1,5}}\w?,? )?(?<![\w.,])\d{{1,5}}[a-z]?"
-        rf"(?:[-/]\d{{1,4}})? {_SOME}{{1,3}}?{_words('street_after')}(?!\w)\.?",
-        rf"(?<!\w){_QUARTER}(?:شارع|calle|carrera) \d{{1,4}}(?=,)",
-        rf"(?<![\w.,])\d{{1,4}},? (?:شارع|طريق|rue) {_LETTERS}{{2,20}}(?: {_LETTERS}{{2,20}})?",
-        rf"(?<!\w){_QUARTER}(?:[והבלמשכ]{{1,2}}|[وبل]{{1,2}})?{_STREET}"
-        rf"(?: ?\d{{1,3}}[a-z]? ?(?:#|no\.?|n[º°]) ?\d{{1,3}}[a-z]? ?- ?\d{{1,3}}"
-        rf"|{_TITLE},? ?(?:{_NUMBER_MARK} ?|{_words('unit')} )?{_HOUSE})",
-        rf"(?<!\w){_QUARTER}{_NAME} (?:{_NAME} )?{_words('street_mid')}(?!\w)"
-        rf",? ?(?:д\. ?|дом )?{_HOUSE}",
-        _NAMED_ADDRESS,
-        # without the word "street", before a town or a postal code
-        rf"(?<!\w){_LETTERS}{{3,20}} \d{{1,3}},? {_TOWN}",
-        rf"(?<!\w){_NAME} (?:{_NAME} )?\d{{1,4}}[a-z]?, (?:(?:[A-Z]{{1,2}}-)?\d{{4,7}} {_NAME}"
-        rf"|{_NAME}(?: {_NAME})?,? \d{{4,7}}(?!\d))",
-        rf"(?<!\w)(?:(?:{_PLAIN} )?{_PLAIN}, ){{0,2}}{_UNIT},? (?:{_UNIT}|{_words('storey')}(?!\w))",
-        rf"(?<!\w)(?:(?!{_VENUE}){_TITLE_WORD} ){{1,3}}?{_HOUSE},? (?:{_UNIT}|{_words('storey')}(?!\w))",
-        rf"(?<![\w.,])(?:\d{{1,4}}[a-z]? (?:{_NAME},? ){{1,5}})?{_POSTCODE}",
-        rf"(?<!\w){_words('city_mark')} ?{_NAME}, ?{_NAME} (?:{_NAME} )?{_HOUSE}",
-        rf"(?<!\w){_words('box', 'code_of_place')}:? ?(?:{_NUMBER_MARK} ?)?\d{{1,8}}(?:-\d{{3,4}})?",
-    )
-)
+_PARTS = {
+    **_FORMS["parts"],
+    **{"START": _START, "END": _END, "LETTERS": _LETTERS, "NUMERIC": _NUMERIC, "WRITTEN": _WRITTEN},
+}
+
+
+def _filled(text: str) -> str:
+    """Return the pattern with what each «…» stands for: a part, or words of these kinds."""
+
+    def meant(found: re.Match[str]) -> str:
+        name = found[1]
+        return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
+
+    return re.sub("«([^»]+)»", meant, text)
+
+
+# Follows an address any number of times: flat, floor, postal code, town.
+ADDRESS_PART = re.compile(_filled("(?:,? | ?- |,)«PART_OF»"), re.IGNORECASE)
+# The last are for a street that isn't called one. After "my address is" any name with a number is
+# enough; after "I am at" it has a capital, or is of a script without them.
+ADDRESSES = tuple(re.compile(_filled(each), re.I) for each in _FORMS["address"].values())
 
 
 # What needs no word. stdnum's module of the form's name checks the digits ("br_cpf": br.cpf);
@@ -287,25 +237,7 @@ SORT_CODE = re.compile(
 )
 
 # What stays: it only looks like personal data.
-_AMOUNT = r"(?:\d{1,3}(?:[., ']\d{3}){1,4}|\d{1,7})(?:[.,]\d{1,2})?(?!\d)"
-OTHERS = re.compile(
-    rf"{_NUMERIC}|{_WRITTEN}"
-    # an IP address, or a version
-    r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
-    # the compact form of a time, in names of files
-    r"|(?<!\d)20\d{2}[01]\d[0-3]\d(?:[T_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?)?(?!\d)"
-    # an amount
-    r"|(?<![\w+.-])\d{1,15} ?(?:bytes|rows|ms|messages|tokens|points)(?!\w)"
-    rf"|(?:(?<!\w)(?:R|US|A|C|MX)?\$|[€£₪₽]|USD|EUR|GBP|ILS) ?{_AMOUNT}"
-    rf"|(?<![\w+/-])(?<!\d[.,]){_AMOUNT} ?(?:[€£₪₽$%]|{_words('quantity')}(?!\w))"
-    rf"|{_START}{_words('other_code')}(?:[^\S\n]?[:#=]|[^\S\n]{_words('is')})?[^\S\n]{{0,2}}\w[\w-]{{0,40}}"
-    # a code that begins with capitals, or with a year
-    r"|(?<!\w)(?-i:[A-Z]{2,10}|(?<!\d )#)[-_/]?(?<=[-_/#])\d[\w/-]{0,40}"
-    r"|(?<![\w+-])20\d\d[-/]\d{4,6}(?:-\d{1,6})?(?!\w)"
-    # a book or an article in its shop's code
-    r"|(?<![\d-])97[89][- ]?\d{1,5}[- ]?\d{1,7}[- ]?\d{1,7}[- ]?[\dx](?![\d-])",
-    re.IGNORECASE,
-)
+OTHERS = re.compile(_filled("|".join(_FORMS["other"].values())), re.IGNORECASE)
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
@@ -335,5 +267,7 @@ PLACES = (
     *("flat", "code_of_place", "city_mark"),
 )
 # For a text in small letters.
-_SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_BRING})".replace("(?-i:", "(?:").lower()
+_SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_filled('«BRING»')})".replace(
+    "(?-i:", "(?:"
+).lower()
 KNOWN_WORD = re.compile(rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)")
