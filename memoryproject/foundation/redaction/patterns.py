@@ -187,7 +187,8 @@ BIRTH = re.compile(
     # A date before the word is taken already.
     rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
     # a day alone stands close to the word
-    rf"|:? (?:{_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2]))(?![\d./]| ?{_words('quantity')}))",
+    rf"|:? (?:{_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2]))"
+    rf"(?![\d./]| ?{_words('quantity')}))",
     re.IGNORECASE,
 )
 BIRTH_AFTER = re.compile(
@@ -216,7 +217,9 @@ def _filled(text: str) -> str:
 ADDRESS_PART = re.compile(_filled("(?:,? | ?- |,)«PART_OF»"), re.IGNORECASE)
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
-ADDRESSES = tuple(re.compile(_filled(each), re.I) for each in _FORMS["address"].values())
+ADDRESSES = tuple(
+    re.compile(pattern, re.IGNORECASE) for pattern in map(_filled, _FORMS["address"].values())
+)
 
 
 # What needs no word. stdnum's module of the form's name checks the digits ("br_cpf": br.cpf);
