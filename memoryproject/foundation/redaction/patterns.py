@@ -87,20 +87,48 @@ NAMED = {
         "plate": _named("plate") + _PLATE,
     }.items()
 }
+_SPLIT = r"\d{3}[ -]\d{3}(?![\w-])|\d\d(?:[ -]\d\d){2}(?![\w-])|\d(?:[ -]\d){3,7}(?![\w-])"
 _LINK = (
     rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
-    # without a colon, the secret has a digit, unlike "the password is wrong"
-    rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}\d))"
+    # without a colon, the secret has a digit or a mark inside, unlike "the password is wrong"
+    rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}(?:\d|[$#@%&*+=_!]\w)))"
 )
+_AFTER = rf"{_END}(?:\"|'s?)?"
 _SECRET = (
-    rf"{_END}(?:\"|'s?)?(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
-    r"(?P<code>\"[^\"\n]{1,80}\"|\S{1,200})"
+    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
+    rf"(?P<code>\"[^\"\n]{{1,80}}\"|{_SPLIT}|\S{{1,200}})"
+)
+# Of plain words there is nothing but the end of a clause behind a password.
+_TOLD = (
+    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?(?:[^\S\n](?:{_words('is')}|to|-)"
+    # or a capital
+    r"|(?=[^\S\n](?-i:[A-ZÀ-ÞА-ЯЁ][a-zß-ÿа-яё])))[^\S\n]{1,2}"
+    rf"(?!{_words('no_password')}(?!\w))(?P<code>[^\s\"',;:?()]{{4,60}})"
+    r"(?=[,;)!]|$|\n|[^\S\n](?:and|y|e|и|con|com|with|but|pero|mas|но)(?!\w))"
+)
+# Of other codes only those of digits.
+_DIGITS = (
+    rf"{_AFTER}(?:[^\S\n](?:(?!{_words('reference')}(?!\w)){_LETTERS}{{1,15}}"
+    rf"|{_words('reference')} \d{{1,5}})){{0,4}}?"
+    rf"(?P<link>[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-))?[^\S\n]{{0,2}}"
+    rf"(?P<code>{_SPLIT}|(?(link)|(?!(?:19|20)\d\d(?![\d*#])))(?:[A-Z]-)?\d{{4,8}}[*#]{{0,2}}"
+    r"(?![\w/]|[.,:-]\w))"
 )
 # Passwords and keys, and codes that open a door or confirm something.
-SECRETS = {
-    "secret": re.compile(_START + _words("secret") + _SECRET, re.IGNORECASE),
-    "code": re.compile(_START + _words("code") + _SECRET, re.IGNORECASE),
-}
+SECRETS = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE))
+    for kind, pattern in (
+        ("secret", _START + _words("secret") + _SECRET),
+        ("secret", _START + _words("password") + _TOLD),
+        (
+            "secret",
+            rf"(?<!\S)(?P<code>(?!(?:19|20)\d\d\s)(?:{_SPLIT}|(?=\S{{0,40}}\d)\S{{4,40}}))[^\S\n]"
+            rf"{_words('as_password')}(?!\w)",
+        ),
+        ("code", _START + _words("code") + _SECRET),
+        ("code", _START + _words("bare_code") + _DIGITS),
+    )
+)
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
 _PARAMETERS = (
@@ -140,14 +168,14 @@ DISGUISED = re.compile(
 _MONTH = _words("month")
 _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
 _DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
-_OF = r"[,.]? ?(?:de |do |of |en )?"
+_OF = r"[,.]? ?(?:de |do |del |of |en )?"
 _WRITTEN = (
-    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w){_MONTH} {_DAY}(?:,? {_YEAR})?"
+    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w){_MONTH} {_DAY}(?!\d)(?:,? {_YEAR})?"
     rf"|(?<!\w){_MONTH}(?!\w){_OF}(?:19|20)\d{{2}}(?!\d))"
 )
 _NUMERIC = (
     # a day, also the last of a range of days
-    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?\d{1,2}(?P<to>[-./])\d{1,2}(?P=to)\d{2,4}(?![-./]?\d)"
+    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?[0-3]?\d(?P<to>[-./])[0-3]?\d(?P=to)\d{2,4}(?![-./]?\d)"
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
@@ -155,7 +183,10 @@ _DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?=\d{{4}}){_YEAR})"
 _BIRTH = _words("birth")
 BIRTH = re.compile(
     # A date before the word is taken already.
-    rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})",
+    rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
+    # a day alone stands close to the word
+    rf"|:? (?:{_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2]))"
+    rf"(?![\d./]| ?{_words('quantity')}))",
     re.IGNORECASE,
 )
 BIRTH_AFTER = re.compile(
@@ -164,60 +195,28 @@ BIRTH_AFTER = re.compile(
     re.IGNORECASE,
 )
 
-# Parts of an address after its house number: flat, floor, postal code, town.
-_NAME = r"(?-i:[A-ZÀ-ÞА-ЯЁ][\w'.-]{1,30}|[A-Z]{2})"
-_HOUSE = r"\d{1,5}(?:[a-zא-ת](?!\w))?(?:[/-]\d{1,4})?(?!\d)"
-_TOWN = rf"[בל]?{_words('town')}(?!\w)"
-_POSTAL = (
-    r"(?:(?-i:[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2})|\d{5}-\d{3,4}|\d{4}-\d{3}"
-    r"|(?:(?-i:[A-Z]{2}) )?\d{4,7})(?!\d)"
-)
-_PART_OF = (
-    rf"(?:{_words('unit')}\.? ?#?(?:\d{{1,7}}|(?-i:[A-Z](?!\w)))[a-zא-ת]?(?!\w)|{_POSTAL}"
-    r"|\d{1,2}[ºª°](?: (?:(?-i:[A-Z]\w{0,3})|izq\w{0,6}|d(?:cha|er\w{0,5}))(?!\w))?"
-    rf"|#?\d{{1,4}}(?:-\d{{1,4}})?(?=,)|{_TOWN}"
-    rf"|(?<=, )ال{_LETTERS}{{2,15}}(?!\w)|(?<=, )[ء-ي]{{2,15}}(?: [ء-ي]{{2,15}})?$"
-    rf"|(?:(?:de|do|da|dos|del|la|el|los|upon|on) )?{_NAME})"
-)
-# Follows an address any number of times.
-ADDRESS_PART = re.compile(rf"(?:,? | ?- |,){_PART_OF}", re.IGNORECASE)
-_SOME = r"(?:(?!(?:(?-i:the)|a|an|on|in|of|at|for|to|my|this|from|and|per|is)\b)[\w'.-]{1,30} )"
-_NUMBER_MARK = r"(?:№|nº|n°|no\.|nro\.?|д\.|дом|מס'|מספר|رقم|#)"
-_STREET = rf"{_words('street')}{_END}"
-# The name of a street has up to four words, none with a digit but "Carrera 7 # 45-20".
-_TITLE_WORD = rf"{_LETTERS}{{1,30}}(?:['.\"-]{_LETTERS}{{0,20}})?(?!{_LETTERS})"
-_TITLE = rf" ?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,3}}?"
-_QUARTER = (
-    r"(?:\d{5,6},? )?(?:(?:г\.|город|حي|مدينة|שכונת|שכ') ?"
-    rf"{_LETTERS}{{1,20}}(?: {_LETTERS}{{1,20}})?, ?"
-    rf"|{_NAME}, ?)?"
-)
+_PARTS = {
+    **_FORMS["parts"],
+    **{"START": _START, "END": _END, "LETTERS": _LETTERS, "NUMERIC": _NUMERIC, "WRITTEN": _WRITTEN},
+}
+
+
+def _filled(text: str) -> str:
+    """Return the pattern with what each «…» stands for: a part, or words of these kinds."""
+
+    def meant(found: re.Match[str]) -> str:
+        name = found[1]
+        return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
+
+    return re.sub("«([^»]+)»", meant, text)
+
+
+# Follows an address any number of times: flat, floor, postal code, town.
+ADDRESS_PART = re.compile(_filled("(?:,? | ?- |,)«PART_OF»"), re.IGNORECASE)
+# The last are for a street that isn't called one. After "my address is" any name with a number is
+# enough; after "I am at" it has a capital, or is of a script without them.
 ADDRESSES = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        rf"(?<!\w)(?:{_words('unit')} \d{{1,5}}\w?,? )?(?<![\w.,])\d{{1,5}}[a-z]?"
-        rf"(?:[-/]\d{{1,4}})? {_SOME}{{1,3}}?{_words('street_after')}(?!\w)\.?",
-        rf"(?<!\w){_QUARTER}(?:شارع|calle|carrera) \d{{1,4}}(?=,)",
-        rf"(?<![\w.,])\d{{1,4}},? (?:شارع|طريق|rue) {_LETTERS}{{2,20}}(?: {_LETTERS}{{2,20}})?",
-        rf"(?<!\w){_QUARTER}(?:[והבלמשכ]{{1,2}}|[وبل]{{1,2}})?{_STREET}"
-        rf"(?: ?\d{{1,3}}[a-z]? ?(?:#|no\.?|n[º°]) ?\d{{1,3}}[a-z]? ?- ?\d{{1,3}}"
-        rf"|{_TITLE},? ?(?:{_NUMBER_MARK} ?|{_words('unit')} )?{_HOUSE})",
-        rf"(?<!\w){_QUARTER}{_NAME} (?:{_NAME} )?{_words('street_mid')}(?!\w)"
-        rf",? ?(?:д\. ?|дом )?{_HOUSE}",
-        # without the word "street", before a town or a postal code
-        rf"(?<!\w){_LETTERS}{{3,20}} \d{{1,3}},? {_TOWN}",
-        rf"(?<!\w){_NAME} (?:{_NAME} )?\d{{1,4}}[a-z]?, (?:(?:[A-Z]{{1,2}}-)?\d{{4,7}} {_NAME}"
-        rf"|{_NAME}(?: {_NAME})?,? \d{{4,7}}(?!\d))",
-        rf"(?<!\w){_words('box')} ?(?:{_NUMBER_MARK} ?)?\d{{1,6}}",
-    )
-)
-# After "my address is", a name with a number is enough.
-NAMED_ADDRESS = re.compile(
-    rf"{_START}(?:{_words('address')}(?: {_LETTERS}{{1,12}}){{0,2}}?(?: ?:| {_words('is')}| -)"
-    rf"|{_words('living')})[^\S\n]{{0,2}}(?P<code>"
-    rf"(?:{_LETTERS}[\w'.\"-]{{0,30}},? ){{1,4}}?{_HOUSE}"
-    rf"|\d{{1,4}},? {_NAME}(?: {_NAME}){{0,2}})",
-    re.IGNORECASE,
+    re.compile(pattern, re.IGNORECASE) for pattern in map(_filled, _FORMS["address"].values())
 )
 
 
@@ -235,28 +234,11 @@ PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
 # It has the form of a date.
 SORT_CODE = re.compile(
-    r"sort[ -]code(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
+    r"sort(?:[ -]code)?(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
 )
 
 # What stays: it only looks like personal data.
-_AMOUNT = r"(?:\d{1,3}(?:[., ']\d{3}){1,4}|\d{1,7})(?:[.,]\d{1,2})?(?!\d)"
-OTHERS = re.compile(
-    rf"{_NUMERIC}|{_WRITTEN}"
-    # an IP address, or a version
-    r"|(?<![\d.])(?:[1-9]?\d|1\d\d|2\d\d)(?:\.(?:[1-9]?\d|1\d\d|2\d\d)){3}(?!\.?\d)"
-    # the compact form of a time, in names of files
-    r"|(?<!\d)20\d{2}[01]\d[0-3]\d(?:[T_-]?[0-2]\d[0-5]\d(?:[0-5]\d)?)?(?!\d)"
-    # an amount
-    r"|(?<![\w+.-])\d{1,15} ?(?:bytes|rows|ms|messages|tokens|points)(?!\w)"
-    rf"|(?:(?:R|US|A|C|MX)?\$|[€£₪₽]|USD|EUR|GBP|ILS) ?{_AMOUNT}"
-    rf"|(?<![\w+/-])(?<!\d[.,]){_AMOUNT} ?(?:[€£₪₽$%]|{_words('quantity')}(?!\w))"
-    # a code that begins with capitals, or with a year
-    r"|(?<!\w)(?-i:[A-Z]{2,10}|(?<!\d )#)[-_/]?(?<=[-_/#])\d[\w/-]{0,40}"
-    r"|(?<![\w+-])20\d\d[-/]\d{4,6}(?:-\d{1,6})?(?!\w)"
-    # a book or an article in its shop's code
-    r"|(?<![\d-])97[89][- ]?\d{1,5}[- ]?\d{1,7}[- ]?\d{1,7}[- ]?[\dx](?![\d-])",
-    re.IGNORECASE,
-)
+OTHERS = re.compile(_filled("|".join(_FORMS["other"].values())), re.IGNORECASE)
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
@@ -272,11 +254,21 @@ IDENTIFIER = re.compile(
     re.IGNORECASE,
 )
 # A text without any of the following has no personal data that is recognised. They are cheap.
-SUSPECT = re.compile(rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )", re.I)
+SUSPECT = re.compile(
+    rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_words('password')}", re.I
+)
 AT = re.compile(rf"@|[(\[{{<]at[)\]}}>]| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
-NAMES = ("birth", "passport", "id", "account", "branch", "plate", "secret", "code")
-PLACES = ("address", "living", "street", "street_after", "street_mid", "box", "town")
+NAMES = (
+    *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
+    *("bare_code", "as_password"),
+)
+PLACES = (
+    *("address", "living", "whereabouts", "street", "street_after", "street_mid", "box", "town"),
+    *("flat", "code_of_place", "city_mark"),
+)
 # For a text in small letters.
-_SMALL_WORDS = _words(*NAMES, *PLACES).replace("(?-i:", "(?:").lower()
+_SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_filled('«BRING»')})".replace(
+    "(?-i:", "(?:"
+).lower()
 KNOWN_WORD = re.compile(rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)")

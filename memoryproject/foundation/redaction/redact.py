@@ -101,12 +101,12 @@ class _Search:
 
     def run(self) -> list[_Find]:
         """Return what is found. Searches that can't find anything are left out, for speed."""
-        self._take(self._all(patterns.IDENTIFIER))
         self._take(self._urls())
         if patterns.AT.search(self._text):
             self._take(self._all(patterns.EMAIL, "email"))
             self._take(self._all(patterns.DISGUISED, "email"))
         self._take(self._all(patterns.KEY, "secret"))
+        self._take(self._all(patterns.IDENTIFIER))
         has_word = patterns.KNOWN_WORD.search(self._text.lower()) is not None
         has_number = patterns.LONG_NUMBER.search(self._text) is not None
         if has_word:
@@ -123,15 +123,15 @@ class _Search:
         if has_word or has_number:
             self._take(self._all(patterns.OTHERS))
         if has_word:
-            for kind in patterns.SECRETS:
-                self._take(self._secrets(kind))
+            for kind, pattern in patterns.SECRETS:
+                self._take(self._secrets(kind, pattern))
         if has_word or has_number:
             self._take(self._all(patterns.REFERENCE))
         if has_word:
             for kind in ("passport", "id", "account", "branch"):
                 self._take(self._named(kind))
         if has_word or has_number:
-            for pattern in (*patterns.ADDRESSES, patterns.NAMED_ADDRESS):
+            for pattern in patterns.ADDRESSES:
                 self._take(self._addresses(pattern))
         if has_number:
             self._take(self._all(patterns.UNIX_TIME))
@@ -153,9 +153,9 @@ class _Search:
             self._text = "".join([*parts, self._text[place:]])
 
     def _all(self, pattern: re.Pattern[str], kind: str = "") -> Iterator[_Find]:
-        group = "code" if "code" in pattern.groupindex else 0
+        groups = "code" in pattern.groupindex
         for found in pattern.finditer(self._text):
-            yield (*found.span(group), kind)
+            yield (*found.span(str(found.lastgroup) if groups else 0), kind)
 
     def _urls(self) -> Iterator[_Find]:
         for found in patterns.URL.finditer(self._text) if "://" in self._text else ():
@@ -179,13 +179,13 @@ class _Search:
             if end is not None:
                 yield start.start(), end, "iban"
 
-    def _secrets(self, kind: str) -> Iterator[_Find]:
-        for found in patterns.SECRETS[kind].finditer(self._text):
+    def _secrets(self, kind: str, pattern: re.Pattern[str]) -> Iterator[_Find]:
+        for found in pattern.finditer(self._text):
             start, end = found.span("code")
             closing = _SENTENCE_END.search(found["code"])
             if closing and closing.start():
                 end -= len(closing.group())
-            is_sure = found["sure"] or end - start >= _MIN_SECRET_LENGTH
+            is_sure = found.groupdict().get("sure") or end - start >= _MIN_SECRET_LENGTH
             if is_sure and _TAKEN not in self._text[start:end]:
                 yield start, end, kind
 

@@ -79,6 +79,18 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("plate AB12 CDE, 12-345-67, А123ВС77", "plate [plate], [plate], [plate]"),
         ("contraseña del wifi: Sol-y-Mar-42, вход", "contraseña del wifi: [secret], вход"),
         ("https://dana:pw1234@files.example/a and on", "[url] and on"),
+        ("drop it at Rosewood 14, second floor please", "drop it at [address] please"),
+        ("estou na Augusta 2203, pode subir", "estou na [address], pode subir"),
+        ("приезжай, Гагарина 18/2, третий этаж", "приезжай, [address]"),
+        ("אנחנו בביאליק 14 דירה 3", "אנחנו ב[address]"),
+        ("احنا في جبل عمان، بناية 18", "احنا في [address]"),
+        ("rivadavia 3320 depto 4, caba", "[address]"),
+        ("the code they texted me is 882 104", "the code they texted me is [secret]"),
+        ("el portón abre con 1357, набери 2580", "el portón abre con [secret], набери [secret]"),
+        ("I set the password to margarita, ok", "I set the password to [secret], ok"),
+        ("pon luna-roja-4 de contraseña", "pon [secret] de contraseña"),
+        ("my birthday is 18/11", "my birthday is [birth]"),
+        ("5105 1051 0510 5100", "[card]"),
         ("(https://app.example/reset?token=9f8e7d6c).", "([url])."),
         ("/in?access_token=9f8e7d6c", "/in?access_token=[secret]"),
         ("https://wa.me/15550100123", "https://wa.me/[phone]"),
@@ -117,6 +129,10 @@ def test_what_goes(text: str, clean: str) -> None:
         "flight LH 1987, room 1205, REQ-2026-00123, case 2026-0042-17, WH-1000XM5",
         "born in Leeds, a street closed for 12 days, the password didn't work 3 times",
         "wamid.HBgLMTU1NTAxMDAxMjMVAgARGBI5QTNDQTVC at 1764379200 by v1.2.3.4",
+        "I'm at Gate 5, we're at Hall 12, אנחנו בשולחן 12, احنا في الطابق 3, мы в Кабинете 12",
+        "error code 50012, promo code 4711, код товара 48812, código de barras 778812",
+        "vivo en Madrid desde 2012, Monday to Saturday, 9 to 5, windows 11",
+        "the password is case sensitive, la contraseña es obligatoria, пароль не подходит",
     ],
 )
 def test_what_stays(text: str) -> None:
@@ -152,8 +168,9 @@ def test_a_caller_names_classes() -> None:
         redact(text, ["phones"])
 
 
-def test_of_the_tuning_set_little_leaks_and_little_goes_too_much() -> None:
-    entries = json.loads(TUNING.read_text("utf-8"))
+@pytest.mark.parametrize("name", ["tuning", "habits"])
+def test_of_the_tuning_set_little_leaks_and_little_goes_too_much(name: str) -> None:
+    entries = json.loads(TUNING.with_stem(name).read_text("utf-8"))
     assert len(entries) >= 180
     wrong: Counter[str] = Counter()
     tried: Counter[str] = Counter()
