@@ -83,7 +83,7 @@ def drop_all_cookies(page: Page) -> None:
     page.context.clear_cookies()
 
 
-@pytest.mark.parametrize("end", [drop_session, drop_all_cookies, end_all_sessions])
+@pytest.mark.parametrize("end", [drop_all_cookies, end_all_sessions])
 def test_a_reply_survives_the_end_of_the_session(
     open_chat: Page, end: Callable[[Page], None], world: World
 ) -> None:

@@ -10,3 +10,4 @@ import httpx
 get = partial(httpx.get, trust_env=False, verify=False)
 post = partial(httpx.post, trust_env=False, verify=False)
 stream = partial(httpx.stream, trust_env=False, verify=False)
+request = partial(httpx.request, trust_env=False, verify=False)

@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 if sys.version_info >= (3, 11):
@@ -32,6 +32,7 @@ _CATEGORIES = {
     "CATEGORY_WORD": re.compile(r"\w"),
     "CATEGORY_NOT_WORD": re.compile(r"\W"),
 }
+SINGLE = "SINGLE"
 _SINGLE = {sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN, sre.RANGE, sre.CATEGORY}
 
 
@@ -43,6 +44,75 @@ class TooManyStepsError(Exception):
 def tree_of(pattern: re.Pattern[str]) -> Any:
     """Many texts are tried in a row with the same expression."""
     return parser.parse(pattern.pattern, pattern.flags)
+
+
+class Characters(dict[str, bool]):
+    """Whether a character is matched by a node, found out once for each."""
+
+    def __init__(self, op: Any, about: Any, flags: int) -> None:
+        self._node = op, key(about)
+        self._flags = flags
+
+    def __missing__(self, character: str) -> bool:
+        found = self[character] = fits(*self._node, character, self._flags)
+        return found
+
+
+class Branches(dict[str, tuple[list[tuple[int, Nodes]], int]]):
+    """By the next character, which is "" at the end: the alternatives that may match, each with
+    the number of those before it that fail at this character, and how many fail after the last."""
+
+    def __init__(self, alternatives: list[Nodes]) -> None:
+        self._alternatives = alternatives
+
+    def __missing__(self, character: str) -> tuple[list[tuple[int, Nodes]], int]:
+        tried, failing = [], 0
+        for nodes in self._alternatives:
+            if nodes and nodes[0][0] == SINGLE and not (character and nodes[0][1][character]):
+                failing += 1
+            else:
+                tried.append((failing, nodes))
+                failing = 0
+        found = self[character] = (tried, failing)
+        return found
+
+
+@lru_cache(maxsize=4)
+def program_of(pattern: re.Pattern[str]) -> Nodes:
+    """The tree, with all that doesn't depend on a text found out already."""
+    return _compiled(tree_of(pattern), pattern.flags)
+
+
+def _compiled(nodes: Any, flags: int) -> Nodes:
+    return tuple(_node(op, about, flags) for op, about in nodes)
+
+
+def _node(op: Any, about: Any, flags: int) -> tuple[str, Any]:
+    if is_single(op):
+        return SINGLE, Characters(op, about, flags)
+    name = str(op)
+    if name.endswith("_REPEAT"):
+        least, most, nodes = about
+        bounds = int(least), int(most), name
+        if len(nodes) == 1 and is_single(nodes[0][0]):
+            return "REPEAT_SINGLE", (*bounds, Characters(*nodes[0], flags))
+        return "REPEAT", (*bounds, _compiled(nodes, flags))
+    if name == "SUBPATTERN":
+        group, added, removed, nodes = about
+        return name, (group, _compiled(nodes, (flags | added) & ~removed))
+    if name == "BRANCH":
+        return name, Branches([_compiled(nodes, flags) for nodes in about[1]])
+    if name in ("ASSERT", "ASSERT_NOT"):
+        direction, nodes = about
+        width = nodes.getwidth()[0] if direction < 0 else 0
+        return "ASSERT", (name == "ASSERT", width, _compiled(nodes, flags))
+    if name == "ATOMIC_GROUP":
+        return name, _compiled(about, flags)
+    if name == "AT":
+        return name, (str(about), flags)
+    if name == "GROUPREF":
+        return name, about
+    raise NotImplementedError(name)
 
 
 @dataclass
@@ -60,12 +130,12 @@ class Matcher:
 
         ``whole``: where `fullmatch` does.
         """
-        tree = list(tree_of(self.pattern))
+        program = program_of(self.pattern)
         everywhere = everywhere and not whole
         found, at = [], 0
         while at <= len(self.text):
             self.groups = {}
-            end = self._run(tree, 0, at, self.pattern.flags, self._whole if whole else _anywhere)
+            end = self._run(program, 0, self._whole if whole else _anywhere, at)
             if end is not None:
                 found.append((at, end))
             at = at + 1 if end is None else max(end, at + 1)
@@ -76,140 +146,129 @@ class Matcher:
     def _whole(self, place: int) -> int | None:
         return place if place == len(self.text) else None
 
-    def _step(self) -> None:
-        self.steps += 1
+    def _step(self, count: int = 1) -> None:
+        self.steps += count
         if self.steps > self.limit:
             raise TooManyStepsError
 
-    def _run(self, nodes: Any, number: int, at: int, flags: int, then: Then) -> int | None:
+    def _run(self, nodes: Nodes, number: int, then: Then, at: int) -> int | None:
         """Match the nodes from ``number`` on, and ``then`` what follows; return the end."""
         while number < len(nodes):
-            op, about = nodes[number]
-            self._step()
-            if is_single(op):
-                if at >= len(self.text) or not fits(op, key(about), self.text[at], flags):
-                    return None
-                at, number = at + 1, number + 1
-                continue
-            return self._complex(str(op), about, at, flags, self._rest(nodes, number, flags, then))
+            name, about = nodes[number]
+            self.steps += 1
+            if self.steps > self.limit:
+                raise TooManyStepsError
+            number += 1
+            if name != SINGLE:
+                rest = partial(self._run, nodes, number, then) if number < len(nodes) else then
+                return _MATCHING[name](self, about, at, rest)
+            if at >= len(self.text) or not about[self.text[at]]:
+                return None
+            at += 1
         return then(at)
 
-    def _rest(self, nodes: Any, number: int, flags: int, then: Then) -> Then:
-        return lambda place: self._run(nodes, number + 1, place, flags, then)
+    def _branch(self, branches: Branches, at: int, rest: Then) -> int | None:
+        tried, failing = branches[self.text[at : at + 1]]
+        for before, nodes in tried:
+            self._step(before)
+            end = self._run(nodes, 0, rest, at)
+            if end is not None:
+                return end
+        self._step(failing)
+        return None
 
-    def _complex(self, op: str, about: Any, at: int, flags: int, rest: Then) -> int | None:
-        if op in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
-            return self._repeat(op, about, at, flags, rest)
-        if op == "SUBPATTERN":
-            group, added, removed, nodes = about
-            return self._group(group, nodes, at, (flags | added) & ~removed, rest)
-        if op == "BRANCH":
-            ends = (self._run(list(nodes), 0, at, flags, rest) for nodes in about[1])
-            return next((end for end in ends if end is not None), None)
-        if op == "AT":
-            return rest(at) if self._is_at(str(about), at, flags) else None
-        if op in ("ASSERT", "ASSERT_NOT"):
-            seen = self._looks(about, at, flags)
-            return rest(at) if seen == (op == "ASSERT") else None
-        if op == "ATOMIC_GROUP":
-            end = self._run(list(about), 0, at, flags, lambda place: place)
-            return None if end is None else rest(end)
-        if op == "GROUPREF":
-            start, stop = self.groups.get(about, (0, -1))
-            same = stop >= start and self.text.startswith(self.text[start:stop], at)
-            return rest(at + stop - start) if same else None
-        raise NotImplementedError(op)
+    def _at(self, about: tuple[str, int], at: int, rest: Then) -> int | None:
+        return rest(at) if self._is_at(*about, at) else None
 
-    def _group(self, group: int | None, nodes: Any, at: int, flags: int, rest: Then) -> int | None:
-        before = self.groups.get(group or 0)
+    def _assert(self, about: tuple[bool, int, Nodes], at: int, rest: Then) -> int | None:
+        wanted, width, nodes = about
+        if width > at:
+            seen = False
+        elif width:
+            seen = self._run(nodes, 0, lambda p: p if p == at else None, at - width) is not None
+        else:
+            seen = self._run(nodes, 0, _anywhere, at) is not None
+        return rest(at) if seen == wanted else None
+
+    def _atomic(self, nodes: Nodes, at: int, rest: Then) -> int | None:
+        end = self._run(nodes, 0, _anywhere, at)
+        return None if end is None else rest(end)
+
+    def _reference(self, group: int, at: int, rest: Then) -> int | None:
+        start, stop = self.groups.get(group, (0, -1))
+        same = stop >= start and self.text.startswith(self.text[start:stop], at)
+        return rest(at + stop - start) if same else None
+
+    def _group(self, about: tuple[int | None, Nodes], at: int, rest: Then) -> int | None:
+        group, nodes = about
+        if group is None:
+            return self._run(nodes, 0, rest, at)
+        before = self.groups.get(group)
 
         def close(place: int) -> int | None:
-            kept = self.groups.get(group or 0)
-            if group is not None:
-                self.groups[group] = (at, place)
+            kept = self.groups.get(group)
+            self.groups[group] = (at, place)
             end = rest(place)
-            if end is None and group is not None:
+            if end is None:
                 self.groups.pop(group)
                 if kept is not None:
                     self.groups[group] = kept
             return end
 
-        end = self._run(list(nodes), 0, at, flags, close)
-        if end is None and group is not None and before is not None:
+        end = self._run(nodes, 0, close, at)
+        if end is None and before is not None:
             self.groups[group] = before
         return end
 
-    def _repeat(self, op: str, about: Any, at: int, flags: int, rest: Then) -> int | None:
-        least, most, nodes = about
-        if len(nodes) == 1 and is_single(nodes[0][0]):
-            return self._repeat_single(op, (least, most, nodes[0]), at, flags, rest)
-        if op == "POSSESSIVE_REPEAT":
-            end = self._again(list(nodes), (least, most, True), 0, at, -1, flags, lambda p: p)
+    def _repeat(self, about: tuple[int, int, str, Nodes], at: int, rest: Then) -> int | None:
+        if about[2] == "POSSESSIVE_REPEAT":
+            end = self._again(about, 0, -1, _anywhere, at)
             return None if end is None else rest(end)
-        return self._again(list(nodes), (least, most, op == "MAX_REPEAT"), 0, at, -1, flags, rest)
+        return self._again(about, 0, -1, rest, at)
 
     def _again(
-        self,
-        nodes: list[Any],
-        bounds: tuple[int, Any, bool],
-        count: int,
-        at: int,
-        before: int,
-        flags: int,
-        rest: Then,
+        self, about: tuple[int, int, str, Nodes], count: int, before: int, rest: Then, at: int
     ) -> int | None:
-        least, most, greedy = bounds
+        least, most, name, nodes = about
 
         def more() -> int | None:
-            if most is not sre.MAXREPEAT and count >= int(most):
+            if count >= most or (count >= least and at == before):
                 return None
-            if count >= least and at == before:
-                return None
-            return self._run(
-                nodes,
-                0,
-                at,
-                flags,
-                lambda place: self._again(nodes, bounds, count + 1, place, at, flags, rest),
-            )
-
-        def enough() -> int | None:
-            return rest(at)
+            return self._run(nodes, 0, partial(self._again, about, count + 1, at, rest), at)
 
         self._step()
         if count < least:
             return more()
-        first, second = (more, enough) if greedy else (enough, more)
-        end = first()
-        return second() if end is None else end
+        if name == "MIN_REPEAT":
+            end = rest(at)
+            return more() if end is None else end
+        end = more()
+        return rest(at) if end is None else end
 
     def _repeat_single(
-        self, op: str, about: tuple[int, Any, Any], at: int, flags: int, rest: Then
+        self, about: tuple[int, int, str, Characters], at: int, rest: Then
     ) -> int | None:
         """As `re` does: without recursion, all characters that fit are taken first."""
-        least, most, (kind, what) = about
-        longest = (
-            len(self.text) - at if most is sre.MAXREPEAT else min(int(most), len(self.text) - at)
-        )
-
-        def taken(count: int) -> bool:
-            self._step()
-            return fits(kind, key(what), self.text[at + count], flags)
-
-        if op == "MIN_REPEAT":
-            count = 0
+        least, most, name, fitting = about
+        longest = min(most, len(self.text) - at)
+        count = 0
+        if name == "MIN_REPEAT":
             while True:
                 if count >= least:
                     end = rest(at + count)
                     if end is not None:
                         return end
-                if count >= longest or not taken(count):
+                if count >= longest:
+                    return None
+                self._step()
+                if not fitting[self.text[at + count]]:
                     return None
                 count += 1
-        count = 0
-        while count < longest and taken(count):
+        while count < longest and fitting[self.text[at + count]]:
             count += 1
-        if op == "POSSESSIVE_REPEAT":
+        # One look at each that was taken, and one at the next.
+        self._step(count + (count < longest))
+        if name == "POSSESSIVE_REPEAT":
             return rest(at + count) if count >= least else None
         while count >= least:
             self._step()
@@ -219,19 +278,7 @@ class Matcher:
             count -= 1
         return None
 
-    def _looks(self, about: Any, at: int, flags: int) -> bool:
-        direction, nodes = about
-        if direction > 0:
-            return self._run(list(nodes), 0, at, flags, lambda place: place) is not None
-        width = nodes.getwidth()[0]
-        if at < width:
-            return False
-        return (
-            self._run(list(nodes), 0, at - width, flags, lambda p: p if p == at else None)
-            is not None
-        )
-
-    def _is_at(self, where: str, at: int, flags: int) -> bool:
+    def _is_at(self, where: str, flags: int, at: int) -> bool:
         text, end = self.text, len(self.text)
         if where == "AT_BEGINNING_STRING" or (where == "AT_BEGINNING" and not flags & re.M):
             return at == 0
@@ -248,6 +295,18 @@ class Matcher:
 
 def _anywhere(place: int) -> int:
     return place
+
+
+_MATCHING: dict[str, Callable[[Matcher, Any, int, Then], int | None]] = {
+    "ASSERT": Matcher._assert,
+    "AT": Matcher._at,
+    "ATOMIC_GROUP": Matcher._atomic,
+    "BRANCH": Matcher._branch,
+    "GROUPREF": Matcher._reference,
+    "REPEAT": Matcher._repeat,
+    "REPEAT_SINGLE": Matcher._repeat_single,
+    "SUBPATTERN": Matcher._group,
+}
 
 
 def is_single(op: Any) -> bool:

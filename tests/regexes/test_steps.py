@@ -17,7 +17,7 @@ import pytest
 
 from sessions_app.promises.promise_patterns import patterns as promise_patterns
 from tests.regexes.adversarial import shapes
-from tests.regexes.found import AT_THE_BEGINNING, Found, all_found
+from tests.regexes.found import AT_THE_BEGINNING, all_found
 from tests.regexes.steps import Matcher, TooManyStepsError
 
 pytestmark = pytest.mark.slow
@@ -112,38 +112,35 @@ def slow_text(pattern: re.Pattern[str], method: str) -> str | None:
     return None
 
 
-def patterns() -> list[Any]:
-    return [pytest.param(each, id=each.where) for each in all_found() if each.pattern is not None]
+def patterns() -> Iterator[tuple[str, re.Pattern[str], str]]:
+    """Each expression, where it stands, with the ways in which a text is compared with it: one of
+    those that search at each place, and each of the others, because they fail at other places."""
+    for each in all_found():
+        if each.pattern is not None:
+            for method in each.ways:
+                yield each.where, each.pattern, method
 
 
-def made() -> list[Any]:
+def made() -> Iterator[tuple[str, re.Pattern[str], str]]:
     """Each expression that is made in a function, with the methods that are called on it."""
-    return [
-        pytest.param(re.compile(source), method, id=f"{each.where} {number} {method}")
-        for each in all_found()
-        if each.pattern is None
-        for number, source in enumerate(MADE_WHEN_CALLED[each.source][1])
-        # The method of the shell pattern is kept, so that its name isn't seen.
-        for method in (["match"] if each.source == "translate(composed)" else each.ways)
-    ]
+    for each in all_found():
+        if each.pattern is None:
+            # The method of the shell pattern is kept, so that its name isn't seen.
+            ways = ["match"] if each.source == "translate(composed)" else each.ways
+            for source in MADE_WHEN_CALLED[each.source][1]:
+                for method in ways:
+                    yield each.where, re.compile(source), method
 
 
-def compiled(found: Found) -> re.Pattern[str]:
-    assert found.pattern is not None
-    return found.pattern
-
-
-@pytest.mark.parametrize("found", patterns())
-def test_the_steps_grow_no_faster_than_the_text(found: Found) -> None:
-    # One of those that search at each place, and each of the others: they fail at other places.
-    for method in found.ways:
-        slow = on_a_large_stack(lambda: slow_text(compiled(found), method))  # noqa: B023
-        assert slow is None, f"{found.where} ({method}): {slow!r}"
-
-
-@pytest.mark.parametrize(("pattern", "method"), made())
-def test_steps_of_those_that_are_made(pattern: re.Pattern[str], method: str) -> None:
-    assert on_a_large_stack(lambda: slow_text(pattern, method)) is None
+@pytest.mark.parametrize("expressions", [patterns, made])
+def test_the_steps_grow_no_faster_than_the_text(
+    expressions: Callable[[], Iterator[tuple[str, re.Pattern[str], str]]],
+) -> None:
+    tried = list(expressions())
+    texts = on_a_large_stack(lambda: [slow_text(pattern, method) for _, pattern, method in tried])
+    slow = {each: text for each, text in zip(tried, texts, strict=True) if text is not None}
+    assert slow == {}
+    assert len(tried) > 50
 
 
 def test_all_expressions_are_seen() -> None:
@@ -192,11 +189,10 @@ def test_a_linear_expression_passes(good: str) -> None:
     assert on_a_large_stack(lambda: slow_text(re.compile(good), "search")) is None
 
 
-@pytest.mark.parametrize("found", patterns())
-def test_the_matcher_finds_what_the_standard_library_finds(found: Found) -> None:
+def test_the_matcher_finds_what_the_standard_library_finds() -> None:
     """Otherwise its count would say nothing."""
-    pattern = compiled(found)
-    for text in dict.fromkeys(shape.text(12) for shape in shapes(pattern)):
-        given: Any = text.encode("latin-1") if isinstance(pattern.pattern, bytes) else text
-        expected = [match.span() for match in pattern.finditer(given)]
-        assert Matcher(pattern, text, MOST).spans() == expected, text
+    for pattern in {pattern: None for _, pattern, _ in patterns()}:
+        for text in dict.fromkeys(shape.text(12) for shape in shapes(pattern)):
+            given: Any = text.encode("latin-1") if isinstance(pattern.pattern, bytes) else text
+            expected = [match.span() for match in pattern.finditer(given)]
+            assert Matcher(pattern, text, MOST).spans() == expected, (pattern, text)

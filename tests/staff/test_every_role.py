@@ -50,7 +50,7 @@ GENERIC = ("changelist", "add", "change", "delete", "history")
 SAME_RIGHT = ("_changelist", "_add", "_delete", "_history")
 # A list leads to each of its rows, and what is refused doesn't depend on the row: so many are
 # followed beside the one that every role tries.
-MAX_FOLLOWED = 2
+MAX_FOLLOWED = 1
 WRITES = re.compile(r'^\s*(INSERT INTO|UPDATE|DELETE FROM) "?(?!audit_|django_session)(\w+)', re.I)
 
 
@@ -123,9 +123,10 @@ def tries(keys: dict[str, Any]) -> Iterator[Try]:
 
 def is_known_by_get(letter: str, one: Try) -> bool:
     """Whether this is a POST to a page of a list by a role that GET let in, where one right is
-    asked for both: the superuser alone gets the same page once more."""
+    asked for both, or the history of what the role has seen: the superuser alone gets these."""
     is_same = one.name.endswith(SAME_RIGHT) and one.name not in PAGES
-    return one.method == "POST" and is_same and one.may is not None and letter in one.may
+    is_more = one.method == "POST" or one.name.endswith("_history")
+    return is_more and is_same and one.may is not None and letter in one.may
 
 
 def is_refused(answer: Any, name: str) -> bool:
@@ -203,6 +204,8 @@ class Visitor:
         path = urlsplit(address).path
         if path not in self.refused:
             name = resolve(path).url_name or path
+            # Known by the page of the row: see is_known_by_get.
+            name = "history" if name.endswith("_history") else name
             self.followed[name] += 1
             if self.followed[name] > MAX_FOLLOWED:
                 return False
