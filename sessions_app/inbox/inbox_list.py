@@ -1,5 +1,7 @@
 """The list of the inbox: the rows of a page as they are displayed, and their version."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,8 +77,8 @@ class Listing:
     rows: Sequence[Row]
     reads: bool
     attention: int
-    tabs: "Sequence[Tab]"
-    beside: "Sequence[Beside]"
+    tabs: Sequence[Tab]
+    beside: Sequence[Beside]
 
     @property
     def figures(self) -> Figures:
