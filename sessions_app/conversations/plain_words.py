@@ -10,6 +10,7 @@ from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
+from memories_app.facts.validity import names_day
 from sessions_app.conversations.phrases import (
     COMMANDS,
     FORGET_OWN,
@@ -150,8 +151,10 @@ class _Message(NamedTuple):
         for next_place in range(place + 1, self.end):
             left, right = self.words[next_place - 1], self.words[next_place]
             gap = self.text[left.end : right.start]
-            is_short = left.end - left.start <= MAX_ABBREVIATION and not left.text.isdecimal()
-            abbreviated = is_short and gap.startswith(". ")
+            is_short = left.end - left.start <= MAX_ABBREVIATION
+            # "Am 3. Mai": a number before a month ends no sentence.
+            is_short = is_short and (not left.text.isdecimal() or names_day(right.text))
+            abbreviated = gap.startswith(". ") and is_short
             if "\n" in gap or (any(f"{sign} " in gap for sign in signs) and not abbreviated):
                 return next_place
         return self.end

@@ -141,3 +141,23 @@ def _is_forget(text: str) -> bool:
 def test_stop_words(half: str) -> None:
     counted = found(stopped(half))
     assert (counted.wrong, counted.recall >= 0.8) == ([], True), counted
+
+
+# What is to be remembered, and, behind an empty line, what isn't.
+TOLD, NOT_TOLD = (
+    part.splitlines()
+    for part in (Path(__file__).parent / "facts_told.txt").read_text(encoding="utf-8").split("\n\n")
+)
+
+
+@pytest.mark.parametrize("text", TOLD)
+def test_a_fact_is_remembered_with_or_without_that(text: str) -> None:
+    command = parse_command(text)
+    assert command is not None
+    assert command.name == "remember"
+    assert text.endswith(command.argument)
+
+
+@pytest.mark.parametrize("text", NOT_TOLD)
+def test_what_tells_no_fact_is_not_remembered(text: str) -> None:
+    assert getattr(parse_command(text), "name", "") != "remember"
