@@ -45,8 +45,8 @@ _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
 # 10.30, which is no date, and "at 8.10".
 _DOTTED = re.compile(
-    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+(?:1?\d|2[0-4])\.[0-5]\d"
-    r"|(?:1?\d|2[0-4])\.(?:1[3-9]|[2-5]\d))\b(?![.\d])",
+    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+(?:1?\d|2[0-3])\.[0-5]\d"
+    r"|(?:1?\d|2[0-3])\.(?:1[3-9]|[2-5]\d))\b(?![.\d])",
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")

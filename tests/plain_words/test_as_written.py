@@ -15,16 +15,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sessions_app.conversations.plain_words import (
-    asks_to_stop,
-    bare_words,
-    parse_command,
-    small_talk,
-)
+from sessions_app.conversations.plain_words import bare_words, parse_command, small_talk
 from sessions_app.hours import Hours, OtherDay, Span
 from sessions_app.hours_answers import day_line, hours_answer, status_lines, week_lines
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.limits.intake import folded
+from sessions_app.limits.intake import asks_to_stop, folded
 
 WRITTEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "as_written.json").read_text(encoding="utf-8")
