@@ -43,8 +43,8 @@ _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
 # 10.30, which is no date, and "at 8.10".
 _DOTTED = re.compile(
-    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+\d\d?\.[0-5]\d|(?:1?\d|2[0-4])\.(?:1[3-9]|[2-5]\d))"
-    r"\b(?![.\d])",
+    rf"\b(?:(?:{'|'.join(words_in('clock_words'))})\s+(?:1?\d|2[0-3])\.[0-5]\d"
+    r"|(?:1?\d|2[0-3])\.(?:1[3-9]|[2-5]\d))\b(?![.\d])",
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
@@ -238,7 +238,7 @@ def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], li
         if not days_in(name) and (not days or day - days[-1] == timedelta(days=1)):
             days.append(day)
     for parts, days in sorted(named.items(), key=lambda each: -len(each[0])):
-        for place in range(len(words) - len(parts) + 1 if parts else 0):
+        for place in range(len(words) - len(parts) + 1 if parts and days else 0):
             pairs = zip(words[place:], parts, strict=False)
             if all(_named(word, {part: 1}, "he") for word, part in pairs):
                 return [*words[:place], *words[place + len(parts) :]], days

@@ -166,12 +166,6 @@ def bare_words(text: str) -> str:
     return " ".join(word.text for word in bare.words[: bare.end])
 
 
-def asks_to_stop(text: str) -> bool:
-    """Return whether all of a message asks for no further messages."""
-    words = bare_words(text).split()
-    return any(each.size == len(words) > 1 for each in phrases_at(words, ("stop_asked",)))
-
-
 def plain_command(text: str) -> Command | None:
     """Return the command that the message surely gives in plain words, or None."""
     message = _message(text)

@@ -19,8 +19,8 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
 from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
-from sessions_app.conversations.phrases import languages
-from sessions_app.conversations.plain_words import Command, asks_to_stop, bare_words
+from sessions_app.conversations.phrases import languages, phrases_at
+from sessions_app.conversations.plain_words import Command, bare_words
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
 
@@ -282,6 +282,12 @@ def folded(text: str) -> str:
     if not inside:
         return ""
     return " ".join(normal[inside[0] : inside[-1] + 1].split())
+
+
+def asks_to_stop(text: str) -> bool:
+    """Return whether all of a message asks for no further messages."""
+    words = bare_words(text).split()
+    return any(each.size == len(words) > 1 for each in phrases_at(words, ("stop_asked",)))
 
 
 def word_for(language: str, words: Iterable[str]) -> str:

@@ -15,16 +15,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sessions_app.conversations.plain_words import (
-    asks_to_stop,
-    bare_words,
-    parse_command,
-    small_talk,
-)
+from sessions_app.conversations.plain_words import bare_words, parse_command, small_talk
 from sessions_app.hours import Hours, OtherDay, Span
 from sessions_app.hours_answers import day_line, hours_answer, status_lines, week_lines
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.limits.intake import folded
+from sessions_app.limits.intake import asks_to_stop, folded
 
 WRITTEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "as_written.json").read_text(encoding="utf-8")
@@ -129,12 +124,15 @@ def test_hours(half: str) -> None:
 def test_commands(half: str) -> None:
     counted = found(commanded(half))
     assert (counted.precision >= 0.97, counted.recall >= 0.8) == (True, True), counted
-    assert not any(text for text in counted.wrong if _is_forget(text))
 
 
-def _is_forget(text: str) -> bool:
-    command = parse_command(text)
-    return command is not None and command.name == "forget"
+@pytest.mark.parametrize("language", WRITTEN["no_command"])
+def test_near_misses_forget_nothing_and_stop_nothing(language: str) -> None:
+    near = WRITTEN["no_command"][language]
+    assert [text for text in near if parse_command(text)] == []
+    words = build_usage_limits().stop_words
+    near = [*near, *WRITTEN["no_stop"][language]]
+    assert [text for text in near if folded(text) in words or asks_to_stop(text)] == []
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -77,6 +77,16 @@ def jerusalem(settings: Any) -> None:
         ("Are you open 24/7?", None),
         ("are you open monday-friday?", None),
         ("are you open friday and sunday?", TWO_DAYS),
+        ("are you open friday to sunday?", None),
+        # A time, and dates.
+        ("are you open on friday at 8.10?", "Friday, 4 December: 9:00–13:00"),
+        ("are you open on 2.1?", "Saturday, 2 January 2027: 10:00–12:00"),
+        ("are you open at 24.12?", "Thursday, 24 December: closed (Christmas Eve)"),
+        # By the name that staff gave a day.
+        ("open on christmas eve?", "Thursday, 24 December: closed (Christmas Eve)"),
+        ("are you open the day after christmas eve?", None),
+        # "Tomorrow", or "good morning".
+        ("Morgen, habt ihr auf?", None),
     ],
 )
 def test_questions(question: str, told: str | None) -> None:
