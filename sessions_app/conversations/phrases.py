@@ -74,6 +74,16 @@ class Phrase(NamedTuple):
 
 
 @cache
+def _contrasts() -> frozenset[str]:
+    return frozenset[str]().union(*(data["thanks_not"] for data in languages().values()))
+
+
+def contrasts_at(words: Sequence[Word], place: int) -> bool:
+    """Return whether a word that cancels thanks stands at the place, such as "but"."""
+    return place < len(words) and words[place].text in _contrasts()
+
+
+@cache
 def texts_of_languages() -> dict[str, dict[str, str]]:
     """Return the texts of the system in the files: language by name of the text."""
     texts: dict[str, dict[str, str]] = defaultdict(dict)

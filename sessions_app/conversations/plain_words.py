@@ -22,6 +22,7 @@ from sessions_app.conversations.phrases import (
     Phrase,
     Word,
     command_starts,
+    contrasts_at,
     languages,
     phrases_at,
     words_of,
@@ -256,38 +257,23 @@ def wants_person(text: str) -> bool:
 
 def denies(text: str) -> bool:
     """Return whether the message says that the last answer was wrong, or no answer."""
-    return any(
-        _denies(clause, [*starts, *_after_thanks(clause, starts[-1])], is_all)
-        for clause, starts, is_all in _clauses(text)
-    )
+    return any(_denies(*clause) for clause in _clauses(text, thanked=True))
 
 
-def _after_thanks(clause: _Message, place: int) -> Iterator[int]:
-    """Yield where a denial may begin behind thanks: "thanks, but that's wrong"."""
-    while place < clause.end:
-        size = _first(clause, place, ("thanks", *OPENERS, "acks"))
-        if not size and clause.words[place].text not in _contrasts():
-            return
-        place += size or 1
-        yield place
-
-
-@cache
-def _contrasts() -> frozenset[str]:
-    """Return the words that cancel thanks, such as "but", of all languages."""
-    return frozenset[str]().union(*(data["thanks_not"] for data in languages().values()))
-
-
-def _clauses(text: str) -> Iterator[tuple[_Message, Sequence[int], bool]]:
+def _clauses(
+    text: str, *, thanked: bool = False
+) -> Iterator[tuple[_Message, Collection[int], bool]]:
     """Yield each clause, where it may begin, and whether it is all that is said.
 
-    It begins at its first word, or after each of its opening words.
+    It begins at its first word, or after each of its opening words; where it may be ``thanked``,
+    also after thanks and a word like "but".
 
     Then the same without closing words and without those of politeness.
     """
     message = _message(text[:MAX_LENGTH])
     if message is None:
         return
+    kinds = (*OPENERS, "greeting", "acks", *(["thanks"] if thanked else []))
     whole = message._replace(end=len(message.words))
     for part in (whole, message, _without_polite(message)):
         begin = 0
@@ -295,7 +281,9 @@ def _clauses(text: str) -> Iterator[tuple[_Message, Sequence[int], bool]]:
             end = part.broken_at(begin, CLAUSE_SIGNS)
             clause = _Message(part.text, part.words[begin:end], end - begin)
             starts = [0]
-            while size := _first(clause, starts[-1], (*OPENERS, "greeting", "acks")):
+            while size := _first(clause, starts[-1], kinds) or (
+                thanked and contrasts_at(clause.words, starts[-1])
+            ):
                 starts.append(starts[-1] + size)
             yield clause, starts, begin == 0 and end == part.end
             begin = end
