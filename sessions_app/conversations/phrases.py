@@ -78,9 +78,16 @@ def _contrasts() -> frozenset[str]:
     return frozenset[str]().union(*(data["thanks_not"] for data in languages().values()))
 
 
-def contrasts_at(words: Sequence[Word], place: int) -> bool:
-    """Return whether a word that cancels thanks stands at the place, such as "but"."""
-    return place < len(words) and words[place].text in _contrasts()
+def after_thanks(text: str) -> str:
+    """Return what stands behind thanks and a word like "but"; "" without thanks."""
+    words = words_of(text[:MAX_LENGTH])
+    texts = [word.text for word in words]
+    for place in range(len(texts)):
+        if found := phrases_at(texts[place:], ("thanks",)):
+            end = place + found[0].size
+            end += end < len(texts) and texts[end] in _contrasts()
+            return text[words[end].start :] if end < len(texts) else ""
+    return ""
 
 
 @cache

@@ -21,8 +21,8 @@ from sessions_app.conversations.phrases import (
     WISHES,
     Phrase,
     Word,
+    after_thanks,
     command_starts,
-    contrasts_at,
     languages,
     phrases_at,
     words_of,
@@ -169,8 +169,7 @@ def bare_words(text: str) -> str:
 def plain_command(text: str) -> Command | None:
     """Return the command that the message surely gives in plain words, or None."""
     message = _message(text)
-    starts = command_starts()
-    if message is None or not any(word.text in starts for word in message.words[:MAX_LEAD]):
+    if not message or not any(word.text in command_starts() for word in message.words[:MAX_LEAD]):
         return None
     return _command(message) or _command(_without_polite(message))
 
@@ -257,23 +256,19 @@ def wants_person(text: str) -> bool:
 
 def denies(text: str) -> bool:
     """Return whether the message says that the last answer was wrong, or no answer."""
-    return any(_denies(*clause) for clause in _clauses(text, thanked=True))
+    return any(_denies(*clause) for each in (text, after_thanks(text)) for clause in _clauses(each))
 
 
-def _clauses(
-    text: str, *, thanked: bool = False
-) -> Iterator[tuple[_Message, Collection[int], bool]]:
+def _clauses(text: str) -> Iterator[tuple[_Message, Collection[int], bool]]:
     """Yield each clause, where it may begin, and whether it is all that is said.
 
-    It begins at its first word, or after each of its opening words; where it may be ``thanked``,
-    also after thanks and a word like "but".
+    It begins at its first word, or after each of its opening words.
 
     Then the same without closing words and without those of politeness.
     """
     message = _message(text[:MAX_LENGTH])
     if message is None:
         return
-    kinds = (*OPENERS, "greeting", "acks", *(["thanks"] if thanked else []))
     whole = message._replace(end=len(message.words))
     for part in (whole, message, _without_polite(message)):
         begin = 0
@@ -281,9 +276,7 @@ def _clauses(
             end = part.broken_at(begin, CLAUSE_SIGNS)
             clause = _Message(part.text, part.words[begin:end], end - begin)
             starts = [0]
-            while size := _first(clause, starts[-1], kinds) or (
-                thanked and contrasts_at(clause.words, starts[-1])
-            ):
+            while size := _first(clause, starts[-1], (*OPENERS, "greeting", "acks")):
                 starts.append(starts[-1] + size)
             yield clause, starts, begin == 0 and end == part.end
             begin = end

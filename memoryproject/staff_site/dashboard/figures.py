@@ -410,9 +410,8 @@ def _queue(to: Places) -> Tile:
         if number
     ]
     value = "99+" if waiting.total == MAX_WAITING else waiting.total
-    tone = "bad" if waiting.total else ""
     address = to.list_of(CHATS, needs="1") if to.may("sessions_app.view_chat") else review
-    return Tile("attention", _("Needs you"), value, address, notes, tone)
+    return Tile("attention", _("Needs you"), value, address, notes, "bad" if value else "")
 
 
 def review_tiles(to: Places) -> Iterator[Tile]:
