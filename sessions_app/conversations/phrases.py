@@ -79,6 +79,23 @@ class Phrase(NamedTuple):
     prefix: str
 
 
+@cache
+def _contrasts() -> frozenset[str]:
+    return frozenset[str]().union(*(data["thanks_not"] for data in languages().values()))
+
+
+def after_thanks(text: str) -> str:
+    """Return what stands behind thanks and a word like "but"; "" without thanks."""
+    words = words_of(text[:MAX_LENGTH])
+    texts = [word.text for word in words]
+    for place in range(len(texts)):
+        if found := phrases_at(texts[place:], ("thanks",)):
+            end = place + found[0].size
+            end += end < len(texts) and texts[end] in _contrasts()
+            return text[words[end].start :] if end < len(texts) else ""
+    return ""
+
+
 def words_of(text: str) -> list[Word]:
     found = (
         (fold(match[0]).translate(_ALIKE).strip("_"), *match.span())

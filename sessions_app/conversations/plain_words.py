@@ -20,6 +20,7 @@ from sessions_app.conversations.phrases import (
     WISHES,
     Phrase,
     Word,
+    after_thanks,
     command_starts,
     languages,
     phrases_at,
@@ -169,8 +170,7 @@ def bare_words(text: str) -> str:
 def plain_command(text: str) -> Command | None:
     """Return the command that the message surely gives in plain words, or None."""
     message = _message(text)
-    starts = command_starts()
-    if message is None or not any(word.text in starts for word in message.words[:MAX_LEAD]):
+    if not message or not any(word.text in command_starts() for word in message.words[:MAX_LEAD]):
         return None
     return _command(message) or _command(_without_polite(message))
 
@@ -257,29 +257,10 @@ def wants_person(text: str) -> bool:
 
 def denies(text: str) -> bool:
     """Return whether the message says that the last answer was wrong, or no answer."""
-    return any(
-        _denies(clause, [*starts, *_after_thanks(clause, starts[-1])], is_all)
-        for clause, starts, is_all in _clauses(text)
-    )
+    return any(_denies(*clause) for each in (text, after_thanks(text)) for clause in _clauses(each))
 
 
-def _after_thanks(clause: _Message, place: int) -> Iterator[int]:
-    """Yield where a denial may begin behind thanks: "thanks, but that's wrong"."""
-    while place < clause.end:
-        size = _first(clause, place, ("thanks", *OPENERS, "acks"))
-        if not size and clause.words[place].text not in _contrasts():
-            return
-        place += size or 1
-        yield place
-
-
-@cache
-def _contrasts() -> frozenset[str]:
-    """Return the words that cancel thanks, such as "but", of all languages."""
-    return frozenset[str]().union(*(data["thanks_not"] for data in languages().values()))
-
-
-def _clauses(text: str) -> Iterator[tuple[_Message, Sequence[int], bool]]:
+def _clauses(text: str) -> Iterator[tuple[_Message, Collection[int], bool]]:
     """Yield each clause, where it may begin, and whether it is all that is said.
 
     It begins at its first word, or after each of its opening words.

@@ -1,10 +1,10 @@
 """Build the message to store from an event."""
 
-from memoryproject.foundation.integrations.whatsapp.events import InboundMessage
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, OwnSend
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.plain_words import Command
 from sessions_app.inbound.message_changes import quote_metadata
-from sessions_app.models import Chat
+from sessions_app.models import Chat, OwnAddress
 from sessions_app.models.messages import BY_PHONE, IMPORTED, Role
 
 
@@ -33,4 +33,11 @@ def new_message(event: InboundMessage, chat: Chat, command: Command | None) -> N
         provider_message_id=event.provider_message_id,
         media=event.media.as_dict() if event.media else {},
         metadata=metadata,
+    )
+
+
+def own_address_learn(event: InboundMessage | OwnSend) -> None:
+    """Store our own hidden id, which a message of ours has shown."""
+    OwnAddress.objects.get_or_create(
+        provider=event.provider, number_id=event.number_id, address=event.business_lid
     )

@@ -34,6 +34,7 @@ from sessions_app.conversations.chat_addresses import address_change, chat_for_p
 from sessions_app.conversations.redact_derived import REDACT, unstored_forget
 from sessions_app.conversations.session_lifecycle import damaged_session_end
 from sessions_app.inbound import message_changes, take_history, take_message
+from sessions_app.inbound.message_rows import own_address_learn
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.figures import marketing_set
 from sessions_app.models import Chat, InboundDelivery, Turn
@@ -241,7 +242,7 @@ def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage | events.OwnSend) and event.business_lid:
-        take_message.own_address_learn(event)
+        own_address_learn(event)
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):

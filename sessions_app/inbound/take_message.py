@@ -11,11 +11,7 @@ from django.db.models import OuterRef
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.whatsapp.events import (
-    InboundMessage,
-    OwnSend,
-    numbers_mentioned,
-)
+from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     BSUID_DOMAIN,
     LID_DOMAIN,
@@ -373,13 +369,6 @@ def _is_for_us(event: InboundMessage, chat: Chat, rules: IntakeRules) -> bool:
         or named
         or quotes_our_message(event, chat)
         or _names_our_lid(event)
-    )
-
-
-def own_address_learn(event: InboundMessage | OwnSend) -> None:
-    """Store our own hidden id, which a message of ours has shown."""
-    OwnAddress.objects.get_or_create(
-        provider=event.provider, number_id=event.number_id, address=event.business_lid
     )
 
 

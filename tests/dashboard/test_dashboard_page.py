@@ -37,7 +37,7 @@ KEYS = {
     "sessions_app.view_chat": "attention chats limits",
     "sessions_app.view_turn": "answers_review answers held failed missed unknown rated_bad"
     " helped time tokens waiting",
-    "memories_app.view_memory": "review promises added",
+    "memories_app.view_memory": "attention promises added",
     "sessions_app.view_forgetreceipt": "forgotten",
     "dashboard.operate_server": "queue workers schedules storage",
 }

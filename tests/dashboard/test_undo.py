@@ -207,8 +207,8 @@ def test_a_text_that_was_merged_comes_back_unless_it_changed_again(admin_client:
     assert kept.content == "Dana likes green tea"
     assert kept.embeddings.count() == 1
     answered = decide(admin_client, proposal, "accept")
-    given = {"actor": SYSTEM, "embedder": embedder()}
-    memory_update(memory_id=kept.pk, content="Dana likes mate", **given)
+    changes: Any = {"content": "Dana likes mate", "actor": SYSTEM}
+    memory_update(memory_id=kept.pk, embedder=embedder(), **changes)
     assert "changed one of these" in undo(admin_client, answered)
     assert Memory.objects.get(pk=kept.pk).content == "Dana likes mate"
     assert Memory.objects.get(content="Dana likes black coffee").status == "superseded"

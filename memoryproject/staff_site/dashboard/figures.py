@@ -408,18 +408,14 @@ def _queue(to: Places) -> Tile:
         if number
     ]
     value = "99+" if waiting.total == MAX_WAITING else waiting.total
-    tone = "bad" if waiting.total else ""
-    return Tile("attention", _("Needs you"), value, to.list_of(CHATS, needs="1"), notes, tone)
+    address = to.list_of(CHATS, needs="1") if to.may("sessions_app.view_chat") else review
+    return Tile("attention", _("Needs you"), value, address, notes, "bad" if value else "")
 
 
 def review_tiles(to: Places) -> Iterator[Tile]:
     """Yield what waits for somebody of the staff; an empty list is a figure, too."""
-    if to.may("sessions_app.view_chat"):
+    if to.may("sessions_app.view_chat") or to.may("memories_app.view_memory"):
         yield _queue(to)
-    elif to.may("memories_app.view_memory"):
-        count, address = waiting_for(to.user).suggested, to.page("memories_app_memory_waiting")
-        notes = [Note(_("memories that the assistant isn't sure of"))]
-        yield Tile("review", _("To review"), count, address, notes, "warn" if count else "")
     if to.may("memories_app.view_memory"):
         count = promises_due()
         notes = [Note(_("overdue or due today"))]
