@@ -63,6 +63,3 @@ class LabelAdmin(StaffAdmin):
     @admin.display(description=_("conversations"), ordering="chats")
     def chats(self, label: Any) -> str:
         return shown_link(list_address("sessions_app_chat", label=label.pk), str(label.chats))
-
-    class Media:
-        css = {"all": ("dashboard/labels.css",)}

@@ -61,7 +61,7 @@ class Source:
         if self._folder is None:
             with self.open(self.title) as file:
                 if file.read(4) == b"PK\x03\x04":
-                    raise MoveError(_("The Zip ends too early."))
+                    raise MoveError(_("%(name)s is a Zip that ends too early."), name=self.title)
             return [self.title]
         root = Path(os.path.realpath(self._folder))
         found = (each for each in sorted(root.rglob("*")) if each.is_file())

@@ -83,6 +83,12 @@ def test_a_page_is_shown_before_its_scripts_run(admin_client: Client, address: s
         each for each in scripts if "theme.js" in each
     ]
     assert "preload" not in shown
+    # A browser asks for six files at once; until the styles are there, scripts don't take their
+    # place, because the one that runs first waits for them.
+    head = shown.split("</head>")[0]
+    styles = re.findall(r'<link rel="stylesheet"[^>]*>', head)
+    assert 2 <= len(styles) <= 5
+    assert head.rindex(styles[-1]) < head.index("theme.js")
 
 
 def test_pages_are_compressed_and_files_of_people_are_not(admin_client: Client) -> None:
