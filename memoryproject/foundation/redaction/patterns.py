@@ -111,7 +111,7 @@ _DIGITS = (
     rf"{_AFTER}(?:[^\S\n](?:(?!{_words('reference')}(?!\w)){_LETTERS}{{1,15}}"
     rf"|{_words('reference')} \d{{1,5}})){{0,4}}?"
     rf"(?P<link>[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-))?[^\S\n]{{0,2}}"
-    rf"(?P<code>{_SPLIT}|(?(link)|(?!(?:19|20)\d\d(?![\d*#])))(?:[A-Z]-)?\d{{4,8}}[*#]{{0,2}}"
+    rf"(?P<code>{_SPLIT}|(?(link)|(?!(?:19|20)\d\d(?![\d*#])))(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
     r"(?![\w/]|[.,:-]\w))"
 )
 # Passwords and keys, and codes that open a door or confirm something.
@@ -265,7 +265,7 @@ NAMES = (
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid", "box", "town"),
-    *("flat", "code_of_place", "city_mark"),
+    *("flat", "code_of_place", "city_mark", "district"),
 )
 # For a text in small letters.
 _SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_filled('«BRING»')})".replace(
