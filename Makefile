@@ -104,8 +104,9 @@ bench-peers: install-dev
 
 # 50 times the examples of the tests; FUZZ_FACTOR=500 for a night.
 FUZZ_FACTOR ?= 50
-FUZZED := tests/fuzz tests/unit/whatsapp/test_parsers_never_raise.py tests/api/test_bound.py \
-	tests/sessions/test_invariants.py tests/sessions/test_timeline.py
+FUZZED := tests/fuzz tests/unit tests/api/test_bound.py tests/api/test_bad_input_everywhere.py \
+	tests/mcp/test_bound.py tests/mcp/test_bad_input.py tests/sessions/test_invariants.py \
+	tests/sessions/test_timeline.py
 fuzz: install-dev
 	@FUZZ_FACTOR=$(FUZZ_FACTOR) $(BIN)/python -m pytest -n 0 $(FUZZED) $(ARGS)
 

@@ -14,15 +14,21 @@ from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.turns.turn_dependencies import Dependencies
 from tests.database import django_db_setup
 from tests.doubles.recording_provider import RecordingProvider
+from tests.fuzz.damage import FACTOR
 from tests.once import module_rows
 from tests.world import World, new_chat_memory, new_chat_model, new_dependencies, new_rules
 
 # Fixtures that stand elsewhere.
 __all__ = ["django_db_setup", "module_rows"]
 
-# A machine that does something else at the same time is no fault of what is tested.
+# A machine that does something else at the same time is no fault of what is tested. Each run tries
+# other examples: many runs, and `make fuzz`, find what one would.
 settings.register_profile(
-    "busy", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "busy",
+    settings.default,
+    max_examples=40 * FACTOR,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("busy")
 

@@ -22,6 +22,7 @@ from tests.api.test_bad_input import BROKEN_BODIES, MEGABYTE
 from tests.api.test_chat import say
 from tests.api.test_scopes import CALLS, ROUTES
 from tests.api.test_sessions import opened
+from tests.fuzz.damage import FACTOR
 from tests.hooks.receiver import endpoint_at
 
 pytestmark = pytest.mark.django_db
@@ -327,7 +328,7 @@ def check(answer: Any) -> None:
 
 
 ANY = settings(
-    max_examples=40,
+    max_examples=12 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

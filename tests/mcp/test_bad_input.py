@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memories_app.models import Memory
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import make_token
+from tests.fuzz.damage import FACTOR
 from tests.mcp.rpc import ADDRESS, Rpc
 from tests.mcp.test_tools import ARGUMENTS
 
@@ -124,7 +125,9 @@ ODD = st.recursive(
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40 * FACTOR,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_any_arguments_get_an_answer(data: st.DataObject, rpc: Rpc) -> None:

@@ -16,6 +16,7 @@ from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import Api, api_with, make_token
 from tests.api.test_bound import Place, fingerprint
 from tests.api.test_bound import town as town
+from tests.fuzz.damage import FACTOR
 from tests.mcp.rpc import Rpc, everything
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +56,9 @@ def carded(town: list[Place]) -> list[Place]:
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30 * FACTOR,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_no_tool_shows_or_changes_another_chat(data: st.DataObject, carded: list[Place]) -> None:

@@ -95,7 +95,8 @@ def _node(op: Any, about: Any, flags: int) -> tuple[str, Any]:
         least, most, nodes = about
         bounds = int(least), int(most), name
         if len(nodes) == 1 and is_single(nodes[0][0]):
-            return "REPEAT_SINGLE", (*bounds, Characters(*nodes[0], flags))
+            ((op, about),) = nodes
+            return "REPEAT_SINGLE", (*bounds, Characters(op, about, flags))
         return "REPEAT", (*bounds, _compiled(nodes, flags))
     if name == "SUBPATTERN":
         group, added, removed, nodes = about
@@ -160,7 +161,9 @@ class Matcher:
                 raise TooManyStepsError
             number += 1
             if name != SINGLE:
-                rest = partial(self._run, nodes, number, then) if number < len(nodes) else then
+                rest = then
+                if number < len(nodes):
+                    rest = partial(self._run, nodes, number, then)
                 return _MATCHING[name](self, about, at, rest)
             if at >= len(self.text) or not about[self.text[at]]:
                 return None

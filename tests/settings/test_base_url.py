@@ -174,7 +174,6 @@ def test_an_address_and_https_only_that_differ_are_told_in_one_sentence(
         ("https://memory.example.com:8443/bot", "no issues"),
         ("http://localhost:8000", "BASE_URL begins with http://: logins"),
         ("", "BASE_URL is not set"),
-        ("memory.example.com", "BASE_URL must begin with https://"),
     ],
 )
 def test_the_check_of_a_deployment_says_what_is_missing(

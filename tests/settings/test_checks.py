@@ -151,8 +151,7 @@ def test_a_short_secret_key_stops_only_a_server_that_others_reach(settings: Any)
 @pytest.mark.parametrize(
     ("environment", "secure"),
     [
-        ({}, False),
-        ({"TRUSTED_PROXIES": "1"}, True),
+        # Without HTTPS_ONLY: tests/settings/test_base_url.py.
         ({"TRUSTED_PROXIES": "1", "HTTPS_ONLY": "false"}, False),
         ({"HTTPS_ONLY": "true"}, True),
     ],

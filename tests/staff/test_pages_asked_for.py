@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.django_db
 # What a page's links and fields give.
 OFFERED = re.compile(r'(?:href="\?|&amp;|name=")(\w+)(?:=|")')
 PARAMETERS = ("q", "p", "o", "state", "status", "action", "actor_kind", "object_type", "when")
+READ_ALIKE = {"p", "o"}
 
 
 def registered() -> dict[Any, Any]:
@@ -38,18 +40,20 @@ def lists() -> list[str]:
 
 @pytest.mark.slow
 def test_a_nul_in_the_address_breaks_no_list(admin_client: Client) -> None:
-    """Within a text in each parameter that the list offers, and alone in all of them."""
+    """Within a text in each parameter that the list offers, and alone in all of them. All lists
+    read a page and an order alike: those are tried with some of them."""
     everything = "&".join(f"{name}=%00" for name in PARAMETERS)
     opened: Counter[str] = Counter()
-    for address in lists():
+    for number, address in enumerate(lists()):
         page = admin_client.get(f"{address}?{everything}", follow=True)
         assert page.status_code == 200, address
         offered = {"q", "o", *OFFERED.findall(page.content.decode())}
-        for name in offered.intersection(PARAMETERS):
+        for name in offered.intersection(PARAMETERS) - (READ_ALIKE if number % 8 else set()):
             page = admin_client.get(f"{address}?{name}=a%00b", follow=True)
             assert page.status_code == 200, (address, name)
             opened[name] += 1
-    assert opened["q"] == opened["o"] == len(lists())
+    assert opened["q"] == len(lists())
+    assert opened["o"] > 3
     assert opened.keys() >= {"state", "status", "action", "actor_kind", "object_type"}
 
 
@@ -79,13 +83,7 @@ def test_a_year_that_is_none_breaks_no_list(admin_client: Client, year: str) -> 
         assert page.status_code == 200
 
 
-@pytest.mark.parametrize(
-    "key",
-    [
-        *("x", "a\x00"),
-        *(pytest.param(key, marks=pytest.mark.slow) for key in ("9" * 40, "-1", "\u202e")),
-    ],
-)
+@pytest.mark.parametrize("key", [*("x", "a\x00"), pytest.param("9" * 40, marks=pytest.mark.slow)])
 def test_a_key_that_is_none_breaks_no_action(admin_client: Client, key: str) -> None:
     for model, page in registered().items():
         actions = [each if isinstance(each, str) else each.__name__ for each in page.actions or ()]
@@ -96,7 +94,8 @@ def test_a_key_that_is_none_breaks_no_action(admin_client: Client, key: str) -> 
             assert answer.status_code == 200, (address, action)
 
 
-# In the place of a row's key, which is a number or a UUID.
+# In the place of a row's key, which is a number or a UUID. The pages of a list look for their row
+# alike, and each is asked with two of these, by turns; each other page with all.
 NO_KEYS = ("0", "9" * 23, "x", "1e5", "٩" * 9, "-1", "%00", "00000000-0000-4000-8000-000000000001")
 # Pages that show what they can, or the first page, whatever their address asks for.
 ODD = {
@@ -141,12 +140,14 @@ def superuser() -> Client:
 
 def test_a_row_that_is_not_there_is_not_found(furnished: None, superuser: Client) -> None:
     """Whichever way its address asks for it, by GET and by POST."""
-    keys, asked = rows(), 0
+    keys, asked, turns = rows(), 0, count()
     for one in tries(keys):
         key = next((f"/{key}/" for key in keys.values() if f"/{key}/" in one.address), None)
         if "S" not in (one.may or "") or key is None:
             continue
-        for number, wrong in enumerate(NO_KEYS):
+        turn = next(turns) % len(NO_KEYS)
+        own = NO_KEYS if one.name in PAGES else (NO_KEYS[turn], NO_KEYS[turn - 3])
+        for number, wrong in enumerate(own):
             if one.method == "POST" and number % 4 == 3:
                 continue
             address = one.address.replace(key, f"/{wrong}/")
