@@ -11,8 +11,7 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.operations import described, path_parameter
 from memoryproject.foundation.rest_kit.views import ApiView
-from sessions_app.person.person_card import OVERDUE, person_card
-from sessions_app.person.topics import OPEN
+from sessions_app.person.person_card import OPEN, OVERDUE, person_card
 from sessions_app.presentation.access import WHATSAPP_CHAT_SCHEMA, chat_within, memories_in_reach
 
 

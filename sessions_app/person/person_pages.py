@@ -9,8 +9,15 @@ from django.utils.translation import gettext_lazy as _
 from memories_app.visibility import memories_for_staff
 from sessions_app.conversations.phrases import languages
 from sessions_app.models import Chat
-from sessions_app.person.person_card import person_card
-from sessions_app.person.topics import DATES, DIET, OPEN, PREFERENCES, PROMISES, WHO
+from sessions_app.person.person_card import (
+    DATES,
+    DIET,
+    OPEN,
+    PREFERENCES,
+    PROMISES,
+    WHO,
+    person_card,
+)
 from sessions_app.presentation.links import conversation_address
 
 TITLES = {

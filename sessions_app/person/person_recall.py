@@ -12,8 +12,16 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.cards.card_recall import CARDS
 from sessions_app.models import Chat, Turn
 from sessions_app.models.chats import GODFATHER, reading_role
-from sessions_app.person.person_card import OVERDUE, PersonLine, person_card
-from sessions_app.person.topics import DATES, OPEN, PREFERENCES, PROMISES, WHO
+from sessions_app.person.person_card import (
+    DATES,
+    OPEN,
+    OVERDUE,
+    PREFERENCES,
+    PROMISES,
+    WHO,
+    PersonLine,
+    person_card,
+)
 from sessions_app.recall.facade import name_in_label
 
 # The name of a memory's line in the replay record; a card's line is there as its card.
