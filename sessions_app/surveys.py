@@ -52,8 +52,8 @@ def surveys_ask(*, every: timedelta, outlet: Outlet, embedder: Embedder) -> int:
 
 def _may_ask(chat: Chat, outlet: Outlet, every: timedelta) -> bool:
     now, heard = outlet.writer.now, last_heard(chat)
-    asked = Turn.objects.filter(chat=chat, created_at__gt=now - every, context__has_key=SURVEY)
-    if heard is None or now - heard > outlet.writer.rules.max_answer_age or asked.exists():
+    earlier = Turn.objects.filter(chat=chat, created_at__gt=now - every, context__has_key=SURVEY)
+    if heard is None or now - heard > outlet.writer.rules.max_answer_age or earlier.exists():
         return False
     return pause_in_force(chat.pk, now) is None and not marketing_stopped(chat)
 

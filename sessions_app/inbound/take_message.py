@@ -153,11 +153,11 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     if due and rules.remember(chat):
-        said = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
-        if said is not None:
+        helped = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
+        if helped is not None:
             # It is evidence, and wants no answer.
-            due, event = False, replace(event, metadata={**event.metadata, SURVEY: said})
-            SessionOutcome.objects.filter(session=said[0]).update(rules=0)
+            due, event = False, replace(event, metadata={**event.metadata, SURVEY: helped})
+            SessionOutcome.objects.filter(session=helped[0]).update(rules=0)
     incoming = _Incoming(event, chat, role, access, rules, now, due)
     _let_owner_step_in(incoming)
     entry = _decide(incoming)

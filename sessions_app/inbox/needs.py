@@ -71,7 +71,7 @@ def reasons_of(chats: Collection[UUID]) -> dict[UUID, list[tuple[Any, str]]]:
     """Map each of these chats that waits to its reasons in words with their tones."""
     query = f"SELECT chat, why FROM ({{rows}}) AS waiting WHERE chat = ANY(%s) AND {AWAKE}"  # noqa: S608 constants only
     found: dict[UUID, list[tuple[Any, str]]] = {}
-    rows = set(_asked(query, list(chats)))
+    rows = set(_rows_of(query, list(chats)))
     for name, reason in REASONS.items():
         for chat in (chat for chat, why in rows if why == name):
             found.setdefault(chat, []).append(reason)
@@ -86,7 +86,7 @@ def chats_waiting() -> list[UUID]:
     WHERE chat_id IN (SELECT chat FROM ({{rows}}) AS waiting) AND {AWAKE}
     ORDER BY last_at DESC, chat_id DESC LIMIT {MAX_ROWS}
     """  # noqa: S608 constants only
-    return [key for (key,) in _asked(query)]
+    return [key for (key,) in _rows_of(query)]
 
 
 @dataclass(frozen=True)
@@ -135,12 +135,12 @@ def conversations_count() -> int:
     FROM (SELECT chat FROM ({{rows}}) AS waiting LIMIT {read}) AS few
     LEFT JOIN {ChatActivity._meta.db_table} AS activity ON activity.chat_id = few.chat AND {AWAKE}
     """  # noqa: S608 constants only
-    [(chats, rows)] = _asked(query)
+    [(chats, rows)] = _rows_of(query)
     number = len(chats_waiting()) if chats < MAX_WAITING and rows == read else chats
     return min(number, MAX_WAITING)
 
 
-def _asked(query: str, *parameters: object) -> list[tuple[Any, ...]]:
+def _rows_of(query: str, *parameters: object) -> list[tuple[Any, ...]]:
     """Return the rows of a query over ``rows`` of (chat, why) and the ``snoozed`` chats."""
     rows, given, snoozed, more = _parts(NEWEST)
     with connection.cursor() as cursor:

@@ -103,8 +103,8 @@ def verdict_of(kinds: Sequence[str]) -> str:
     """
     if not kinds:
         return Verdict.UNCLEAR
-    if said := [kind for kind in kinds if kind in SAID.values()]:
-        return Verdict.HELPED if said[-1] == Evidence.SAID_YES else Verdict.NOT_HELPED
+    if answers := [kind for kind in kinds if kind in SAID.values()]:
+        return Verdict.HELPED if answers[-1] == Evidence.SAID_YES else Verdict.NOT_HELPED
     strong = [kind for kind in kinds if kind != Evidence.SILENCE] or kinds
     helped = Evidence.HANDED_OVER not in kinds and strong[-1] in FOR
     return Verdict.HELPED if helped else Verdict.NOT_HELPED
@@ -114,8 +114,8 @@ def is_doubtful(session: ChatSession, *, embedder: Embedder, now: datetime) -> b
     """Return whether a question was answered, and nothing but silence tells if that helped."""
     kinds = {kind for _at, kind, *_more in _evidence(session, now, embedder)}
     answered = Turn.objects.filter(session=session, state=TurnState.SENT, by_hand=False)
-    asked = answered.filter(outcome__in=ANSWERED, message__terms__contains=[ASKING])
-    return kinds <= {Evidence.SILENCE} and asked.exists()
+    questions = answered.filter(outcome__in=ANSWERED, message__terms__contains=[ASKING])
+    return kinds <= {Evidence.SILENCE} and questions.exists()
 
 
 def _due(now: datetime) -> QuerySet[ChatSession]:
@@ -146,8 +146,8 @@ def _evidence(session: ChatSession, ended_at: datetime, embedder: Embedder) -> I
         elif turn.pk in unknown:
             yield turn.created_at, Evidence.NOT_KNOWN, turn.message_id, ""
     since = Message.objects.filter(chat=session.chat_id, received_at__gte=session.created_at)
-    said = since.filter(role=Role.USER, revoked_at=None, metadata__survey__0=str(session.pk))
-    for message in said:
+    replies = since.filter(role=Role.USER, revoked_at=None, metadata__survey__0=str(session.pk))
+    for message in replies:
         yield message.received_at, SAID[message.metadata[SURVEY][1]], message.pk, ""
     yield from _of_messages(messages, {turn.reply_id for turn in turns if turn.by_hand})
     yield from _of_questions(messages, session, ended_at, embedder)

@@ -101,27 +101,27 @@ def survey_answer(
     pressed = button_pressed(metadata)
     turns = Turn.objects.filter(chat=chat)
     if pressed is not None:
-        asked = turns.filter(turn_id=pressed[1]).first() if pressed[0] == HELPED else None
+        survey = turns.filter(turn_id=pressed[1]).first() if pressed[0] == HELPED else None
     elif typed and not chat.is_group and len(words_of(text[:MAX_LENGTH])) <= MAX_WORDS:
-        asked = turns.order_by("-pk").first()
+        survey = turns.order_by("-pk").first()
     else:
         return None
-    question = question_of(asked) if asked is not None and SURVEY in asked.context else None
-    if asked is None or question is None:
+    question = question_of(survey) if survey is not None and SURVEY in survey.context else None
+    if survey is None or question is None:
         return None
     if pressed is None:
         since = timezone.now() - ANSWERED_WITHIN
-        is_open = asked.state == TurnState.SENT and asked.created_at > since
+        is_open = survey.state == TurnState.SENT and survey.created_at > since
         key = _key_said(question, text, chat.language) if is_open else None
-        key = None if CHOSEN in asked.context else key
+        key = None if CHOSEN in survey.context else key
     else:
         key = pressed[2]
     if key not in question.options:
         return None
     # What is typed after an answer is a message as any other.
-    asked.context[CHOSEN] = key
-    asked.save(update_fields=["context"])
-    return str(asked.context[SURVEY]), key == "yes"
+    survey.context[CHOSEN] = key
+    survey.save(update_fields=["context"])
+    return str(survey.context[SURVEY]), key == "yes"
 
 
 def _key_said(question: Question, text: str, language: str) -> str | None:
