@@ -99,7 +99,7 @@ _SECRET = (
     rf"(?P<code>\"[^\"\n]{{1,80}}\"|{_SPLIT}|\S{{1,200}})"
 )
 # Of plain words there is nothing but the end of a clause behind a password.
-_TOLD = (
+_PLAIN_PASSWORD = (
     rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?(?:[^\S\n](?:{_words('is')}|to|-)"
     # or a capital
     r"|(?=[^\S\n](?-i:[A-ZÀ-ÞА-ЯЁ][a-zß-ÿа-яё])))[^\S\n]{1,2}"
@@ -119,7 +119,7 @@ SECRETS = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
         ("secret", _START + _words("secret") + _SECRET),
-        ("secret", _START + _words("password") + _TOLD),
+        ("secret", _START + _words("password") + _PLAIN_PASSWORD),
         (
             "secret",
             rf"(?<!\S)(?P<code>(?!(?:19|20)\d\d\s)(?:{_SPLIT}|(?=\S{{0,40}}\d)\S{{4,40}}))[^\S\n]"
