@@ -131,15 +131,15 @@ def test_no_error_is_raised_or_stored_without_a_code() -> None:
     assert untranslated == OWN_WORDS
 
 
-@pytest.mark.parametrize("code", sorted(CATALOGUE))
-def test_every_text_is_translated(code: str) -> None:
-    params = dict.fromkeys(PLACES[code], "7")
-    english = ErrorText(code, **params)
-    with translation.override("he"):
-        hebrew = translate_error(english)
-    assert HEBREW.search(hebrew) or code in ("of_kind", "with_detail"), hebrew
-    assert hebrew.count("7") >= len(params)
-    assert translate_error(english) == english
+def test_every_text_is_translated() -> None:
+    for code in CATALOGUE:
+        params = dict.fromkeys(PLACES[code], "7")
+        english = ErrorText(code, **params)
+        with translation.override("he"):
+            hebrew = translate_error(english)
+        assert HEBREW.search(hebrew) or code in ("of_kind", "with_detail"), hebrew
+        assert hebrew.count("7") >= len(params), code
+        assert translate_error(english) == english
 
 
 def test_an_unknown_code_or_a_missing_parameter_is_a_programming_error() -> None:
