@@ -29,7 +29,7 @@ from pathlib import Path
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from tests.postgres.support import connect
 server = EmbeddedPostgres(Path(sys.argv[1]))
-for _ in range(15):
+for _ in range(6):
     server.ensure_running()
     with connect(server) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -123,7 +123,7 @@ def test_a_server_that_a_killed_user_left_is_stopped_by_others(server: EmbeddedP
 
 
 def test_many_processes_at_once_share_one_server(data_dir: Path) -> None:
-    users = [start_python(USER_PROGRAM, data_dir) for _ in range(8)]
+    users = [start_python(USER_PROGRAM, data_dir) for _ in range(5)]
     servers = {line_of(process) for process in users}
     assert servers == {str(postmaster(EmbeddedPostgres(data_dir)).pid)}
     for process in users:

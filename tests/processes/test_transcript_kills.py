@@ -30,10 +30,10 @@ FILES = 3
 # 500 messages are stored at once: the first file has more, so that it is halted in between.
 EXCHANGES = {1: 300, 2: 2, 3: 2}
 MESSAGES = 2 * sum(EXCHANGES.values())
-# After each step but those that store and clean up, the next one begins with nothing in between.
+# What is there when a step begins is what there was at the end of the one before.
 STEPS = [
-    *(("Checking", 1), ("Storing", 0), ("Storing", 500), ("Storing", MESSAGES)),
-    *(("Backing up", 1), ("Verifying the backup", 1), ("Cleaning up", 0), ("Cleaning up", 1)),
+    *(("Checking", 1), ("Storing", 500), ("Storing", MESSAGES)),
+    *(("Backing up", 1), ("Verifying the backup", 1), ("Cleaning up", 1)),
 ]
 CONTENT = "SELECT role, content FROM sessions_app_message ORDER BY order_num"
 

@@ -29,12 +29,13 @@ from memories_app.memory_document_format.names import (
     numbered,
 )
 from memories_app.memory_document_format.strict_json import MAX_VALUES, MemoryDocumentNameError
+from tests.fuzz.damage import FACTOR
 from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems
 from tests.unit.memory_documents.test_envelope import NOW
 
 pytestmark = pytest.mark.slow
 
-MANY = settings(max_examples=300, deadline=None)
+MANY = settings(max_examples=80 * FACTOR, deadline=None)
 ANY_TEXT = st.text(st.characters(), max_size=12)
 KEYS = st.sampled_from(
     ["meta", "content", "created", "updated", "category", "summary", "session_id"]
@@ -87,7 +88,7 @@ GOOD_OUTSIDE = st.builds(
 )
 
 
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=200 * FACTOR, deadline=None)
 @given(
     st.binary(max_size=200)
     | damaged_documents()

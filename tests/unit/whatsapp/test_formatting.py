@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
+from tests.fuzz.damage import FACTOR
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,7 @@ def without_space(text: str) -> str:
 
 
 @given(text=st.one_of(PIECES, st.text(max_size=200)), limit=st.integers(2, 50))
-@settings(max_examples=400)
+@settings(max_examples=100 * FACTOR)
 def test_parts_fit_and_hold_everything_in_order(text: str, limit: int) -> None:
     parts = split_text(text, limit)
 

@@ -16,15 +16,17 @@ PARSERS: dict[str, Callable[..., list[Event]]] = {"cloud": parse_cloud, "green":
 EXPECTED: dict[str, dict[str, list[str]]] = {
     provider: load(OWN / f"expected_{provider}.json") for provider in PARSERS
 }
-ALL_OWN = [(provider, name) for provider, table in EXPECTED.items() for name in table]
 RECEIVED = datetime(2026, 2, 3, tzinfo=timezone.utc)
 
 
-@pytest.mark.parametrize(("provider", "name"), ALL_OWN)
-def test_payload_is_understood(provider: str, name: str) -> None:
-    events = PARSERS[provider](load(OWN / provider / f"{name}.json"), received_at=RECEIVED)
+def read(provider: str, name: str) -> list[Event]:
+    return PARSERS[provider](load(OWN / provider / f"{name}.json"), received_at=RECEIVED)
 
-    assert [told(event) for event in events] == EXPECTED[provider][name]
+
+@pytest.mark.parametrize("provider", PARSERS)
+def test_every_payload_is_understood(provider: str) -> None:
+    expected = EXPECTED[provider]
+    assert {name: [told(event) for event in read(provider, name)] for name in expected} == expected
 
 
 @pytest.mark.parametrize("provider", PARSERS)
@@ -32,9 +34,8 @@ def test_every_payload_file_has_an_expectation(provider: str) -> None:
     assert names(OWN / provider) == sorted(EXPECTED[provider])
 
 
-@pytest.mark.parametrize(("provider", "name"), ALL_OWN)
-def test_raw_parses_to_the_same_event_again(provider: str, name: str) -> None:
-    parse = PARSERS[provider]
-
-    for event in parse(load(OWN / provider / f"{name}.json"), received_at=RECEIVED):
-        assert event in parse(event.raw, received_at=RECEIVED)
+@pytest.mark.parametrize("provider", PARSERS)
+def test_raw_parses_to_the_same_event_again(provider: str) -> None:
+    for name in EXPECTED[provider]:
+        for event in read(provider, name):
+            assert event in PARSERS[provider](event.raw, received_at=RECEIVED), name
