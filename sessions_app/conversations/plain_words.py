@@ -152,11 +152,12 @@ class _Message(NamedTuple):
         for next_place in range(place + 1, self.end):
             left, right = self.words[next_place - 1], self.words[next_place]
             gap = self.text[left.end : right.start]
-            is_short = left.end - left.start <= MAX_ABBREVIATION
             # "Am 3. Mai": a number before a month ends no sentence.
-            is_short = is_short and (not left.text.isdecimal() or names_day(right.text))
-            abbreviated = gap.startswith(". ") and is_short
-            if "\n" in gap or (any(f"{sign} " in gap for sign in signs) and not abbreviated):
+            goes_on = not left.text.isdecimal() or names_day(right.text)
+            is_short = left.end - left.start <= MAX_ABBREVIATION and gap.startswith(". ")
+            if "\n" in gap or (
+                any(f"{sign} " in gap for sign in signs) and not (is_short and goes_on)
+            ):
                 return next_place
         return self.end
 
