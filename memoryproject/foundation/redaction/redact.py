@@ -190,9 +190,13 @@ class _Search:
                 yield start, end, kind
 
     def _addresses(self, pattern: re.Pattern[str]) -> Iterator[_Find]:
+        last = 0
         for start, end, _kind in self._all(pattern):
+            if start < last:
+                continue
             while part := patterns.ADDRESS_PART.match(self._text, end):
                 end = part.end()
+            last = end
             if _TAKEN not in self._text[start:end]:
                 yield start, end, "address"
 
