@@ -52,8 +52,6 @@ FALSE = 3.6 / 25
 SMALL = (1, 8, 40)
 FEW = (1, 2, 3, 4)
 NAMES = [field.name for field in fields(Weights)]
-# With a vector the share of words counts by its cube alone.
-WITH_VECTORS = [name for name in NAMES if name != "share"]
 
 
 @dataclass(frozen=True)
@@ -270,7 +268,7 @@ def main() -> None:
         for number, question in enumerate(people.questions)
         if question.tuning and not question.right
     ]
-    print("with vectors:", shifted(fit(asked, WITH_VECTORS), unanswered))
+    print("with vectors:", shifted(fit(asked, NAMES), unanswered))
     words = fit(asked, ["offset", "share", "unnamed", "information"])
     print("by words:", words, "in use:", BY_WORDS)
     for data in sets:

@@ -148,29 +148,30 @@ class Weights:
 
     ``offset``: the constant. ``near``: the cosine. ``lead``: how far the best texts, if it is one
     of them, are ahead of the next. ``behind``: how far it is behind the best. ``share``: the share
-    of the question's words that it holds. ``cubed``: the cube of it, where a vector tells the rest:
-    half of the words, such as "what does it cost", say little then. ``unnamed``: the share of the
-    question's names that it lacks. ``information``: that of the question, in nats: "and the price?"
-    may mean anything.
+    of the question's words that it holds. ``unnamed``: the share of the question's names that it
+    lacks. ``information``: that of the question, in nats: "and the price?" may mean anything.
     """
 
     offset: float
-    near: float = 0.0
-    lead: float = 0.0
-    behind: float = 0.0
-    share: float = 0.0
-    cubed: float = 0.0
-    unnamed: float = 0.0
-    information: float = 0.0
+    near: float
+    lead: float
+    behind: float
+    share: float
+    unnamed: float
+    information: float
 
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-2.92, near=4.14, lead=21.7, behind=-5.32, cubed=4.41, unnamed=-1.0, information=0.028
+    offset=-3.05, near=2.75, lead=21.9, behind=-5.55, share=2.77, unnamed=-0.986, information=0.021
 )
-BY_WORDS = Weights(offset=-3.1, share=6.4, unnamed=-1.0, information=0.026)
+BY_WORDS = Weights(
+    offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026
+)
 # "What do we know about Zeta?" has no best answer: each text counts by itself.
-OF_NAME = Weights(offset=-3.1, near=1.75, share=5.4, information=0.026)
+OF_NAME = Weights(
+    offset=-3.1, near=1.75, lead=0.0, behind=0.0, share=5.4, unnamed=0.0, information=0.026
+)
 
 
 def features_of(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
@@ -179,14 +180,12 @@ def features_of(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
     cosines: NaN for a text without a vector. held: which text holds which of the words.
     """
     known = np.where(np.isnan(cosines), UNKNOWN, cosines)
-    shares = words.shares(held)
     columns = [
         np.ones(len(known)),
         known,
         _leads(known),
         known.max() - known,
-        shares,
-        shares**3,
+        words.shares(held),
         words.unnamed(held),
         np.full(len(known), words.information),
     ]
