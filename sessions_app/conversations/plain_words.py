@@ -154,10 +154,9 @@ class _Message(NamedTuple):
             gap = self.text[left.end : right.start]
             # "Am 3. Mai": a number before a month ends no sentence.
             goes_on = not left.text.isdecimal() or names_day(right.text)
-            is_short = left.end - left.start <= MAX_ABBREVIATION and gap.startswith(". ")
-            if "\n" in gap or (
-                any(f"{sign} " in gap for sign in signs) and not (is_short and goes_on)
-            ):
+            abbreviated = goes_on and left.end - left.start <= MAX_ABBREVIATION
+            broken = {sign for sign in signs if f"{sign} " in gap}
+            if "\n" in gap or broken - ({"."} if abbreviated else set()):
                 return next_place
         return self.end
 
