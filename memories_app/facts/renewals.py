@@ -77,7 +77,7 @@ def _content(folded_text: str) -> list[Token]:
 
 def _opcodes(
     known: Sequence[Token], given: Sequence[Token]
-) -> list[tuple[str, int, int, int, int]]:
+) -> Sequence[tuple[str, int, int, int, int]]:
     """Compare two texts word by word; words with a common form are equal."""
     forms = [_forms(token) for token in known]
     numbers = [

@@ -152,11 +152,10 @@ class _Message(NamedTuple):
         for next_place in range(place + 1, self.end):
             left, right = self.words[next_place - 1], self.words[next_place]
             gap = self.text[left.end : right.start]
-            # "Am 3. Mai": a number before a month ends no sentence.
-            goes_on = not left.text.isdecimal() or names_day(right.text)
-            abbreviated = goes_on and left.end - left.start <= MAX_ABBREVIATION
-            broken = {sign for sign in signs if f"{sign} " in gap}
-            if "\n" in gap or broken - ({"."} if abbreviated else set()):
+            # "Am 3. Mai": a number before a month ends no sentence, and "St." is an abbreviation.
+            ends = left.text.isdecimal() and not names_day(right.text)
+            ends |= left.end - left.start > MAX_ABBREVIATION
+            if "\n" in gap or any(f"{sign} " in gap and (ends or sign != ".") for sign in signs):
                 return next_place
         return self.end
 
