@@ -47,6 +47,10 @@ MADE_WHEN_CALLED = {
         [rf"\({re.escape('memory of ' + 'a1 -' * 15)}, (?=[^()\n]+\) \[forgotten\])"],
     ),
     'f"(?<![\\\\w\'])(?:{fold(patterns)}){_END}"': ("texts have at most 300 characters", []),
+    "f\"(?<![\\\\w'])[והבל]{{0,2}}-?(?:{fold(words)})(?![\\\\w'])\"": (
+        "texts have at most 300 characters",
+        [],
+    ),
     "f'(?<!\\\\w)(?:{words})(?!\\\\w)'": ("texts have at most 300 characters", []),
     "f'(?<!\\\\w)(?:{each}){after}'": ("texts have at most 300 characters", []),
     "f\"(?<!\\\\S)(?:{'|'.join(lists[name])})(?!\\\\w)\"": (

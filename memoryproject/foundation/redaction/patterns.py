@@ -110,8 +110,10 @@ _PLAIN_PASSWORD = (
 _DIGITS = (
     rf"{_AFTER}(?:[^\S\n](?:(?!{_words('reference')}(?!\w)){_LETTERS}{{1,15}}"
     rf"|{_words('reference')} \d{{1,5}})){{0,4}}?"
-    rf"(?P<link>[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-))?[^\S\n]{{0,2}}"
-    rf"(?P<code>{_SPLIT}|(?(link)|(?!(?:19|20)\d\d(?![\d*#])))(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
+    rf"(?:[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-)"
+    # Without a word before it, what looks like a year is one.
+    r"|(?![^\S\n]{0,2}(?:19|20)\d\d(?![\d*#])))[^\S\n]{0,2}"
+    rf"(?P<code>{_SPLIT}|(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
     r"(?![\w/]|[.,:-]\w))"
 )
 # Passwords and keys, and codes that open a door or confirm something.
@@ -208,7 +210,7 @@ def _filled(text: str) -> str:
         name = found[1]
         return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
 
-    return re.sub("«([^»]+)»", meant, text)
+    return re.sub("«([^«»]+)»", meant, text)
 
 
 # Follows an address any number of times: flat, floor, postal code, town.
