@@ -39,7 +39,7 @@ def renews(newer: str, older: str) -> bool:
     """Return whether ``newer``, which ``says_new``, states another value of what ``older`` states.
 
     Both have the same words but for one place, the value, which stands at the end and behind the
-    word that says that it is new.
+    word that says that it is new. It may stand before a role: "Lisa is my accountant now".
     """
     text, known_text = fold(without_periods(newer)), fold(without_periods(older))
     if _is_unclear(text) or _is_unclear(known_text):
@@ -53,10 +53,19 @@ def renews(newer: str, older: str) -> bool:
         return False
     _, old, old_end, new, new_end = changes[0]
     behind = given[new_end:]
+    if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
+        return _is_value(known[old:old_end], given[new:new_end], behind, text)
     is_last = all(_words("units").fullmatch(word.text) for word in behind)
     if not is_last or (last and new < len(given) - len(last)):
         return False
     return _is_value(known[old:old_end], given[new:new_end], given[:new], text)
+
+
+def _is_owned(role: str, text: str) -> bool:
+    """Return whether "my" stands beside the role, in front of it or behind it."""
+    words = re.findall(r"\w+", text)
+    place = words.index(role) if role in words else len(words)
+    return any(map(_words("mine").fullmatch, words[max(place - 1, 0) : place + 2]))
 
 
 def _is_unclear(folded_text: str) -> bool:
