@@ -9,6 +9,8 @@ begins with "$" as the name of another variable, and raises for other wrong valu
 limits and no second source.
 """
 
+from __future__ import annotations
+
 import ipaddress
 import json
 import os
@@ -85,7 +87,7 @@ class Setting:
     file: where the value lies in DATA_DIR if the environment doesn't set it.
     """
 
-    meaning: "_StrPromise | str"
+    meaning: _StrPromise | str
     default: Any = ""
     _: KW_ONLY
     secret: bool = False

@@ -4,6 +4,8 @@
 are made from these rows; `make settings` writes the two files.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, TypeAlias
 
 from django.utils.translation import gettext_lazy as _
@@ -378,7 +380,7 @@ INTEGRATIONS: Settings = {
     ),
 }
 
-GROUPS: "tuple[tuple[_StrPromise, Settings], ...]" = (
+GROUPS: tuple[tuple[_StrPromise, Settings], ...] = (
     (_("Server"), SERVER),
     (_("Who may come in"), ACCESS),
     (_("Memory"), MEMORY),

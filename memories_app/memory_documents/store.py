@@ -1,5 +1,7 @@
 """A store of memory documents: what all stores do alike, and the copy from one to another."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -74,7 +76,7 @@ class Found:
     """A document in lists. ``about`` has its summary, created, changed, status and session_id."""
 
     key: Key
-    about: "Envelope | MemoryDocument"
+    about: Envelope | MemoryDocument
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """Members of TextChoices with a translated label, and columns that hold only these."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any
 
 from django.db.models import CheckConstraint, Q, TextChoices
@@ -8,7 +10,7 @@ if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
 
-def labelled(value: str, label: "_StrPromise") -> str:
+def labelled(value: str, label: _StrPromise) -> str:
     """Return a TextChoices member: the same to Django as ``"value", _("Label")``.
 
     Use it as ``NAME = labelled("value", _("Label"))``. On Python 3.10 the type stubs of TextChoices

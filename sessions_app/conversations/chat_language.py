@@ -5,6 +5,8 @@ anything: the words of our phrases, and the chat's language so far, are weighed 
 docs/whatsapp.md has the measurement.
 """
 
+from __future__ import annotations
+
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -119,7 +121,7 @@ def _text_before(chat: Chat, text: str) -> str:
 
 
 @cache
-def _library() -> "LanguageIdentifier":
+def _library() -> LanguageIdentifier:
     """Return the library's model, which takes half a second to load, and 52 MB."""
     # It loads numpy, which most programs don't need.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415

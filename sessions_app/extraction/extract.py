@@ -1,5 +1,7 @@
 """Learn from the turns of a chat, in a worker."""
 
+from __future__ import annotations
+
 import logging
 import uuid
 from collections.abc import Collection, Sequence
@@ -114,7 +116,7 @@ def _learn(lease: ExtractionLease, extractor: Extractor) -> Outcome:
 
 def _facts(
     written: Sequence[Written], source: SourceText, lease: ExtractionLease, extractor: Extractor
-) -> "list[Fact]":
+) -> list[Fact]:
     """Return the facts that the model finds; in two halves if all is too long for it."""
     from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
 

@@ -1,5 +1,7 @@
 """Store the facts learned from a turn, if their messages are unchanged when they are stored."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -68,7 +70,7 @@ class Outcome:
 
 def facts_store(
     *,
-    facts: "Sequence[Fact]",
+    facts: Sequence[Fact],
     source: SourceText,
     lease: ExtractionLease,
     embedder: Embedder,
@@ -135,7 +137,7 @@ class CheckedFacts:
 
 
 def facts_checked(
-    *, facts: "Sequence[Fact]", source: SourceText, min_confidence: float, written_on: date
+    *, facts: Sequence[Fact], source: SourceText, min_confidence: float, written_on: date
 ) -> CheckedFacts:
     """Match each fact with the message that holds its quote; keep each statement once.
 
@@ -178,7 +180,7 @@ def facts_checked(
 
 
 def _other_doubts(
-    fact: "Fact", message: Message, source: SourceText, min_confidence: float
+    fact: Fact, message: Message, source: SourceText, min_confidence: float
 ) -> Iterator[str]:
     if fact.confidence < min_confidence:
         yield "confidence"

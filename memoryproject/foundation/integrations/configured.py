@@ -3,6 +3,8 @@
 Each is called through the circuit breaker of its service.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -147,7 +149,7 @@ def _openai_chat(
 
 
 @lru_cache(maxsize=4)
-def forwarding(server: ModelServer, timeout: float) -> "OpenAIConnection":
+def forwarding(server: ModelServer, timeout: float) -> OpenAIConnection:
     """Return the connection that passes on what other programs ask a model's server."""
     from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection  # noqa: PLC0415 slow
 

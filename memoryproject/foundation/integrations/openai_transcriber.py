@@ -1,5 +1,7 @@
 """Transcribe through OpenAI's transcription endpoint, or a compatible server."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections.abc import Callable
@@ -48,7 +50,7 @@ class OpenAITranscriber:
 
     def transcribe(
         self, audio: bytes, *, mime_type: str, before_attempt: Callable[[], None] = do_nothing
-    ) -> "Transcript":
+    ) -> Transcript:
         """See Transcriber.transcribe."""
         bare = mime_type.partition(";")[0].strip().lower()
         named = (f"recording.{_ENDINGS.get(bare, 'ogg')}", audio, bare or "audio/ogg")

@@ -1,5 +1,7 @@
 """The words of a question, the index terms that match each, and the passage that fits best."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -67,7 +69,7 @@ def is_informative(term: QueryTerm) -> bool:
     return term.kind not in _TELL_LITTLE
 
 
-def with_words(rows: "QuerySet[Row]", text: str) -> "QuerySet[Row]":
+def with_words(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
     """Return the rows whose ``terms`` have every content word of the text, in any of its forms.
 
     Return none if the text has no content word.

@@ -1,5 +1,7 @@
 """What background jobs are called, and why jobs and answers failed, for staff."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +19,7 @@ from sessions_app.models.turns import WAITING_STATES, TurnState
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
 
-KINDS: "dict[str, _StrPromise]" = {
+KINDS: dict[str, _StrPromise] = {
     "sessions_app.tasks.run_trial": gettext_lazy("Try an answer again"),
     "sessions_app.tasks.check_questions": gettext_lazy("Check the question set"),
     "sessions_app.tasks.sweep_work": gettext_lazy("Retry stuck work"),
@@ -57,7 +59,7 @@ KINDS: "dict[str, _StrPromise]" = {
     ),
 }
 
-ERRORS: "dict[str, _StrPromise]" = {
+ERRORS: dict[str, _StrPromise] = {
     "OperationalError": gettext_lazy("The database could not be used."),
     "InterfaceError": gettext_lazy("The connection to the database broke."),
     "IntegrityError": gettext_lazy("The database refused what was to be stored."),

@@ -1,5 +1,7 @@
 """The meaning of a provider's error, and what to do about it, for staff."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils.translation import gettext as _
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 class Advice(NamedTuple):
     """Advice on an error: ``what`` is wrong, and ``todo``, what to do about it."""
 
-    what: "str | _StrPromise"
-    todo: "str | _StrPromise"
+    what: str | _StrPromise
+    todo: str | _StrPromise
 
 
 _TOKEN = Advice(

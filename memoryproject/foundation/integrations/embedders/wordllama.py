@@ -3,6 +3,8 @@
 It uses the files in its package, without a key, download or network.
 """
 
+from __future__ import annotations
+
 import functools
 import json
 import threading
@@ -39,8 +41,8 @@ MAX_COVERED = 8192
 
 @dataclass(frozen=True)
 class _Model:
-    tokenizer: "Tokenizer"
-    matrix: "NDArray[np.float16]"
+    tokenizer: Tokenizer
+    matrix: NDArray[np.float16]
     empty_ids: frozenset[int]
 
 
@@ -101,7 +103,7 @@ def _vector(model: _Model, text: str) -> list[float]:
     return unit
 
 
-def _encode(tokenizer: "Tokenizer", text: str) -> "Encoding":
+def _encode(tokenizer: Tokenizer, text: str) -> Encoding:
     # One by one: a batch pads every text to the longest, and starts threads that don't survive a
     # later fork of a worker.
     return tokenizer.encode(text, add_special_tokens=False)
@@ -149,7 +151,7 @@ def _package_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def _matrix(path: Path) -> "NDArray[np.float16]":
+def _matrix(path: Path) -> NDArray[np.float16]:
     """Return the vectors of all pieces, mapped from the file, so that all processes share them.
 
     The file is in the format safetensors: 8 bytes with the length of a header in JSON, the header,

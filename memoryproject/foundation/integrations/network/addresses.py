@@ -1,5 +1,7 @@
 """Decide which addresses may be asked: no private ones (SSRF), unless they are allowed."""
 
+from __future__ import annotations
+
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,13 +67,13 @@ class AddressRules:
     resolve: Callable[[str, int], Sequence[str]] = resolved
 
     @classmethod
-    def of(cls, networks: Iterable[str], *, allow_http: bool) -> "AddressRules":
+    def of(cls, networks: Iterable[str], *, allow_http: bool) -> AddressRules:
         """Build the rules. ``networks`` is in the form of the settings, such as 10.0.0.0/8."""
         allowed = tuple(ip_network(network) for network in networks)
         return cls(allowed=allowed, allow_http=allow_http)
 
 
-def url_parsed(url: str, rules: AddressRules) -> "httpx.URL":
+def url_parsed(url: str, rules: AddressRules) -> httpx.URL:
     """Return the parsed URL if its form is allowed. Raises AddressError."""
     import httpx  # noqa: PLC0415 slow
 
@@ -127,12 +129,12 @@ def address_checked(address: str, rules: AddressRules) -> None:
         raise AddressError(ErrorText("host_private", address=address))
 
 
-def host_of(url: "httpx.URL") -> str:
+def host_of(url: httpx.URL) -> str:
     """Return the host in the form for a lookup: without brackets, in ASCII."""
     return url.raw_host.decode("ascii")
 
 
-def port_of(url: "httpx.URL") -> int:
+def port_of(url: httpx.URL) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
 
 

@@ -1,5 +1,7 @@
 """Fetch files over HTTP from the addresses that a provider gives, and only from those."""
 
+from __future__ import annotations
+
 import base64
 import binascii
 import hashlib
@@ -45,9 +47,9 @@ class Source:
     api_url: str
     timeout: float = 15.0
     longest: float = MAX_SECONDS
-    transport: "httpx.BaseTransport | None" = None
+    transport: httpx.BaseTransport | None = None
     rules: AddressRules = field(default_factory=AddressRules)
-    network: "httpcore.NetworkBackend | None" = None
+    network: httpcore.NetworkBackend | None = None
 
     @property
     def is_stand_in(self) -> bool:
@@ -55,7 +57,7 @@ class Source:
         return urlsplit(self.api_url).hostname in LOOPBACK
 
 
-def ask_about_file(source: Source, method: str, url: str, **request: Any) -> "httpx.Response":
+def ask_about_file(source: Source, method: str, url: str, **request: Any) -> httpx.Response:
     """Ask the provider's API, which changes nothing; the answer may be an error.
 
     ``request``: what httpx takes of it. Raises MediaError.
@@ -100,7 +102,7 @@ def download(
     raise MediaError("the file is redirected too often", code="refused", permanent=True)
 
 
-def failed(answer: "httpx.Response") -> MediaError:
+def failed(answer: httpx.Response) -> MediaError:
     """Return the error for a response that isn't the file."""
     status = answer.status_code
     if status in _GONE:
@@ -125,7 +127,7 @@ def sha256_hex(value: str) -> str:
 
 
 def _take(
-    answer: "httpx.Response", into: MediaSink, max_bytes: int, sha256: str, deadline: float
+    answer: httpx.Response, into: MediaSink, max_bytes: int, sha256: str, deadline: float
 ) -> None:
     if not answer.is_success:
         raise failed(answer)
@@ -180,7 +182,7 @@ def _refused() -> MediaError:
     return MediaError("the file's address is not one to fetch from", code="refused", permanent=True)
 
 
-def _file_client(source: Source, url: str, deadline: float) -> "httpx.Client":
+def _file_client(source: Source, url: str, deadline: float) -> httpx.Client:
     """Return a client that connects to a provider's stand-in, or else to public addresses only.
 
     A name is resolved once, and the connection goes to the address that was checked.
@@ -198,7 +200,7 @@ def _file_client(source: Source, url: str, deadline: float) -> "httpx.Client":
     )
 
 
-def _client(source: Source, url: str) -> "httpx.Client":
+def _client(source: Source, url: str) -> httpx.Client:
     return http_client(url, source.timeout, source.transport)
 
 

@@ -1,5 +1,7 @@
 """Send messages with the Meta Cloud API."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -89,7 +91,7 @@ class CloudProvider:
         phone_number_id: str,
         access_token: str,
         timeout: float = 15.0,
-        transport: "httpx.BaseTransport | None" = None,
+        transport: httpx.BaseTransport | None = None,
         guard: Guard | None = None,
         others: Mapping[str, tuple[str, Guard]] = MappingProxyType({}),
         business_account_id: str = "",
@@ -281,7 +283,7 @@ class CloudProvider:
         return _answer(line.connection.post_json(f"{line.url}/messages", payload))
 
 
-def _answer(response: "httpx.Response") -> Fields:
+def _answer(response: httpx.Response) -> Fields:
     if not response.is_success:
         raise error_of(response)
     return answer_object(response)
@@ -297,11 +299,11 @@ def _addressed(to: Recipient) -> dict[str, str]:
     raise SendError(ErrorText("send_no_cloud_address"), permanent=True)
 
 
-def _refuses_account(response: "httpx.Response") -> bool:
+def _refuses_account(response: httpx.Response) -> bool:
     return not response.is_success and error_of(response).alert
 
 
-def _media_error_of(response: "httpx.Response") -> MediaError:
+def _media_error_of(response: httpx.Response) -> MediaError:
     """Convert an error like error_of; a repeated request for a file is always safe."""
     error = error_of(response)
     gone = error.permanent and error.code in (None, 33, 100, 131052)
@@ -313,7 +315,7 @@ def _media_error_of(response: "httpx.Response") -> MediaError:
     )
 
 
-def error_of(response: "httpx.Response") -> SendError:
+def error_of(response: httpx.Response) -> SendError:
     """Convert an error response to a SendError."""
     error = answer_object(response).at("error")
     code = error.whole("code")

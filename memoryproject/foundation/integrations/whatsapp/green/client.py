@@ -1,5 +1,7 @@
 """Send messages with Green API."""
 
+from __future__ import annotations
+
 import logging
 import re
 from collections.abc import Mapping
@@ -72,7 +74,7 @@ class GreenProvider:
         id_instance: str,
         token: str,
         timeout: float = 15.0,
-        transport: "httpx.BaseTransport | None" = None,
+        transport: httpx.BaseTransport | None = None,
         guard: Guard | None = None,
     ) -> None:
         self.id_instance = id_instance
@@ -174,12 +176,12 @@ class GreenProvider:
     def _url(self, method: str) -> str:
         return f"{self._base}/{method}/{self._token}"
 
-    def _answer(self, response: "httpx.Response") -> Fields:
+    def _answer(self, response: httpx.Response) -> Fields:
         if not response.is_success:
             raise self._error_of(response)
         return answer_object(response)
 
-    def _error_of(self, response: "httpx.Response") -> SendError:
+    def _error_of(self, response: httpx.Response) -> SendError:
         status = response.status_code
         text = answer_object(response).text("message") or answer_shown(response)
         limited = status == HTTPStatus.TOO_MANY_REQUESTS
@@ -202,7 +204,7 @@ def _sent(answer: Fields) -> SendResult:
     return SendResult(provider_message_id=message_id)
 
 
-def _refuses_account(response: "httpx.Response") -> bool:
+def _refuses_account(response: httpx.Response) -> bool:
     if response.status_code == HTTPStatus.BAD_REQUEST:
         return _NOT_AUTHORIZED.search(response.text[:1000]) is not None
     return response.status_code in _STAFF_STATUSES
