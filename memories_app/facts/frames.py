@@ -281,11 +281,15 @@ _NO_PLACE = re.compile(fold(
     r"(?:a|an|the|my|your|our|his|her|another|one|this|un|una|um|uma|une|ein|eine|einem|einer|el|la|"
     r"le|il|der|die|das|dem|den|ה?בית|ה?דירה|casa|apartamento|piso|доме|квартире|будинку|квартирі|"
     r"بيت|شقة|house|apartment|flat|maison|haus|wohnung)(?!\w)|.*(?<!\w)(?:plan|premium|team|shift|"
+    r"office|desk|school|oficina|escritorio|escuela|escola|bureau|ecole|buro|schule|ufficio|scuola|"
+    r"офис|школу|"
+    r"офіс|школу|مكتب|مدرسة|משרד|כיתה|בית ספר|"
     r"bank|iphone|android|windows|mac|role|department|class|group|app|version|keto|vegan|online|"
     r"gmail|outlook|whatsapp|telegram|netflix|spotify|cash|credit|invoices|time|work|job|"
     r"אייפון|אנדרואיד|סמסונג|גימייל|משמרת|קבוצה|תוכנית|חברת?|מחלקה|תפקיד|לקוח|עבודה|לעבוד|בנק|"
     r"טבעונות|דיאטה|אוטומט|חשמלי|חשמלית|гугл|айфон|андроид|банк|отдел|тариф)(?!\w)"
 ))  # fmt: skip
+_IS = re.compile(r"(?<!\w)(?:is|are|הוא|היא)(?!\w)")
 _ARTICLE = re.compile(
     r"^(?:a|an|the|el|la|los|las|un|una|um|uma|o|os|as|le|les|une|l'|der|die|das|den|dem|ein|eine|"
     r"einen|il|lo|gli|i)\s+|^(?:l'|ה(?=[א-ת]{3}))"
@@ -308,7 +312,8 @@ def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]
             and _NO_PLACE.match(found["value"])
         ):
             continue
-        if name == "when" and not names_day(found["value"]):
+        if name == "when" and (not names_day(found["value"]) or _IS.search(found["value"])):
+            # "My coach on Monday is Tom" tells no day of the coach.
             continue
         of = found.groupdict().get("of") or ""
         if name == "role":

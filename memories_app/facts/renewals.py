@@ -20,6 +20,7 @@ from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokeni
 
 MAX_WORDS = 14
 MAX_VALUE = 4
+_ARABIC = re.compile("[\u0600-\u06ff]")
 
 _LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
@@ -42,9 +43,12 @@ def renews(newer: str, older: str) -> bool:
     word that says that it is new. It may stand before a role: "Lisa is my accountant now".
     """
     text, known_text = fold(without_periods(newer)), fold(without_periods(older))
-    if _is_unclear(text) or _is_unclear(known_text):
+    if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
         return False
-    *parts, last = [_content(part) for part in _words("now", "changed").split(text)]
+    pieces = _words("now", "changed").split(text)
+    if not _joining(" ".join(pieces)) ^ _joining(known_text) <= _words_of("free"):
+        return False
+    *parts, last = map(_content, pieces)
     given, known = [*chain.from_iterable(parts), *last], _content(known_text)
     if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
         return False
@@ -75,13 +79,27 @@ def _is_unclear(folded_text: str) -> bool:
 
 def _content(folded_text: str) -> list[Token]:
     """Return the words that name something."""
-    return [
-        token
-        for token in tokenize(folded_text)
-        if not token.part
-        and not _words("small").fullmatch(token.text)
-        and (token.script == "number" or kind_of(token) is not Kind.FUNCTION)
-    ]
+    return [token for token in tokenize(folded_text) if not token.part and not _joins(token)]
+
+
+def _joining(folded_text: str) -> set[str]:
+    """Return the other words. Two statements about one thing differ in few of them."""
+    return {token.text for token in tokenize(folded_text) if not token.part and _joins(token)}
+
+
+def _joins(token: Token) -> bool:
+    is_function = token.script != "number" and kind_of(token) is Kind.FUNCTION
+    return is_function or _words("small").fullmatch(token.text) is not None
+
+
+@cache
+def _words_of(name: str) -> frozenset[str]:
+    return frozenset(fold(" ".join(_LISTS[name])).split())
+
+
+def _names(text: str) -> set[str]:
+    """Return the names that are joining words without their capital: Al, Di, Will."""
+    return {token.text for token in tokenize(text) if token.capitalised} & _words_of("names")
 
 
 def _opcodes(
@@ -97,6 +115,9 @@ def _opcodes(
 
 
 def _forms(token: Token) -> set[str]:
+    if _ARABIC.search(token.text):
+        # Whose it is, is their ending.
+        return {token.text.removeprefix("ال")}
     forms = word_forms(token)
     return {token.text, forms.word, *forms.bare}
 
@@ -110,9 +131,10 @@ def _is_value(
     several = _words("several")
     if any(several.fullmatch(token.text) for token in (*known, *given)):
         return False
-    sides = [" ".join(token.text for token in side) for side in (known, given)]
-    if all(names_day(side) for side in sides):
-        return True
+    words = [token.text for token in (*known, *given) if not token.text[0].isdigit()]
+    days = [names_day(word) for word in words]
+    if any(days):
+        return all(days)
     numbers = [sum(token.script == "number" for token in side) for side in (known, given)]
     if any(numbers):
         return numbers == [len(known), len(given)]

@@ -159,8 +159,10 @@ class Storing:
         )
 
     def _renewed(self, one: Prepared, memory: Memory, claim: Claim) -> Contradicted:
-        is_new = one.likeness.renewed or says_new(one.new.content)
-        if not is_new or one.vector is None or memory.valid_until or self._compared >= MAX_COMPARED:
+        is_new = one.likeness.renewed or (one.likeness.sense and says_new(one.new.content))
+        if not is_new or memory.valid_until:
+            return Contradicted()
+        if one.vector is None or self._compared >= MAX_COMPARED:
             return Contradicted()
         self._compared += 1
         model = self._embedder

@@ -204,6 +204,9 @@ class KnownFacts:
                 if claim.is_anothers(memory, likeness):
                     continue
             claim.sort_in(result, memory, verdict, now)
+        if claim.likeness.renewed and len(result.replaced) > 1:
+            # "My appointment was moved": which of the two?
+            return Contradicted(unsure=[*result.replaced, *result.unsure])
         return result
 
 
@@ -306,6 +309,8 @@ def renewed_by(
             verdict = Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict
         if not claim.is_anothers(older, likeness_of(older.content)):
             claim.sort_in(found, older, verdict, timezone.now())
-        if found.replaced or found.ending:
-            return Contradicted(found.replaced, found.ending)
-    return found
+    renewed = [*found.replaced, *found.ending]
+    if len(renewed) > 1:
+        # "My appointment was moved": which of the two?
+        return Contradicted(unsure=renewed)
+    return Contradicted(found.replaced, found.ending) if renewed else found

@@ -144,10 +144,10 @@ class Beside:
 
 def _beside(waiting: Waiting) -> Iterator[Beside]:
     """Yield the suggested memories, and the memories that are one or contradict each other."""
-    rows = memories_proposed().values_list("pk", "content", "created_at")[: waiting.suggested]
-    for key, content, at in rows:
-        address = reverse("admin:memories_app_memory_change", args=[key])
-        yield Beside(_("suggested memory"), [content[:SHORT]], address, at)
+    queue = reverse("admin:memories_app_memory_waiting")
+    rows = memories_proposed().values_list("content", "created_at")[: waiting.suggested]
+    for content, at in rows:
+        yield Beside(_("suggested memory"), [content[:SHORT]], f"{queue}#suggested", at)
     parts = ProposalMemory.objects.order_by("number").select_related("memory")
     parts = parts.only("number", "proposal_id", "memory__content")
     found = proposals_open().prefetch_related(Prefetch("parts", queryset=parts))
@@ -155,8 +155,7 @@ def _beside(waiting: Waiting) -> Iterator[Beside]:
         replaces = each.kind == ProposalKind.REPLACE
         reason = _("contradictory memories") if replaces else _("duplicate memories")
         texts = [part.memory.content[:SHORT] for part in each.parts.all()]
-        address = reverse("admin:memories_app_mergeproposal_change", args=[each.pk])
-        yield Beside(reason, texts, address, each.created_at)
+        yield Beside(reason, texts, f"{queue}#proposals", each.created_at)
 
 
 def figures_of(request: HttpRequest, parameters: QueryDict) -> Figures:

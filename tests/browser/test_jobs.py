@@ -148,7 +148,7 @@ def forget_with_a_receipt(job: Job) -> None:
 def approve_a_memory(job: Job) -> None:
     made = proposed("Dana likes tea", proposed=True, confidence=0.4)
     job.page.goto(f"{CHATS}?needs=1")
-    job.page.get_by_role("link", name="Suggested memories 1").click()
+    job.page.get_by_role("link", name="Suggested memory").click()
     job.button("Approve")
     job.says("It is approved, and counts from now on.")
     assert Memory.objects.get(pk=made.pk).status == "active"

@@ -33,7 +33,7 @@ def test_three_clicks_approve_all(visit: Visit, staff: Page, proposed: list[Memo
     count_clicks(staff)
     staff.goto("/admin/")
     with staff.expect_navigation():
-        staff.get_by_role("link", name="To review: 3").click()
+        staff.get_by_role("link", name="suggested memories: 3").click()
     assert looked_at(staff) == []
     staff.get_by_label("Tick all on this page").click()
     with staff.expect_navigation():
@@ -95,7 +95,7 @@ def test_all_that_is_to_be_decided_is_one_queue_by_keyboard(
     Turn.objects.filter(pk=turn.pk).update(state="failed")
     count_clicks(staff)
     staff.goto("/admin/sessions_app/chat/?needs=1")
-    staff.get_by_role("link", name="Suggested memories 3").click()
+    staff.get_by_role("link", name="Suggested memory").first.click()
     staff.get_by_role("button", name="Approve", exact=True).first.click()
     expect(staff.get_by_text("It is approved, and counts from now on.")).to_be_visible()
     assert clicks(staff) <= 2

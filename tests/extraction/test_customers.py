@@ -11,7 +11,7 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from uuid import uuid4
 
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from sessions_app.extraction.fact_store import CheckedFacts, facts_checked
@@ -35,7 +35,8 @@ def test_what_is_kept_of_customers() -> None:
     assert len(rows) > 300
 
 
-@given(st.text(), st.text(min_size=1), st.integers(0, 50), st.integers(1, 50))
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(st.text(min_size=1), st.text(min_size=1), st.integers(0, 50), st.integers(1, 50))
 def test_any_words_are_judged(text: str, noted: str, start: int, length: int) -> None:
     quote = text[start : start + length].strip()
     assume(quote and noted.strip() and "\0" not in quote + noted)
