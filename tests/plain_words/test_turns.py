@@ -362,3 +362,21 @@ def test_the_language_that_staff_have_fixed_stays_and_is_told_to_the_model(
     assert world.chat(CLIENT).language == "fr"
     *_, request = world.dependencies.chat_model.requests  # type: ignore[attr-defined]
     assert "Answer in French, whatever" in request.messages[0].content
+
+
+@pytest.mark.parametrize(
+    ("argument", "fact"),
+    [
+        ("that I live in Haifa", "I live in Haifa"),
+        ("dass ich Vegetarier bin", "ich Vegetarier bin"),
+        ("que vivo en Lima", "vivo en Lima"),
+        ("что я живу в Туле", "я живу в Туле"),
+        ("שאני גר בחיפה", "אני גר בחיפה"),
+        ("שהקוד הוא 4411", "הקוד הוא 4411"),
+        ("that house", "that house"),
+        ("שני ילדים באים מחר", "שני ילדים באים מחר"),
+    ],
+)
+def test_that_is_no_part_of_a_fact(world: World, argument: str, fact: str) -> None:
+    world.say(CLIENT, f"/remember {argument}")
+    assert list(Memory.objects.values_list("content", flat=True)) == [fact]

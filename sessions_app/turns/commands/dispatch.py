@@ -1,6 +1,7 @@
 """Execute the commands that people write, and confirm them."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -44,6 +45,13 @@ from sessions_app.turns.reply_store import Draft, handover_draft, help_text
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
 # /remember <fact>: store a memory.
+
+# "/remember that …": the word is no part of the fact.
+_THAT = re.compile(
+    r"^(?:(?:that|dass|daß|que|che|что|що|أن|ان|ki|कि|bahwa)[ ,:]+(?=\S+ )"
+    r"|ש(?=(?:אני|אנחנו|יש|אין)(?!\w)|ה[א-ת]{3}))",
+    re.IGNORECASE,
+)
 
 
 def remember_reply(
@@ -153,7 +161,8 @@ def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) ->
         )
     if command.name == "export":
         return export_reply(turn=turn)
-    return remember_reply(turn=turn, fact=command.argument, embedder=dependencies.embedder)
+    fact = _THAT.sub("", command.argument)
+    return remember_reply(turn=turn, fact=fact, embedder=dependencies.embedder)
 
 
 # Choices: what people press or type where an answer asked.
