@@ -16,7 +16,7 @@ from memoryproject.foundation.integrations.whatsapp.base import SendError
 from memoryproject.foundation.outside_services.models import OutsideService
 from memoryproject.staff_site.alerts import current_conditions
 from sessions_app.inbound.synchronous_chat import talk
-from sessions_app.inbox.needs import conversations_count
+from sessions_app.inbox.needs import conversations_count, reasons_of
 from sessions_app.limits.intake import UsageLimits, access_of
 from sessions_app.models import Turn, UsageDay
 from sessions_app.turns.open_questions import MAX_AT_ONCE, MAX_DEFERRALS, questions_resume
@@ -72,6 +72,11 @@ def turn_of(text: str) -> Turn:
     return Turn.objects.get(message__content=text)
 
 
+def reasons(turn: Turn) -> list[str]:
+    """Why the turn's conversation waits for somebody."""
+    return [str(reason) for reason, _ in reasons_of([turn.chat_id]).get(turn.chat_id, [])]
+
+
 def test_an_outage_gives_one_apology_and_then_one_answer(world: World, model: Model) -> None:
     assert world.say(CLIENT, "When do you open?") == [SORRY]
     assert (turn_of("When do you open?").state, conversations_count()) == ("deferred", 0)
@@ -81,7 +86,8 @@ def test_an_outage_gives_one_apology_and_then_one_answer(world: World, model: Mo
     assert resume(world) == ["answer to: When do you open?"]
     assert resume(world) == []
     turn = turn_of("When do you open?")
-    assert (turn.state, turn.error, conversations_count()) == ("sent", "", 0)
+    # It waits as a question for which nothing is known, and not as a failed one.
+    assert (turn.state, turn.error, reasons(turn)) == ("sent", "", ["unknown question"])
     assert turn.reply is not None
     assert turn.reply.answers_id == turn.message_id
     assert [message.content for message in world.messages(CLIENT)] == [
@@ -220,7 +226,8 @@ def test_a_message_that_the_model_refuses_is_not_tried_again(world: World, model
     )
     world.work()
     assert world.provider.sent[-1].text == "answer to: When do you open?"
-    assert conversations_count() == 0
+    turn.refresh_from_db()
+    assert reasons(turn) == ["unknown question"]
 
 
 def test_a_question_that_fails_while_others_are_answered_ends(world: World, model: Model) -> None:
