@@ -48,7 +48,7 @@ from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
 # "/remember that …": the word is no part of the fact.
 _THAT = re.compile(
-    r"^(?:(?:that|dass|daß|que|che|что|що|أن|ان|ki|कि|bahwa)[ ,:]+(?=\S+ )"
+    r"^(?:(?:that|dass|daß|que|che|что|що|أن|ان|ki|कि|bahwa)[,:]? (?=\S{1,40} )"
     r"|ש(?=(?:אני|אנחנו|יש|אין)(?!\w)|ה[א-ת]{3}))",
     re.IGNORECASE,
 )
