@@ -53,7 +53,7 @@ from memoryproject.foundation.retrieval.relevance import (
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
 from sessions_app.models import Chat, Message, MessageEmbedding
 from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import ASKING, Role
+from sessions_app.models.messages import ASKING, SURVEY, Role
 from sessions_app.recall.hits import FactTimes, Hit, LeftOut, Viewer, memory_about
 
 # A longer silence, in seconds, begins a new run of messages.
@@ -100,8 +100,8 @@ def messages_visible(within: Q) -> QuerySet[Message]:
     """Return those of these messages that may be recalled. No other function decides this."""
     messages = Message.objects.filter(within, revoked_at__isnull=True)
     messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
-    # Commands and system texts ("Remembered: …", apologies) are no knowledge.
-    return messages.exclude(metadata__has_any_keys=["command", "system_text"])
+    # Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge.
+    return messages.exclude(metadata__has_any_keys=["command", "system_text", SURVEY])
 
 
 def messages_searched(

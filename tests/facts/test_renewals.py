@@ -36,8 +36,6 @@ def is_renewed(older: str, newer: str) -> bool:
 @pytest.mark.parametrize(("older", "newer"), NEWER)
 def test_a_new_value_renews_the_older_one(older: str, newer: str) -> None:
     assert is_renewed(older, newer)
-    # Not the other way around: the older text doesn't say that it is new.
-    assert not is_renewed(newer, older) or says_new(older) or likeness_of(older).frames
 
 
 @pytest.mark.parametrize(("older", "newer"), BOTH)

@@ -22,6 +22,7 @@ from sessions_app.models import (
     Rule,
     SessionOutcome,
     Turn,
+    TurnReplay,
 )
 from sessions_app.outcomes.judge import sessions_judge, verdict_of
 from sessions_app.rules import Outlet, chats_due
@@ -157,6 +158,12 @@ def test_without_buttons_a_number_is_typed(
     assert kind in kinds(outcome(world))
     write(typed, "C")
     assert Turn.objects.filter(by_hand=False).count() == 2, "a second one is a message"
+    write("Did that help, that you are open on Friday?", "D")
+    world.work()
+    recalled = {entry["id"] for entry in TurnReplay.objects.latest("turn_id").recalled}
+    of_survey = Message.objects.filter(metadata__has_key="survey").values_list("pk", flat=True)
+    assert recalled, "what was remembered"
+    assert not {str(key) for key in of_survey} & recalled
 
 
 SAID: dict[str, tuple[list[str], list[str]]] = {
