@@ -20,7 +20,6 @@ from memories_app.models import Memory, SourceDocument
 from memories_app.store.change import memory_supersede
 from memories_app.store.remember import memory_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
-from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Party
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
@@ -35,7 +34,7 @@ from sessions_app.turns.turn_dependencies import Dependencies
 from tests.doubles.direct_extractor import DirectExtractor
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.doubles.recording_provider import RecordingProvider
-from tests.privacy.models import learn, turns_put_on_record
+from tests.privacy.models import echo, learn, turns_put_on_record
 from tests.privacy.oracle import Secret, Viewer, mark
 from tests.remembering import memory_expire_at
 from tests.world import CLIENT, GODFATHER, NUMBER_ID, OTHER_CLIENT, World
@@ -218,11 +217,6 @@ def _document(world: World, text: str, plan: MemoryPlan, chat_id: UUID | None) -
             embedder=world.dependencies.embedder,
         )
     return SourceDocument.objects.get(pk=received.document.pk).memories.get().pk
-
-
-def echo(request: ChatRequest) -> str:
-    """Tells whoever asks all that the model was sent."""
-    return "\n".join(message.content for message in request.messages)
 
 
 def build_town(memories: Sequence[MemoryPlan], said: Sequence[SaidPlan]) -> Town:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -37,10 +38,19 @@ class Caller:
         headers = self.headers | ({"Idempotency-Key": key} if key else {})
         return plain_http.post(self.root + path, json=body, headers=headers, timeout=PATIENCE)
 
+    def post_patiently(self, path: str, body: Any, key: str) -> httpx.Response:
+        """Tries again, as it is told, while too many of the key's calls wait."""
+        until = time.monotonic() + PATIENCE
+        while (answer := self.post(path, body, key)).status_code == 503:
+            assert answer.json()["errors"][0]["code"] == "overloaded", answer.text
+            assert time.monotonic() < until, "it is overloaded for good"
+            time.sleep(int(answer.headers["Retry-After"]))
+        return answer
+
     def twins(self, path: str, body: Any, key: str) -> list[httpx.Response]:
         """The same call so many times at once."""
         with ThreadPoolExecutor(TWINS) as pool:
-            calls = [pool.submit(self.post, path, body, key) for _ in range(TWINS)]
+            calls = [pool.submit(self.post_patiently, path, body, key) for _ in range(TWINS)]
             return [call.result() for call in calls]
 
 
