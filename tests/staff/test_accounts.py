@@ -17,8 +17,11 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from memoryproject.foundation.audit.models import AuditEvent
 from tests.forms import save
 from tests.staff.people import (
+    CODE,
+    LOGIN,
     PASSWORD,
     TWO_FACTOR,
+    code_now,
     half_way,
     is_in,
     person,
@@ -32,6 +35,7 @@ pytestmark = pytest.mark.django_db
 USERS = "/admin/auth/user/"
 GROUPS = "/admin/auth/group/"
 FAILED = "/admin/dashboard/failedlogin/"
+INBOX = "/admin/sessions_app/chat/"
 NEW = "a-quite-new-password"
 
 
@@ -293,3 +297,26 @@ def test_administrators_see_whose_failed_logins_are_and_lift_locks(administrator
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(minutes=16))
     assert locks() == [], "it is over"
     assert {event.actor for event in told("login.unlock")} == {"ada"}
+
+
+@pytest.mark.parametrize(
+    ("groups", "asked", "first"),
+    [
+        (["Reviewer"], "", INBOX),
+        (["Memory manager"], "/admin/", INBOX),
+        (["Reviewer"], "/admin/memories_app/memory/", "/admin/memories_app/memory/"),
+        (["Viewer"], "", "/admin/"),
+        (["Auditor"], "", "/admin/"),
+        (["Administrator", "Reviewer"], "", "/admin/"),
+    ],
+)
+def test_who_replies_begins_with_the_inbox(groups: list[str], asked: str, first: str) -> None:
+    someone = person("noa", *groups)
+    client = Client()
+    answer = client.post(LOGIN, {"username": "noa", "password": PASSWORD, "next": asked})
+    assert answer.url == first
+    assert client.get(first).status_code == 200
+    device = TOTPDevice.objects.create(user=someone, name="phone", confirmed=True)
+    client = Client()
+    client.post(LOGIN, {"username": "noa", "password": PASSWORD, "next": asked})
+    assert client.post(CODE, {"code": code_now(device)}).url == first

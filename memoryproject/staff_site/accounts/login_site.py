@@ -88,7 +88,8 @@ class PasswordStep(LoginView):
     def form_valid(self, form: Any) -> HttpResponse:
         user = form.get_user()
         if device_of(user) is None:
-            return super().form_valid(form)
+            login(self.request, user)
+            return HttpResponseRedirect(_first_page(user, self.get_success_url()))
         session = self.request.session
         # Data of an earlier user or a planted session key must not be carried over.
         session.flush()
@@ -96,9 +97,17 @@ class PasswordStep(LoginView):
             "user": user.pk,
             "password": user.get_session_auth_hash(),
             "at": int(timezone.now().timestamp()),
-            "next": self.get_success_url(),
+            "next": _first_page(user, self.get_success_url()),
         }
         return HttpResponseRedirect(reverse("admin:login_code"))
+
+
+def _first_page(user: Any, address: str) -> str:
+    """Return where a login leads: who replies begins with the inbox, who leads with Home."""
+    replies = user.has_perm("sessions_app.takeover_chat")
+    if address != reverse("admin:index") or not replies or user.has_perm("auth.view_user"):
+        return address
+    return reverse("admin:sessions_app_chat_changelist")
 
 
 @never_cache
