@@ -51,6 +51,7 @@ CONFIG_KEYS = {
 
 TRUE_WORDS = {"1", "true", "yes", "on"}
 FALSE_WORDS = {"0", "false", "no", "off"}
+PHONE_NUMBER = re.compile(r"(?:\+|00)?([1-9](?:[ ().-]*[0-9]){7,14})")
 WHATSAPP_ID = re.compile(r"[0-9]{5,20}@c\.us|[A-Za-z0-9_-]+@g\.us|[A-Za-z0-9._-]+@bsuid")
 ORIGIN = re.compile(
     r"\*|[A-Za-z][A-Za-z0-9+.-]*://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?/?"
@@ -248,11 +249,20 @@ class Networks(Words):
         return True
 
 
+def _id_of_number(text: str) -> str:
+    """Return the id of a number with its country code; anything else as it is."""
+    number = PHONE_NUMBER.fullmatch(text.strip())
+    return "".join(re.findall("[0-9]", number[1])) + "@c.us" if number else text
+
+
 class WhatsAppIds(Words):
-    """A set of ids such as 972501234567@c.us."""
+    """A set of ids such as 972501234567@c.us, or of numbers such as +972 50-123-4567."""
 
     code = "setting_ids"
     matches = WHATSAPP_ID.fullmatch
+
+    def parse(self, text: str) -> Any:
+        return super().parse(",".join(map(_id_of_number, text.split(","))))
 
     def collect(self, words: list[str]) -> frozenset[str]:
         return frozenset(words)

@@ -83,7 +83,7 @@ WRONG: dict[str, Setting] = {
     "example.com/admin": Hosts("", ["localhost"]),
     "Mars/Base": TimeZone("", "UTC"),
     "../../etc/passwd": TimeZone("", "UTC"),
-    "972501234567": WhatsAppIds("", frozenset()),
+    "0501234567": WhatsAppIds("", frozenset()),
     "the owner": Emails("", []),
     "small=0.15": Prices("", {}),
     "small=-1/2": Prices("", {}),
@@ -151,6 +151,26 @@ def test_an_empty_value_counts_as_unset(word: str) -> None:
 def test_no_value_raises(word: str) -> None:
     for setting in WRONG.values():
         Environment(values={"X": word}).read("X", setting)
+
+
+@pytest.mark.parametrize(
+    ("typed", "ids"),
+    [
+        ("972501234567", {"972501234567@c.us"}),
+        (" +972 50-123-4567 , 1203630@g.us", {"972501234567@c.us", "1203630@g.us"}),
+        ("0044 (20) 7946.0123,12@bsuid", {"442079460123@c.us", "12@bsuid"}),
+    ],
+)
+def test_an_owners_number_is_read_as_people_write_it(typed: str, ids: set[str]) -> None:
+    assert read(Environment(values={"GODFATHER_PHONE": typed}), "GODFATHER_PHONE") == ids
+
+
+# Without its country code it could be anybody's.
+@pytest.mark.parametrize("typed", ["050-1234567", "nobody", "1234567", "972501234567x", "+"])
+def test_what_names_no_owner_is_refused(typed: str) -> None:
+    env = Environment(values={"GODFATHER_PHONE": typed})
+    assert read(env, "GODFATHER_PHONE") == frozenset()
+    assert env.errors
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])

@@ -283,8 +283,8 @@ CATALOGUE: dict[str, str] = {
     ),
     "setting_time_zone": _("%(name)s must be a time zone such as Asia/Jerusalem or UTC"),
     "setting_ids": _(
-        "%(name)s must hold ids of the form 972501234567@c.us (or …@g.us, …@bsuid), separated by "
-        "commas"
+        "%(name)s must hold numbers with their country code, such as 972501234567, or ids such as "
+        "972501234567@c.us (or …@g.us, …@bsuid), separated by commas"
     ),
     "job_no_chat": _("The chat is not there any more."),
     "job_forgotten": _("Something was erased meanwhile: export again."),
