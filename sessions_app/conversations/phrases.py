@@ -8,9 +8,11 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memories_app.facts.validity import names_day
 from memoryproject.foundation.text.characters import fold
 
 FOLDER = Path(__file__).parent / "languages"
@@ -41,8 +43,11 @@ HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
 # Days that the whole week answers: "weekends".
 HOURS_WEEKS = "day_weeks"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill")
-_MORE = (BOOKED, "closers", "asking", "not_facts", "stop", "start", "stop_asked")
-KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *WISHES, *DENIALS, *HOURS)
+# The fact stands before the first; the second says before a fact that all may know it.
+AFTER_FACT, EVERYONE = "remember_after", "everyone"
+_MORE = (AFTER_FACT, EVERYONE, BOOKED, "closers", "asking", "not_facts")
+_LIMITS = ("stop", "start", "stop_asked")
+KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
 _MARKS += "\u200b-\u200f\u202a-\u202e\u2066-\u2069"
@@ -231,6 +236,90 @@ def _first_words(pattern: Pattern) -> set[str]:
         if not piece.is_optional:
             break
     return words
+
+
+# A message and the phrases in it.
+
+# Shorter words before a full stop are taken for abbreviations: "St. 5".
+MAX_ABBREVIATION = 3
+# Closing words are so many, or fewer.
+MAX_CLOSER = 8
+# A phrase has so many words, or fewer.
+MAX_PHRASE = 24
+
+
+class Utterance(NamedTuple):
+    """A message, its words, and the end of those that are no closing words."""
+
+    text: str
+    words: Sequence[Word]
+    end: int
+
+    def holds_question(self) -> bool:
+        """Return whether it asks, apart from a closing "ok?"."""
+        closed = self.end < len(self.words)
+        text = self.text[: self.words[self.end].start] if closed else self.text
+        # A mark inside an address of the web asks nothing. No space follows a wide one.
+        ends = pairwise(text + " ")
+        return "？" in text or any(sign in "?؟" and not after.isalnum() for sign, after in ends)
+
+    def broken_at(self, place: int, signs: str) -> int:
+        """Return where the words from ``place`` on are divided by a sign with a space after it.
+
+        It is the place of the next word, or ``end`` where none divides them.
+        """
+        for next_place in range(place + 1, self.end):
+            left, right = self.words[next_place - 1], self.words[next_place]
+            gap = self.text[left.end : right.start]
+            # "Am 3. Mai": a number before a month ends no sentence, and "St." is an abbreviation.
+            ends = left.text.isdecimal() and not names_day(right.text)
+            ends |= left.end - left.start > MAX_ABBREVIATION
+            if "\n" in gap or any(f"{sign} " in gap and (ends or sign != ".") for sign in signs):
+                return next_place
+        return self.end
+
+
+def utterance_of(text: str) -> Utterance | None:
+    if len(text) > MAX_LENGTH:
+        return None
+    words = words_of(text)
+    message = Utterance(text, words, len(words))
+    while message.end > 1:
+        starts = range(max(message.end - MAX_CLOSER, 1), message.end)
+        start = next((start for start in starts if _closes(message, start)), 0)
+        if not start:
+            break
+        message = message._replace(end=start)
+    return message
+
+
+def _closes(message: Utterance, start: int) -> bool:
+    """Return whether the message's last words, from this place on, are closing or polite ones."""
+    found = phrases_in(message, start, kinds=("closers", "polite"))
+    return any(start + phrase.size == message.end for phrase in found)
+
+
+def phrases_in(message: Utterance, place: int, kinds: Collection[str] = COMMANDS) -> list[Phrase]:
+    words = message.words[place : place + MAX_PHRASE]
+    return phrases_at([word.text for word in words], kinds)
+
+
+def size_at(message: Utterance, place: int, kinds: Collection[str]) -> int:
+    """Return the size of the longest phrase at the place; 0: none."""
+    found = phrases_in(message, place, kinds) if place < message.end else []
+    return found[0].size if found else 0
+
+
+def without_polite(message: Utterance) -> Utterance:
+    """Return the message without the words of politeness among its words."""
+    kept: list[Word] = []
+    place = 0
+    while place < message.end:
+        polite = next(iter(phrases_in(message, place, kinds=("polite",))), None)
+        if polite is None:
+            kept.append(message.words[place])
+        place += polite.size if polite else 1
+    return message._replace(words=[*kept, *message.words[message.end :]], end=len(kept))
 
 
 # Texts that the system itself sends to people.

@@ -7,23 +7,25 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
-from typing import NamedTuple
 
-from memories_app.facts.validity import names_day
 from sessions_app.conversations.phrases import (
-    COMMANDS,
+    AFTER_FACT,
+    EVERYONE,
     FORGET_OWN,
     MAX_LENGTH,
     OPENERS,
     SMALL_TALK,
     WISHES,
     Phrase,
-    Word,
+    Utterance,
     after_thanks,
     command_starts,
     languages,
     phrases_at,
+    phrases_in,
+    size_at,
+    utterance_of,
+    without_polite,
     words_of,
 )
 
@@ -106,19 +108,21 @@ def without_mention(text: str) -> str:
 MAX_OPENERS = 4
 MAX_FORGET_WORDS = 8
 MIN_FACT_WORDS = 2
-# Shorter words before a full stop are taken for abbreviations: "St. 5".
-MAX_ABBREVIATION = 3
 MIN_STEM = 4
 # A command begins within so many words.
 MAX_LEAD = 16
-# Closing words are so many, or fewer.
-MAX_CLOSER = 8
 # A wish is made of so many phrases, or fewer.
 MAX_RUN = 6
-# A phrase has so many words, or fewer.
-MAX_PHRASE = 24
 # Signs that end a clause, where a space follows.
 CLAUSE_SIGNS = ".,;:!?،؛؟।"
+# Between a fact and the command after it.
+SIGNS_AFTER_FACT = ".,;:!،؛।–—\n"
+# "/remember that …": the word is no part of the fact.
+THAT = re.compile(
+    r"^(?:(?:that|dass|daß|que|che|что|що|أن|ان|ki|कि|bahwa)[,:]? (?=\S{1,40} )"
+    r"|ש(?=(?:אני|אנחנו|יש|אין)(?!\w)|ה[א-ת]{3}))",
+    re.IGNORECASE,
+)
 # What may stand between the words of a command and its fact.
 BETWEEN = " \t\n,:;.–—'’ʼ\u200e\u200f"
 # A Hebrew prefix may have a hyphen after it, and the dot of its letter.
@@ -129,72 +133,66 @@ IGNORED_SIGNS = "\ufe0f\u200d🏻🏼🏽🏾🏿!."
 ACK_SIGNS = "👍🙏👌❤💪👏✅😊🙂🎉😀😃😄🤝💯"
 
 
-class _Message(NamedTuple):
-    """A message, its words, and the end of those that are no closing words."""
-
-    text: str
-    words: Sequence[Word]
-    end: int
-
-    def holds_question(self) -> bool:
-        """Return whether it asks, apart from a closing "ok?"."""
-        closed = self.end < len(self.words)
-        text = self.text[: self.words[self.end].start] if closed else self.text
-        # A mark inside an address of the web asks nothing. No space follows a wide one.
-        ends = pairwise(text + " ")
-        return "？" in text or any(sign in "?؟" and not after.isalnum() for sign, after in ends)
-
-    def broken_at(self, place: int, signs: str) -> int:
-        """Return where the words from ``place`` on are divided by a sign with a space after it.
-
-        It is the place of the next word, or ``end`` where none divides them.
-        """
-        for next_place in range(place + 1, self.end):
-            left, right = self.words[next_place - 1], self.words[next_place]
-            gap = self.text[left.end : right.start]
-            # "Am 3. Mai": a number before a month ends no sentence, and "St." is an abbreviation.
-            ends = left.text.isdecimal() and not names_day(right.text)
-            ends |= left.end - left.start > MAX_ABBREVIATION
-            if "\n" in gap or any(f"{sign} " in gap and (ends or sign != ".") for sign in signs):
-                return next_place
-        return self.end
-
-
 def bare_words(text: str) -> str:
     """Return the words of a short message without those of politeness: "yes please" is a yes."""
-    bare = _without_polite(_message(text) or _Message("", (), 0))
+    bare = without_polite(utterance_of(text) or Utterance("", (), 0))
     return " ".join(word.text for word in bare.words[: bare.end])
 
 
 def plain_command(text: str) -> Command | None:
     """Return the command that the message surely gives in plain words, or None."""
-    message = _message(text)
-    if not message or not any(word.text in command_starts() for word in message.words[:MAX_LEAD]):
+    message = utterance_of(text)
+    if message is None:
         return None
-    return _command(message) or _command(_without_polite(message))
+    begins = any(word.text in command_starts() for word in message.words[:MAX_LEAD])
+    found = begins and (_command(message) or _command(without_polite(message)))
+    return found or _fact_then_command(message)
 
 
-def _without_polite(message: _Message) -> _Message:
-    """Return the message without the words of politeness among its words."""
-    kept: list[Word] = []
-    place = 0
-    while place < message.end:
-        polite = next(iter(_phrases_at(message, place, kinds=("polite",))), None)
-        if polite is None:
-            kept.append(message.words[place])
-        place += polite.size if polite else 1
-    return message._replace(words=[*kept, *message.words[message.end :]], end=len(kept))
+def _fact_then_command(message: Utterance) -> Command | None:
+    """Return the command that follows its fact: "I eat no nuts, please remember that"."""
+    for start in range(MIN_FACT_WORDS, message.end):
+        last = message.words[start - 1]
+        gap = message.text[last.end : message.words[start].start]
+        if " - " not in gap and not any(sign in gap for sign in SIGNS_AFTER_FACT):
+            continue
+        found = phrases_in(message, start, (AFTER_FACT,))
+        phrase = next((each for each in found if start + each.size == message.end), None)
+        if phrase is None or message.holds_question():
+            continue
+        clause, first = message._replace(end=start), 0
+        while size := size_at(clause, first, (*OPENERS, "greeting")):
+            first += size
+        rest = [word.text for word in clause.words[first:start]]
+        if rest and _is_fact(clause, phrase, first, rest):
+            fact = message.text[clause.words[first].start : last.end]
+            return Command("remember", fact, phrase.language)
+    return None
 
 
-def _command(message: _Message) -> Command | None:
+def for_everyone(fact: str) -> str:
+    """Return a fact without the words that say that all may know it; "" where none say so.
+
+    They are followed by a colon or a word like "that": "for clients we pay more" isn't for them.
+    """
+    words = words_of(fact[:MAX_LENGTH])
+    for phrase in phrases_at([word.text for word in words], (EVERYONE,)):
+        rest = fact[words[phrase.size - 1].end :].lstrip()
+        statement = rest[1:] if rest.startswith((":", "：")) else THAT.sub("", rest)
+        if statement != rest:
+            return statement.strip()
+    return ""
+
+
+def _command(message: Utterance) -> Command | None:
     place, is_asked = 0, False
     for _ in range(MAX_OPENERS + 1):
-        for phrase in _phrases_at(message, place):
+        for phrase in phrases_in(message, place):
             argument = _argument(message, phrase, place, is_asked=is_asked)
             if argument is not None:
                 name = phrase.kind.partition("_")[0]
                 return Command(name, argument, phrase.language)
-        opener = next(iter(_phrases_at(message, place, kinds=OPENERS)), None)
+        opener = next(iter(phrases_in(message, place, kinds=OPENERS)), None)
         if opener is None:
             return None
         is_asked |= opener.kind == "asking_openers"
@@ -214,10 +212,10 @@ def small_talk(text: str, *, name: str = "", language: str = "") -> tuple[str, s
         return _of_signs(text, language)
     if len(text) > MAX_LENGTH:
         return None
-    message = _Message(text, words, len(words))
+    message = Utterance(text, words, len(words))
     place, found = 0, list[Phrase]()
     while place < len(words):
-        phrases = _phrases_at(message, place, kinds=(*SMALL_TALK, "closers", *OPENERS))
+        phrases = phrases_in(message, place, kinds=(*SMALL_TALK, "closers", *OPENERS))
         if not phrases:
             return None
         longest = [each for each in phrases if each.size == phrases[0].size]
@@ -231,14 +229,14 @@ def small_talk(text: str, *, name: str = "", language: str = "") -> tuple[str, s
 
 def asks_in_words(text: str) -> bool:
     """Return whether the message asks something: by its mark, or by its first words."""
-    message = _message(text[:MAX_LENGTH])
+    message = utterance_of(text[:MAX_LENGTH])
     if message is None or message.holds_question() or "¿" in text:
         return message is not None
     place = 0
     for _ in range(MAX_OPENERS + 1):
-        if _phrases_at(message, place, kinds=("asking",)):
+        if phrases_in(message, place, kinds=("asking",)):
             return True
-        opener = next(iter(_phrases_at(message, place, kinds=OPENERS)), None)
+        opener = next(iter(phrases_in(message, place, kinds=OPENERS)), None)
         if opener is None:
             return False
         place += opener.size
@@ -259,51 +257,45 @@ def denies(text: str) -> bool:
     return any(_denies(*clause) for each in (text, after_thanks(text)) for clause in _clauses(each))
 
 
-def _clauses(text: str) -> Iterator[tuple[_Message, Collection[int], bool]]:
+def _clauses(text: str) -> Iterator[tuple[Utterance, Collection[int], bool]]:
     """Yield each clause, where it may begin, and whether it is all that is said.
 
     It begins at its first word, or after each of its opening words.
 
     Then the same without closing words and without those of politeness.
     """
-    message = _message(text[:MAX_LENGTH])
+    message = utterance_of(text[:MAX_LENGTH])
     if message is None:
         return
     whole = message._replace(end=len(message.words))
-    for part in (whole, message, _without_polite(message)):
+    for part in (whole, message, without_polite(message)):
         begin = 0
         while begin < part.end:
             end = part.broken_at(begin, CLAUSE_SIGNS)
-            clause = _Message(part.text, part.words[begin:end], end - begin)
+            clause = Utterance(part.text, part.words[begin:end], end - begin)
             starts = [0]
-            while size := _first(clause, starts[-1], (*OPENERS, "greeting", "acks")):
+            while size := size_at(clause, starts[-1], (*OPENERS, "greeting", "acks")):
                 starts.append(starts[-1] + size)
             yield clause, starts, begin == 0 and end == part.end
             begin = end
 
 
-def _first(message: _Message, place: int, kinds: Collection[str]) -> int:
-    """Return the size of the longest phrase at the place; 0: none."""
-    found = _phrases_at(message, place, kinds) if place < message.end else []
-    return found[0].size if found else 0
-
-
-def _wishes(clause: _Message, starts: Collection[int], is_all: bool) -> bool:
+def _wishes(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
     for begin in range(clause.end):
-        if _first(clause, begin, ("person",)):
+        if size_at(clause, begin, ("person",)):
             return True
-        spoken = {phrase.language for phrase in _phrases_at(clause, begin, WISHES)}
+        spoken = {phrase.language for phrase in phrases_in(clause, begin, WISHES)}
         is_start = begin in starts
         if any(_is_wish(clause, begin, each, is_start, is_all and is_start) for each in spoken):
             return True
     return False
 
 
-def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
+def _is_wish(clause: Utterance, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
     """Return whether the words from ``begin`` on are a wish that is made of several phrases."""
     kinds, place = set[str](), begin
     for _ in range(MAX_RUN):
-        found = _phrases_at(clause, place, WISHES[1:]) if place < clause.end else []
+        found = phrases_in(clause, place, WISHES[1:]) if place < clause.end else []
         phrase = next((each for each in found if each.language == language), None)
         if phrase is None:
             break
@@ -322,41 +314,16 @@ def _is_wish(clause: _Message, begin: int, language: str, is_start: bool, is_all
     return place == clause.end and ("wish" in kinds or is_all)
 
 
-def _denies(clause: _Message, starts: Collection[int], is_all: bool) -> bool:
-    if any(_first(clause, place, ("denial",)) for place in range(clause.end)):
+def _denies(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
+    if any(size_at(clause, place, ("denial",)) for place in range(clause.end)):
         return True
-    sizes = {start: _first(clause, start, ("denial_only",)) for start in starts}
+    sizes = {start: size_at(clause, start, ("denial_only",)) for start in starts}
     # A single word says so only where nothing else is said.
     shortest = 1 if is_all else 2
     return any(start + size == clause.end and size >= shortest for start, size in sizes.items())
 
 
-def _message(text: str) -> _Message | None:
-    if len(text) > MAX_LENGTH:
-        return None
-    words = words_of(text)
-    message = _Message(text, words, len(words))
-    while message.end > 1:
-        starts = range(max(message.end - MAX_CLOSER, 1), message.end)
-        start = next((start for start in starts if _closes(message, start)), 0)
-        if not start:
-            break
-        message = message._replace(end=start)
-    return message
-
-
-def _closes(message: _Message, start: int) -> bool:
-    """Return whether the message's last words, from this place on, are closing or polite ones."""
-    found = _phrases_at(message, start, kinds=("closers", "polite"))
-    return any(start + phrase.size == message.end for phrase in found)
-
-
-def _phrases_at(message: _Message, place: int, kinds: Collection[str] = COMMANDS) -> list[Phrase]:
-    words = message.words[place : place + MAX_PHRASE]
-    return phrases_at([word.text for word in words], kinds)
-
-
-def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) -> str | None:
+def _argument(message: Utterance, phrase: Phrase, place: int, *, is_asked: bool) -> str | None:
     """Return the argument of the command, or None where this is surely no command."""
     language = languages()[phrase.language]
     first = place + phrase.size
@@ -396,19 +363,19 @@ def _argument(message: _Message, phrase: Phrase, place: int, *, is_asked: bool) 
         is_detail = phrase.kind not in FORGET_OWN[2:] or not language["details"].isdisjoint(rest)
         mine = language["mine"] if phrase.kind in FORGET_OWN else frozenset()
         return argument if is_detail and _is_memory(rest, mine) else None
-    if phrase.kind == "remember_colon" and ":" not in gap:
+    if phrase.kind == "remember_colon" and ":" not in gap and not for_everyone(argument):
         return None
     return argument if _is_fact(message, phrase, first, rest) else None
 
 
-def _is_fact(message: _Message, phrase: Phrase, first: int, rest: Sequence[str]) -> bool:
+def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]) -> bool:
     language = languages()[phrase.language]
     if len(rest) < MIN_FACT_WORDS or message.broken_at(first, ".!;") < message.end:
         return False
     denied = phrases_at(rest, ("not_facts",))
     if any(found.language == phrase.language for found in denied):
         return False
-    if phrase.kind != "remember_fact":
+    if phrase.kind != "remember_fact" or phrases_at(rest, (EVERYONE,)):
         return True
     return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
 

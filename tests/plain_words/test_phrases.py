@@ -20,6 +20,7 @@ from sessions_app.conversations.plain_words import (
     NAMES,
     asks_in_words,
     denies,
+    for_everyone,
     parse_command,
     plain_command,
     small_talk,
@@ -314,3 +315,78 @@ def test_lines_that_begin_with_latin_letters_are_shown_from_right_to_left(langua
             is_ours = any(unicodedata.bidirectional(sign) in ("R", "AL") for sign in line)
             if first and is_ours:
                 assert unicodedata.bidirectional(first[0]) in ("R", "AL"), name
+
+
+# The fact stands first: "‖" is no part of the message.
+TOLD_BEFORE = [
+    "I'm allergic to sesame‖, remember that",
+    "Hi! ‖I'm allergic to nuts‖. Please remember that",
+    "we close at 5 on fridays‖ - don't forget that",
+    "my dad's birthday is May 3rd‖; note it down please",
+    "the code is 1234‖. remember it!",
+    "אני אלרגית לשומשום‖, תזכרי את זה",
+    "הגודל שלי הוא 42‖, תרשום לך",
+    "soy celíaca‖, recuérdalo por favor",
+    "sou vegetariana‖, lembre disso",
+    "Ich bin Vegetarier‖. Merk dir das bitte",
+    "je suis allergique au lait‖, retiens-le",
+    "sono celiaco‖, non dimenticarlo",
+    "أنا نباتي‖، تذكر ذلك",
+    "у меня аллергия на мёд‖, запомни",
+    "мене звати Олег‖, запам'ятай це",
+    "glütensiz yiyorum‖, bunu unutma",
+    "main shakahari hoon‖, yeh yaad rakhna",
+    "saya alergi kacang‖, ingat itu ya",
+]
+
+
+@pytest.mark.parametrize("marked", TOLD_BEFORE)
+def test_the_command_may_stand_behind_its_fact(marked: str) -> None:
+    command = parse_command(marked.replace("‖", ""))
+    assert command is not None
+    assert (command.name, command.argument) == ("remember", marked.split("‖")[-2])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "you said the price was 40, remember that",
+        "you said the price was 40, remember that?",
+        "bring the cake, don't forget",
+        "the old price, I remember that",
+        "forget it, please don't remember that",
+        "ok, remember this",
+        "He can't come and I remember that",
+        "we close at 5, remember that my mother comes at 4?",
+        "Was ist passiert, vergiss das nicht?",
+    ],
+)
+def test_what_only_ends_like_a_command_is_none(text: str) -> None:
+    assert parse_command(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "remember for everyone that challah costs 18",
+        "זכור לכולם: חלה עולה 18",
+        "תזכור לכולם שהחלה עולה 18",
+        "recuerda para todos: el pan cuesta 18",
+        "lembra para todos: o pão custa 18",
+        "merk dir für alle: das Brot kostet 18",
+        "note pour tous : le pain coûte 18",
+        "ricorda per tutti: il pane costa 18",
+        "تذكر للجميع: الخبز ب 18",
+        "запомни для всех: хлеб стоит 18",
+        "запам'ятай для всіх: хліб коштує 18",
+        "untuk semua: roti harganya 18",
+        "herkes için: ekmek 18 lira",
+        "सबके लिए: रोटी 18 की है",
+    ],
+)
+def test_a_fact_may_be_for_everyone(text: str) -> None:
+    command = parse_command(text)
+    told = for_everyone(command.argument if command else text)
+    assert "18" in told
+    assert "18" in text.partition(told)[1]
+    assert len(told.split()) < len(text.split())

@@ -270,6 +270,35 @@ def test_help_lists_every_command(world: World) -> None:
         assert f"/{name}" in seen
 
 
+FOR_EVERYONE = [
+    "/remember for everyone: parking is free",
+    "/remember public: parking is free",
+    "remember for all clients that parking is free",
+    "Please remember, for our customers: parking is free",
+]
+
+
+@pytest.mark.parametrize("text", FOR_EVERYONE)
+def test_the_owner_may_tell_everyone(world: World, text: str) -> None:
+    assert one(world, GODFATHER, text) == "✅ Remembered: parking is free (public)"
+    assert "parking is free" in one(world, CLIENT, "/memories")
+    assert "for everyone" in one(world, GODFATHER, "/help")
+
+
+@pytest.mark.parametrize(
+    "text", ["/remember for clients we pay more VAT", "/remember public holidays are Sundays"]
+)
+def test_a_fact_about_everyone_is_the_owners_own(world: World, text: str) -> None:
+    assert one(world, GODFATHER, text) == f"✅ Remembered: {text.partition(' ')[2]}"
+    assert one(world, CLIENT, "/memories") == "I don't remember anything yet. Tell me something with /remember <fact>."
+
+
+def test_a_client_tells_nobody_else(world: World) -> None:
+    assert one(world, CLIENT, FOR_EVERYONE[0]).endswith("for everyone: parking is free")
+    assert "parking" not in one(world, OTHER_CLIENT, "/memories")
+    assert "for everyone" not in one(world, CLIENT, "/help")
+
+
 def test_help_offers_only_what_works(world: World) -> None:
     offered = ("/remember", "/memories", "/search", "/forget", "/export")
     world.with_answer_rules(longterm_enabled=False)

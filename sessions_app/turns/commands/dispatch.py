@@ -1,7 +1,6 @@
 """Execute the commands that people write, and confirm them."""
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.plain_words import Command
+from sessions_app.conversations.plain_words import THAT, Command, for_everyone
 from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome
@@ -46,18 +45,13 @@ from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
 # /remember <fact>: store a memory.
 
-# "/remember that …": the word is no part of the fact.
-_THAT = re.compile(
-    r"^(?:(?:that|dass|daß|que|che|что|що|أن|ان|ki|कि|bahwa)[,:]? (?=\S{1,40} )"
-    r"|ש(?=(?:אני|אנחנו|יש|אין)(?!\w)|ה[א-ת]{3}))",
-    re.IGNORECASE,
-)
-
 
 def remember_reply(
     *, turn: Turn, fact: str, embedder: Embedder, is_proposal: bool = False
 ) -> Draft:
     """Store the fact as a memory, only for the godfather or only for this chat.
+
+    The godfather may say that it is for everyone.
 
     The number of a payment card is refused: staff and prompts would show it. ``is_proposal``: staff
     decide about it first.
@@ -70,11 +64,14 @@ def remember_reply(
     if holds_card_number(fact):
         return say("remember_card", language)
     owner = is_owners(turn)
+    public = for_everyone(fact) if owner else ""
+    fact = public or fact
+    own = Visibility.OWNER if owner else Visibility.CHAT
     try:
         remembered = memory_remember(
             NewMemory(
                 content=fact,
-                visibility=str(Visibility.OWNER if owner else Visibility.CHAT),
+                visibility=str(Visibility.PUBLIC if public else own),
                 chat_id=turn.chat_id,
                 source="command",
                 proposed=is_proposal,
@@ -90,6 +87,8 @@ def remember_reply(
         logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
         return failed("remember_failed", language, error)
     text = text_for("remembered", language, content=fact)
+    if public:
+        text += f" ({text_for('mark_public', language)})"
     replaced = Memory.objects.filter(pk__in=remembered.superseded).order_by("created_at")
     lines = [
         text_for("remember_replaces", language, content=cut_at_word(older.content, MAX_LENGTH))
@@ -105,7 +104,9 @@ def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -
     """Return the answer to a command; a second run for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
-        return say(help_text(turn, dependencies), language)
+        names = [help_text(turn, dependencies)]
+        names += ["help_everyone"] if names == ["help"] and is_owners(turn) else []
+        return system_text("\n".join(text_for(name, language) for name in names))
     if command.name == "reset" and turn.session_id is not None:
         # The session itself ended when the message came in: see intake.
         return say("reset", language)
@@ -161,7 +162,7 @@ def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) ->
         )
     if command.name == "export":
         return export_reply(turn=turn)
-    fact = _THAT.sub("", command.argument)
+    fact = THAT.sub("", command.argument)
     return remember_reply(turn=turn, fact=fact, embedder=dependencies.embedder)
 
 
