@@ -29,6 +29,8 @@ _MAX_DEPTH = 20
 # The type of a memory of what the business promised, the name in its metadata that holds its state,
 # and the states.
 PROMISE = "promise"
+# The metadata of a promise that names no matter.
+ONLY_ASKS = {PROMISE: {"only_asks": True}}
 OPEN, KEPT, DROPPED = PROMISE_STATES = ("open", "kept", "dropped")
 FACT_TIMES = ("said_at", "valid_from", "valid_until")
 

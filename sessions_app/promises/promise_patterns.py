@@ -85,6 +85,13 @@ class Promise:
     text: str
     due: date | None
 
+    @property
+    def only_asks(self) -> bool:
+        """Whether it is no more than to ask, and to answer then: it names no matter."""
+        words = forms_of(self.text)
+        is_other = sends(self.text) or _CALLING.search(_plain(self.text))
+        return self.due is None and not is_other and words <= _doing() | _asking()
+
 
 def promises_in(text: str, said_at: datetime) -> list[Promise]:
     """Return the promises that the business makes in a message, in their order."""
@@ -251,6 +258,12 @@ _CALLING = re.compile(_LISTS["calling"])
 def _doing() -> frozenset[str]:
     """Return the words that say that something is done, but not what."""
     return forms_of(" ".join(_LISTS["doing"]))
+
+
+@cache
+def _asking() -> frozenset[str]:
+    """Return the words of asking somebody, and of answering then."""
+    return forms_of(" ".join(_LISTS["asking"]))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from memories_app.errors import MemoryOperationError, MemoryStateError
-from memories_app.facts.validation import KEPT, OPEN, PROMISE, NewMemory, promise_completed
+from memories_app.facts.validation import (
+    KEPT,
+    ONLY_ASKS,
+    OPEN,
+    PROMISE,
+    NewMemory,
+    promise_completed,
+)
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memories_app.store.change import memory_locked, memory_supersede, texts_set
 from memories_app.store.remember import memory_remember
@@ -179,6 +186,8 @@ def _promise_store(promise: Promise, message: Message, reader: PromiseReader, ac
         "state": OPEN,
         "by": "business" if by_staff else "assistant",
         "due": promise.due and promise.due.isoformat(),
+        # Every "I'll ask the owner" would be near every question of its chat.
+        **(ONLY_ASKS[PROMISE] if promise.only_asks else {}),
     }
     stored = memory_remember(
         NewMemory(

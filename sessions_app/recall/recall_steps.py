@@ -17,6 +17,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from memories_app.facts.validation import ONLY_ASKS, PROMISE
 from memories_app.models import Memory, MemoryEmbedding
 from memories_app.ranking import (
     Question,
@@ -137,6 +138,8 @@ class Search:
 
     def _memories_visible(self) -> QuerySet[Memory]:
         visible = memories_visible(**self._rights(), as_of=self.as_of)
+        if self.viewer.user_role not in (GODFATHER, "staff"):
+            visible = visible.exclude(type=PROMISE, metadata__contains=ONLY_ASKS)
         return visible.filter(self.memories_where) if self.memories_where else visible
 
     def _memory_texts(self) -> list[Texts]:

@@ -24,7 +24,9 @@ from sessions_app.promises.store import (
     promises_waiting,
     today,
 )
+from sessions_app.recall.facade import Viewer, recall
 from sessions_app.tasks import read_promises
+from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +107,42 @@ def test_a_later_session_recalls_it_with_its_state(world: World, answers: Any) -
     assert "our promise, overdue, due 2026-01-05) Promised on" in seen
     assert "said by this person" not in seen
     assert "Promised on" not in world.seen_by_model(OTHER_CLIENT, "When will you send the quote?")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't know that, I'll ask the owner.",
+        "Let me check, I'll get back to you shortly.",
+        "אבדוק עם הצוות ואחזור אלייך",
+        "No lo sé, voy a preguntar y te digo.",
+        "Não sei, vou perguntar ao responsável.",
+        "Не знаю, спрошу у владельца.",
+        "سأسأل المالك وأخبرك",
+    ],
+)
+def test_a_promise_to_ask_alone_is_listed_and_answers_nothing(
+    world: World, answers: Any, text: str
+) -> None:
+    """Else each "I'll ask the owner" stood among what is remembered for each question."""
+    (promise,) = answers(text)
+    viewer = Viewer("client", world.chat(CLIENT).pk)
+    for query in (promise.content, text, "Have you asked?"):
+        hits = recall(query=query, viewer=viewer, embedder=HashingEmbedder(), min_similarity=0).hits
+        assert promise.pk not in {hit.id for hit in hits}
+    owner = Viewer("godfather", None)
+    hits = recall(query=promise.content, viewer=owner, embedder=HashingEmbedder()).hits
+    assert promise.pk in {hit.id for hit in hits}
+
+
+@pytest.mark.parametrize(
+    "text", ["I'll ask the owner about gluten-free bread", "I'll call you", "אבדוק אם יש חלות"]
+)
+def test_a_promise_with_its_matter_is_recalled(world: World, answers: Any, text: str) -> None:
+    (promise,) = answers(text)
+    viewer = Viewer("client", world.chat(CLIENT).pk)
+    hits = recall(query=promise.content, viewer=viewer, embedder=HashingEmbedder()).hits
+    assert promise.pk in {hit.id for hit in hits}
 
 
 def test_a_group_promises_to_who_asked(world: World) -> None:
