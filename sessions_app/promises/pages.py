@@ -21,8 +21,9 @@ from memories_app.review.presentation import call_for_each
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
-from memoryproject.foundation.audit.audit_events import staff_actor
+from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.models import Message
 from sessions_app.presentation.links import contact_address
 from sessions_app.promises.store import (
     due_until,
@@ -71,6 +72,11 @@ class PromisePages(ReadOnlyAdmin):
         pages_of: Any = self
         sources = {row.source_message_id for row in rows if row.source_message_id}
         places = pages_of.source_places(request, sources)
+        # Only for who may read messages: for others there are no places.
+        answered = Message.objects.filter(pk__in=places, answers__revoked_at=None)
+        questions = dict(answered.values_list("pk", "answers__content"))
+        if questions:
+            staff_read_record(request, list="message", searched=False)
         names = pages_of.chat_short_names({row.chat_id for row in rows if row.chat_id})
         sees_contacts = request.user.has_perm("sessions_app.view_chat")
         context = {
@@ -80,6 +86,7 @@ class PromisePages(ReadOnlyAdmin):
                     **_described(row),
                     "memory": row,
                     "place": places.get(row.source_message_id),
+                    "question": questions.get(row.source_message_id),
                     "name": names.get(row.chat_id, ""),
                     "contact": contact_address(row.chat_id)
                     if sees_contacts and row.chat_id in names

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 from pgvector.django import CosineDistance
 
@@ -114,14 +114,12 @@ def _unanswered(turn_ids: QuerySet[Turn, int], with_closed: bool) -> QuerySet[Tu
 def nearest_memories(questions: Sequence[Question], model_id: str) -> dict[Any, Any]:
     """Return of what everyone may know the nearest to each question, by the question's message.
 
-    Each with ``memory_id``, ``content`` and ``percent``, its similarity; one query. A question
-    without a vector has none.
+    Each with ``memory_id`` and ``content``; one query. A question without a vector has none.
     """
     known = MemoryEmbedding.objects.filter(
         model=model_id, memory__status=MemoryStatus.ACTIVE, memory__visibility=Visibility.PUBLIC
     ).annotate(apart=CosineDistance("vector", OuterRef("vector")))
-    percent = 100 - 100 * F("apart")
-    fields = JSONObject(memory_id="memory_id", content="memory__content", percent=percent)
+    fields = JSONObject(memory_id="memory_id", content="memory__content")
     nearest = Subquery(known.order_by("apart").values(found=fields)[:1])
     vectors = MessageEmbedding.objects.filter(message__in=[each.message_id for each in questions])
     found = vectors.filter(model=model_id).annotate(nearest=nearest).exclude(nearest=None)

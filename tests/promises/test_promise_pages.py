@@ -85,6 +85,19 @@ class TestList:
         message = five[0].source_message_id
         assert f"/chat/{world.chat(CLIENT).pk}/conversation/?at={message}#m-{message}" in shown
 
+    def test_each_says_what_was_asked(self, admin_client: Client, world: World) -> None:
+        """"I'll ask the owner" alone says nothing."""
+        world.say(CLIENT, "do you bake without gluten?")
+        promised(world, "Promised: I'll ask the owner")
+        shown = page(admin_client, LIST)
+        assert "Asked: <bdi>do you bake without gluten?</bdi>" in shown
+        read = AuditEvent.objects.filter(details__list="message").count()
+        assert read == 1
+        world.messages(CLIENT)[0].delete()
+        assert "Asked:" not in page(admin_client, LIST)
+        no_messages = staff_with("memories_app.view_memory")
+        assert "Asked:" not in page(no_messages, LIST)
+
     def test_home_and_the_menu_count_what_is_due(
         self, admin_client: Client, five: list[Memory]
     ) -> None:
