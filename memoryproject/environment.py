@@ -80,11 +80,12 @@ class InvalidSetting(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that is a text; the other kinds derive from it. See settings_table.py.
+    """A setting that is a text; the other kinds derive from it. See settings_table.yaml.
 
     meaning: for staff; secret: staff see only its length; audited: the audit log records a change.
 
-    file: where the value lies in DATA_DIR if the environment doesn't set it.
+    file: where the value lies in DATA_DIR if the environment doesn't set it; changeable: an
+    administrator may change it in the browser.
     """
 
     meaning: _StrPromise | str
@@ -93,6 +94,7 @@ class Setting:
     secret: bool = False
     audited: bool = True
     file: str = ""
+    changeable: bool = False
 
     def parse(self, text: str) -> Any:
         """Return the value, or raise InvalidSetting."""
@@ -248,9 +250,11 @@ class Networks(Words):
         return True
 
 
+@dataclass(frozen=True)
 class WhatsAppIds(Words):
     """A set of ids such as 972501234567@c.us."""
 
+    default: Any = frozenset()
     code = "setting_ids"
     matches = WHATSAPP_ID.fullmatch
 

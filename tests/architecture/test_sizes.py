@@ -13,13 +13,7 @@ MAX_FUNCTION = 50
 # Of a module, without empty lines, comments and docstrings.
 MAX_CODE = 300
 # Modules that are tables: one row after the other, with nothing to follow.
-TABLES = frozenset(
-    {
-        "memoryproject/foundation/errors/catalogue.py",
-        "memoryproject/settings.py",
-        "memoryproject/settings_table.py",
-    }
-)
+TABLES = frozenset({"memoryproject/settings.py"})
 # A recall is searched and read here. In two modules the path of a recall would be longer than
 # test_reading_paths allows.
 LONGER = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.tables import read_table
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -20,114 +20,12 @@ class Advice(NamedTuple):
     todo: str | _StrPromise
 
 
-_TOKEN = Advice(
-    gettext_lazy("Meta does not accept the access token: it is wrong or has expired."),
-    gettext_lazy(
-        "Make a permanent token of a system user with whatsapp_business_messaging, put it into "
-        ".env as WHATSAPP_CLOUD_ACCESS_TOKEN, and start the server again."
-    ),
-)
-_RIGHTS = Advice(
-    gettext_lazy("The access token may not do this."),
-    gettext_lazy(
-        "Give the system user the rights whatsapp_business_messaging and "
-        "whatsapp_business_management on this account, and make a new token."
-    ),
-)
-_NUMBER = Advice(
-    gettext_lazy("Meta does not know this phone number id, or the token may not see it."),
-    gettext_lazy(
-        "Copy the phone number ID (not the number) from WhatsApp → API setup into "
-        "WHATSAPP_CLOUD_PHONE_NUMBER_ID, and start the server again."
-    ),
-)
-_LATER = Advice(
-    gettext_lazy("There were too many calls or messages for the moment."),
-    gettext_lazy("Wait a minute and try again."),
-)
-_WINDOW = Advice(
-    gettext_lazy("This person has not written to you in the last 24 hours."),
-    gettext_lazy("Write something to your business's number from that phone, then try again."),
-)
-_DOWN = Advice(
-    gettext_lazy("The provider has trouble of its own."),
-    gettext_lazy("Wait a few minutes and try again; see the provider's status page."),
-)
-_UNREGISTERED = Advice(
-    gettext_lazy("The phone number is not registered for the Cloud API."),
-    gettext_lazy("Register it under WhatsApp → API setup."),
-)
-_CLOUD: dict[int, Advice] = {
-    # Meta's range of missing permissions, and further ones.
-    **dict.fromkeys((*range(200, 300), 3, 10, 131005), _RIGHTS),
-    **dict.fromkeys((0, 190), _TOKEN),
-    **dict.fromkeys((33, 100), _NUMBER),
-    **dict.fromkeys((4, 80007, 130429, 131056), _LATER),
-    **dict.fromkeys((1, 2, 131000, 131016), _DOWN),
-    **dict.fromkeys((131045, 133010), _UNREGISTERED),
-    131047: _WINDOW,
-    131026: Advice(
-        gettext_lazy("This number can't be reached on WhatsApp."),
-        gettext_lazy("Check the number; the phone needs a current WhatsApp."),
-    ),
-    131030: Advice(
-        gettext_lazy("A test number may only write to numbers on its list."),
-        gettext_lazy("Add the number under WhatsApp → API setup → To."),
-    ),
-    131042: Advice(
-        gettext_lazy("There is a problem with how the account is paid."),
-        gettext_lazy("Look into the payment settings of the WhatsApp Business account."),
-    ),
-    131031: Advice(
-        gettext_lazy("The WhatsApp Business account is locked."),
-        gettext_lazy("Look into Meta's Business Support for the reason."),
-    ),
+BY_CODE = {
+    table: {code: Advice(row["what"], row["todo"]) for row in rows for code in row["codes"]}
+    for table, rows in read_table(__file__, "provider_words.yaml").items()
 }
-_GREEN: dict[int, Advice] = {
-    401: Advice(
-        gettext_lazy("Green API does not accept the token."),
-        gettext_lazy(
-            "Copy apiTokenInstance from the instance's console into GREEN_API_TOKEN, and start "
-            "the server again."
-        ),
-    ),
-    403: Advice(
-        gettext_lazy("Green API knows no such instance, or it is not ours."),
-        gettext_lazy("Copy idInstance and apiUrl from the instance's console."),
-    ),
-    404: Advice(
-        gettext_lazy("Green API knows no such instance at this address."),
-        gettext_lazy("Copy idInstance and apiUrl from the instance's console."),
-    ),
-    429: _LATER,
-    466: Advice(
-        gettext_lazy("The plan's quota of chats is used up."),
-        gettext_lazy("Choose another plan in the console, or wait for the next month."),
-    ),
-}
-BY_CODE = {"cloud": _CLOUD, "green": _GREEN}
-STATES: dict[str, Advice] = {
-    "notAuthorized": Advice(
-        gettext_lazy("The instance is not connected to a phone."),
-        gettext_lazy("Scan the QR code in the instance's console with WhatsApp on the phone."),
-    ),
-    "blocked": Advice(
-        gettext_lazy("WhatsApp has blocked the number."),
-        gettext_lazy("Only WhatsApp can lift this: see the app on the phone."),
-    ),
-    "sleepMode": Advice(
-        gettext_lazy("The phone is switched off or was offline for long."),
-        gettext_lazy("Switch it on and wait up to five minutes."),
-    ),
-    "starting": Advice(
-        gettext_lazy("The instance is starting."),
-        gettext_lazy("Wait up to five minutes and try again."),
-    ),
-    "yellowCard": Advice(
-        gettext_lazy("WhatsApp has limited the number for a while."),
-        gettext_lazy("Restart the instance in the console, and send less."),
-    ),
-}
+# Meta's range of missing permissions.
+BY_CODE["cloud"].update(dict.fromkeys(range(200, 300), BY_CODE["cloud"][10]))
 
 
 def advice_for(provider: str, error: SendError, *, sends: bool) -> Advice:
@@ -166,4 +64,4 @@ def advice_for_state(state: str) -> Advice:
     unknown = Advice(
         _("The instance is not ready."), _("Look into the instance's console for its state.")
     )
-    return STATES.get(state, unknown)
+    return BY_CODE["states"].get(state, unknown)
