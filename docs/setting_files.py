@@ -1,6 +1,6 @@
 """Write the defaults into docs/configuration.md, and .env.example from it: `make settings`.
 
-The defaults are those of memoryproject/settings_table.py. The page describes each setting; its
+The defaults are those of memoryproject/settings_table.yaml. The page describes each setting; its
 texts are the comments of .env.example.
 """
 

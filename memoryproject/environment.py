@@ -81,11 +81,12 @@ class InvalidSetting(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """A setting that is a text; the other kinds derive from it. See settings_table.py.
+    """A setting that is a text; the other kinds derive from it. See settings_table.yaml.
 
     meaning: for staff; secret: staff see only its length; audited: the audit log records a change.
 
-    file: where the value lies in DATA_DIR if the environment doesn't set it.
+    file: where the value lies in DATA_DIR if the environment doesn't set it; changeable: an
+    administrator may change it in the browser.
     """
 
     meaning: _StrPromise | str
@@ -94,6 +95,7 @@ class Setting:
     secret: bool = False
     audited: bool = True
     file: str = ""
+    changeable: bool = False
 
     def parse(self, text: str) -> Any:
         """Return the value, or raise InvalidSetting."""
@@ -255,9 +257,11 @@ def _id_of_number(text: str) -> str:
     return "".join(re.findall("[0-9]", number[1])) + "@c.us" if number else text
 
 
+@dataclass(frozen=True)
 class WhatsAppIds(Words):
     """A set of ids such as 972501234567@c.us, or of numbers such as +972 50-123-4567."""
 
+    default: Any = frozenset()
     code = "setting_ids"
     matches = WHATSAPP_ID.fullmatch
 

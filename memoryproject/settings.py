@@ -31,7 +31,7 @@ from memoryproject.settings_table import OWN_SETTINGS
 
 BASE_DIR = FILES
 
-# --- the product's own: a setting for each row of settings_table.py -----------------------
+# --- the product's own: a setting for each row of settings_table.yaml ---------------------
 # The programs of a run inherit what it read in .env, so that all have the same.
 _environment = frozenset(os.environ).difference(os.environ.get(OF_ENV_FILE, "").split(","))
 env = Environment(values=os.environ)

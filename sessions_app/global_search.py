@@ -19,9 +19,9 @@ from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.process.narrowing import instance
+from memoryproject.foundation.replica import TooSlowError, time_limit
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
-from memoryproject.foundation.time_limit import TooSlowError, time_limit
 from sessions_app.conversations.chat_queries import number_searched, with_name
 from sessions_app.inbox.filters_page import MAX_QUERY_LENGTH
 from sessions_app.models import Chat

@@ -24,7 +24,7 @@ from memoryproject.environment import Environment
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.outside_services.models import ServiceName, services_try_again
-from memoryproject.settings_table import CHANGEABLE, MODELS, OWN_SETTINGS, WHATSAPP
+from memoryproject.settings_table import CHANGEABLE, GROUPS, OWN_SETTINGS
 from sessions_app.models import StoredSetting
 
 logger = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ def settings_store(
                 details={"names": sorted(changed)},
             )
     stored_settings_look(at_once=True)
-    if not {*MODELS, *WHATSAPP}.isdisjoint(changed):
+    if not {*GROUPS["models"].settings, *GROUPS["whatsapp"].settings}.isdisjoint(changed):
         # A server that failed with other settings isn't left alone any longer.
         services_try_again([str(name) for name in ServiceName.values])
     return changed

@@ -115,7 +115,7 @@ class DocumentsView(ListView):
     filterset_class = DocumentFilters
     ordering = ("category", "name")
 
-    @described(operation_id="documents_list", summary="List memory documents")
+    @described(operation_id="documents_list")
     def get(self, request: Request) -> Response:
         """Return documents by category and name; archived documents with `archived=true`."""
         return self.page_of(self.get_queryset())
@@ -143,7 +143,6 @@ class DocumentView(DocumentsApi):
 
     @described(
         operation_id="documents_get",
-        summary="One memory document",
         parameters=[*PLACE, ARCHIVED, IF_NONE_MATCH, etag(200, 304), location(200)],
         responses={200: MemoryDocumentSerializer, 304: OpenApiResponse(description=NOT_MODIFIED)},
     )
@@ -164,14 +163,6 @@ class DocumentView(DocumentsApi):
 
     @described(
         operation_id="documents_save",
-        summary="Create or update a memory document",
-        description=(
-            "The body is the content: the document's meta data are kept. A whole document, as "
-            "`GET` returns it, counts as its content. 201 for a new one. "
-            "What it said before stays as a version. In context the date is put before the "
-            "identifier. A completed handoff goes to the archive. With `If-Match` only the version "
-            "that you read, with `If-None-Match: *` only a new one: else 412."
-        ),
         parameters=[
             *PLACE,
             SESSION,
@@ -215,7 +206,6 @@ class DocumentArchiveView(DocumentsApi):
 
     @described(
         operation_id="documents_archive",
-        summary="Move a memory document to the archive",
         parameters=PLACE,
         request=None,
         responses=ArchivedDocumentSerializer,
@@ -235,7 +225,6 @@ class DocumentCleanupView(DocumentsApi):
 
     @described(
         operation_id="documents_cleanup",
-        summary="Remove memory documents that were last saved long ago",
         request=CleanupSerializer,
         responses=RemovedDocumentsSerializer,
     )

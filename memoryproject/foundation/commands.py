@@ -1,12 +1,13 @@
 """The base of the management commands that report what they did, as text or as JSON."""
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from pathlib import Path
+from typing import Any, ClassVar, TextIO, TypeAlias
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError
 
 UNUSABLE = "The database can't be used: {error}"
@@ -74,3 +75,45 @@ class ReportingCommand(BaseCommand):
     def report(self, options: Mapping[str, Any], document: Any, text: str, **form: Any) -> None:
         """Print the document as JSON, in the form that json.dumps takes, or else the text."""
         self.stdout.write(json.dumps(document, **form) if options["json"] else text)
+
+
+# Types and checks that the options of several commands share, and a progress bar.
+
+
+def folder_given(text: str) -> Path:
+    """Return the folder that an option names. Raises ArgumentTypeError."""
+    # An unset shell variable must not mean the current folder.
+    if not text.strip() or "\x00" in text:
+        raise ArgumentTypeError("a folder is needed")
+    return Path(text).expanduser()
+
+
+def refuse_missing_values(options: Mapping[str, Any]) -> None:
+    """Raise CommandError for ``--option=--``, which argparse takes for an empty list."""
+    for name, value in options.items():
+        if value == []:
+            option = name.replace("_", "-")
+            raise CommandError(f"--{option}: a value is needed, not --.", returncode=2)
+
+
+# A progress bar on a terminal; no output anywhere else.
+
+WIDTH = 30
+
+
+class ProgressBar:
+    """A progress bar. Call it with the done and the total number; it draws visible changes only."""
+
+    def __init__(self, stream: OutputWrapper | TextIO) -> None:
+        self._stream = stream if stream.isatty() else None
+        self._drawn = ""
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._stream is None or total == 0:
+            return
+        filled = WIDTH * done // total
+        line = f"[{'#' * filled}{'.' * (WIDTH - filled)}] {100 * done // total}% ({done}/{total})"
+        if line != self._drawn:
+            self._drawn = line
+            self._stream.write(f"\r{line}" + ("\n" if done >= total else ""))
+            self._stream.flush()

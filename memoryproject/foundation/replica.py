@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 import psycopg
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, Error, connections
+from django.db import DEFAULT_DB_ALIAS, Error, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Model
+from psycopg.errors import QueryCanceled
 
 logger = logging.getLogger(__name__)
 
@@ -170,3 +171,27 @@ def replica_state() -> ReplicaState:
     except (psycopg.Error, OSError, TimeoutError, asyncio.TimeoutError) as error:
         logger.debug("The replica: %s", type(error).__name__)
     return seen
+
+
+# How long the reading queries of a search may take.
+
+
+class TooSlowError(Exception):
+    """The queries take too long: something narrower has to be asked for."""
+
+
+@contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Limit the time of each query of the block, which only reads. Raises TooSlowError."""
+    try:
+        # Rolled back at the end: the limit ends with the transaction.
+        with transaction.atomic(using=read_alias()):
+            with read_connection().cursor() as cursor:
+                cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{seconds}s"])
+            yield
+            transaction.set_rollback(True, using=read_alias())
+    except OperationalError as error:
+        if read_alias() != DEFAULT_DB_ALIAS and not isinstance(error.__cause__, QueryCanceled):
+            # The primary is asked instead.
+            raise
+        raise TooSlowError("It takes too long.") from error

@@ -86,7 +86,7 @@ class AuditView(ListView):
     filterset_class = EventFilters
     ordering = ("-id",)
 
-    @described(operation_id="audit_list", summary="The audit log, the newest event first")
+    @described(operation_id="audit_list")
     def get(self, request: Request) -> Response:
         """Return events with actor, action, object and time; see docs/audit.md for the actions."""
         return self.page_of(self.get_queryset())
@@ -127,11 +127,7 @@ class AuditVerifyView(ApiView):
         OSError: lambda error: Unavailable(f"The log file can't be used: {error}"),
     }
 
-    @described(
-        operation_id="audit_verify",
-        summary="Verify the whole audit log",
-        responses=AuditReportSerializer,
-    )
+    @described(operation_id="audit_verify", responses=AuditReportSerializer)
     def get(self, request: Request) -> Response:
         """Check every sealed event and every line of the log file. Nothing is written.
 
@@ -152,13 +148,7 @@ class MemoryDocumentView(DocumentView):
     answers = {**DocumentView.answers, "DELETE": [CHANGED_MEANWHILE]}
     raises = {**DocumentView.raises, **FORGETTING}
 
-    @forgets(
-        *PLACE,
-        ARCHIVED,
-        location(200),
-        operation_id="documents_forget",
-        summary="Forget a memory document, with all its versions",
-    )
+    @forgets(*PLACE, ARCHIVED, location(200), operation_id="documents_forget")
     def delete(self, request: Request, category: str, identifier: str) -> Response:
         """Forget the document with a receipt; once more: 404.
 
@@ -204,12 +194,7 @@ class IndexView(ApiView):
     scopes = {"GET": ANY}
     staff_rights = {"GET": ()}
 
-    @described(
-        operation_id="index_get",
-        summary="The server's version",
-        tags=["me"],
-        responses=IndexSerializer,
-    )
+    @described(operation_id="index_get", tags=["me"], responses=IndexSerializer)
     def get(self, request: Request) -> Response:
         """Return the version of the server. Every token may ask this."""
         return Response(IndexSerializer(INDEX).data)
@@ -235,7 +220,7 @@ class MeView(ApiView):
     # Staff without any right may know that they have none.
     staff_rights = {"GET": ()}
 
-    @described(operation_id="me_get", summary="What the caller may do", responses=MeSerializer)
+    @described(operation_id="me_get", responses=MeSerializer)
     def get(self, request: Request) -> Response:
         """Return the caller's name, scopes, chats and limits. Every token may ask this."""
         caller = self.caller

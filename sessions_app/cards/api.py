@@ -101,11 +101,7 @@ class CardView(ApiView):
     raises = {SessionNotFoundError: not_found, SessionBusyError: conflict}
     renderer_classes = [Json, CardYaml]
 
-    @described(
-        operation_id="sessions_card",
-        summary="The memory card of a session",
-        responses=answers_of(200),
-    )
+    @described(operation_id="sessions_card", responses=answers_of(200))
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the card as it was last made: at the session's end, by POST, or now.
 
@@ -118,7 +114,6 @@ class CardView(ApiView):
 
     @described(
         operation_id="sessions_card_make",
-        summary="Make the memory card of a session",
         request=None,
         responses={**answers_of(201), **answers_of(200)},
     )

@@ -219,7 +219,7 @@ class ChatsView(ListView):
     reach_field = "pk"
     ordering = ("-created_at", "-id")
 
-    @described(operation_id="chats_list", summary="List chats, the newest first")
+    @described(operation_id="chats_list")
     def get(self, request: Request) -> Response:
         """List people and groups, with the addresses by which they are known."""
         return self.page_of(self.within_reach())
@@ -240,7 +240,7 @@ class ChatView(ApiView):
     answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
     raises = {**FORGETTING, ReviewError: lambda error: refuse(str(error), attr="assignee")}
 
-    @described(operation_id="chats_get", summary="One chat", **versioned(ChatSerializer, NAMED))
+    @described(operation_id="chats_get", **versioned(ChatSerializer, NAMED))
     def get(self, request: Request, whatsapp_chat: str) -> Response:
         """Return the chat that has this address now; any of its addresses will do."""
         chat = chat_within(self.caller, whatsapp_chat)
@@ -249,7 +249,6 @@ class ChatView(ApiView):
 
     @described(
         operation_id="chats_change",
-        summary="Change what staff can change of a chat",
         parameters=[NAMED, IF_MATCH, etag(200)],
         request=ChangeChatSerializer,
         responses=ChatSerializer,
@@ -268,11 +267,7 @@ class ChatView(ApiView):
         document = ChatSerializer(chat_within(self.caller, whatsapp_chat)).data
         return Response(document, headers={"ETag": etag_of_document(document)})
 
-    @forgets(
-        NAMED,
-        operation_id="chats_erase",
-        summary="Erase a person or a group, with everything in the chat",
-    )
+    @forgets(NAMED, operation_id="chats_erase")
     def delete(self, request: Request, whatsapp_chat: str) -> Response:
         """Erase the conversations, memories and documents of the chat.
 

@@ -83,7 +83,7 @@ class MessagesView(ListView):
     ordering = ("-order_num",)
     default_limit = MAX_MESSAGES
 
-    @described(operation_id="sessions_messages_list", summary="The newest messages, oldest first")
+    @described(operation_id="sessions_messages_list")
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the newest messages; `next` leads to older messages.
 
@@ -109,7 +109,6 @@ class MessagesView(ListView):
 
     @described(
         operation_id="sessions_messages_add",
-        summary="Store messages at the end of a session",
         request=NewMessagesSerializer,
         responses={201: StoredMessagesSerializer},
     )
@@ -128,10 +127,7 @@ class MessagesView(ListView):
         )
         return Response({"messages": shown(stored), "learning": learning}, status=201)
 
-    @forgets(
-        operation_id="sessions_messages_clear",
-        summary="Clear a session: delete its messages and what was derived from them",
-    )
+    @forgets(operation_id="sessions_messages_clear")
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Delete the messages; the session stays, empty, and continues its numbering.
 
@@ -189,7 +185,6 @@ class ExchangesView(ApiView):
 
     @described(
         operation_id="sessions_exchanges_add",
-        summary="Store a question and the answer of your own model",
         request=NewExchangeSerializer,
         responses={201: StoredExchangeSerializer},
     )
@@ -230,16 +225,14 @@ class OneMessageView(ApiView):
             rows.filter(pk=message_id), f"message {message_id} in session {session_id}"
         )
 
-    @described(
-        operation_id="sessions_messages_get", summary="One message", **versioned(MessageSerializer)
-    )
+    @described(operation_id="sessions_messages_get", **versioned(MessageSerializer))
     def get(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Return the message as it is stored now."""
         message = self.message(session_id, message_id)
         self.record_read(object_type="message", object_id=message.pk, chat_id=message.chat_id)
         return etagged(request, MessageSerializer(message).data)
 
-    @forgets(operation_id="sessions_messages_forget", summary="Forget a message")
+    @forgets(operation_id="sessions_messages_forget")
     def delete(self, request: Request, session_id: UUID, message_id: UUID) -> Response:
         """Forget the message everywhere it was derived, with a receipt. Once more: 404.
 

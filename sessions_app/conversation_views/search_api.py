@@ -88,10 +88,7 @@ class MessageSearchView(ApiView):
     kinds = {"POST": "read"}
 
     @described(
-        operation_id="messages_search",
-        summary="Search messages of all sessions and chats",
-        request=SearchSerializer,
-        responses=FoundMessagesSerializer,
+        operation_id="messages_search", request=SearchSerializer, responses=FoundMessagesSerializer
     )
     def post(self, request: Request) -> Response:
         """Return what people and the assistant said that fits, the best first.

@@ -85,14 +85,13 @@ class SessionsView(ListView):
     sortable = ("created_at", "last_active")
     ordering = ("-created_at", "-session_id")
 
-    @described(operation_id="sessions_list", summary="List sessions, the newest first")
+    @described(operation_id="sessions_list")
     def get(self, request: Request) -> Response:
         """List the sessions; archived ones only with `status=archived`."""
         return self.page_of(self.within_reach())
 
     @described(
         operation_id="sessions_open",
-        summary="The active session of a chat, begun where there is none",
         parameters=[location(201)],
         request=NewSessionSerializer,
         responses={200: SessionSerializer, 201: SessionSerializer},
@@ -128,15 +127,12 @@ class OneSessionView(ApiView):
     answers = {"DELETE": [CHANGED_MEANWHILE]}
     raises = FORGETTING
 
-    @described(operation_id="sessions_get", summary="One session", **versioned(SessionSerializer))
+    @described(operation_id="sessions_get", **versioned(SessionSerializer))
     def get(self, request: Request, session_id: UUID) -> Response:
         """Return the session's state, not its messages."""
         return etagged(request, session_document(self.caller, session_id))
 
-    @forgets(
-        operation_id="sessions_forget",
-        summary="Forget a session, with its messages and what was learned from them alone",
-    )
+    @forgets(operation_id="sessions_forget")
     def delete(self, request: Request, session_id: UUID) -> Response:
         """Forget the session everywhere it was derived, with a receipt. Once more: 404.
 
@@ -157,7 +153,6 @@ class ResetView(ApiView):
 
     @described(
         operation_id="sessions_reset",
-        summary="End a session and begin the next, as /reset does",
         parameters=[location(201)],
         request=None,
         responses={201: SessionSerializer},
@@ -179,12 +174,7 @@ class ExpireView(ApiView):
     scopes = {"POST": "write"}
     raises = REFUSALS
 
-    @described(
-        operation_id="sessions_expire",
-        summary="Let a session expire now",
-        request=None,
-        responses=SessionSerializer,
-    )
+    @described(operation_id="sessions_expire", request=None, responses=SessionSerializer)
     @idempotent(atomic=True)
     def post(self, request: Request, session_id: UUID) -> Response:
         """Let the session expire; its messages stay.
@@ -243,10 +233,7 @@ class SummariesView(ListView):
     reach_field = "session__chat_id"
     ordering = ("number",)
 
-    @described(
-        operation_id="sessions_summaries_list",
-        summary="The summaries of a session, the first one first",
-    )
+    @described(operation_id="sessions_summaries_list")
     def get(self, request: Request, session_id: UUID) -> Response:
         """List which messages each summary covers; its text is a message of the session."""
         session = session_within(self.caller, session_id)
@@ -258,9 +245,7 @@ class SummaryView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = SUMMARY_RIGHTS
 
-    @described(
-        operation_id="sessions_summaries_get", summary="One summary", responses=SummarySerializer
-    )
+    @described(operation_id="sessions_summaries_get", responses=SummarySerializer)
     def get(self, request: Request, session_id: UUID, summary_metadata_id: UUID) -> Response:
         """Return the summary that a message names as `summaryMetadataId` in its metadata."""
         session = session_within(self.caller, session_id)

@@ -141,20 +141,13 @@ class FilesView(ListView):
     def max_upload_bytes(self) -> int:
         return build_document_limits().size
 
-    @described(operation_id="files_list", summary="List documents, the newest first")
+    @described(operation_id="files_list")
     def get(self, request: Request) -> Response:
         """Return the documents that were uploaded, sent by WhatsApp or imported."""
         return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
 
     @described(
         operation_id="files_upload",
-        summary="Upload a document",
-        description=(
-            "A form (`multipart/form-data`) with the file. A worker reads its text into memories: "
-            "`GET files/{document_id}/` says when it is `ready`, or why it `failed`. 201 for a new "
-            "file; 200 for one that is there already in the same chat with the same visibility. A "
-            "file that could not be read is tried again."
-        ),
         parameters=[etag(200, 201), location(201)],
         request=FileUploadSerializer,
         responses={201: SourceDocumentSerializer, 200: SourceDocumentSerializer},
@@ -214,23 +207,12 @@ class FileView(ApiView):
         rows = documents_named().filter(memories_in_reach(self.caller), pk=document_id)
         return SourceDocumentSerializer(self.one_of(rows, f"file {document_id}")).data
 
-    @described(
-        operation_id="files_get",
-        summary="One document, and whether it has been read",
-        **versioned(SourceDocumentSerializer),
-    )
+    @described(operation_id="files_get", **versioned(SourceDocumentSerializer))
     def get(self, request: Request, document_id: UUID) -> Response:
         """Return the state of the document. Its text is in memories of the type `document`."""
         return etagged(request, self.document(document_id))
 
-    @forgets(
-        operation_id="files_forget",
-        summary="Forget a document, with all memories that were made of it",
-        description=(
-            "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
-            "version that you read: else 412."
-        ),
-    )
+    @forgets(operation_id="files_forget")
     def delete(self, request: Request, document_id: UUID) -> Response:
         return forget_once(
             self,

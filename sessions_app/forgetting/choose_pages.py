@@ -20,7 +20,7 @@ from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
-from memoryproject.foundation.time_limit import TooSlowError
+from memoryproject.foundation.replica import TooSlowError
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.deletion_plan import MODELS
 from sessions_app.forgetting.find_matches import (

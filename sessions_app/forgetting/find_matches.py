@@ -10,8 +10,8 @@ from django.db.models import Q, QuerySet
 from memories_app.models import Memory
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.integrations.embedders.base import Embedder
+from memoryproject.foundation.replica import time_limit
 from memoryproject.foundation.retrieval.query import with_words
-from memoryproject.foundation.time_limit import time_limit
 from sessions_app.models import ForgottenKind, Message
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, recall
 

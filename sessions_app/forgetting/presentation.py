@@ -37,13 +37,15 @@ FORGETTING: Mapping[type[Exception], Callable[[Exception], APIException]] = {
 
 
 def forgets(
-    *parameters: OpenApiParameter | type[Strict], **described_as: str
+    *parameters: OpenApiParameter | type[Strict], operation_id: str
 ) -> Callable[[Handler], Handler]:
     """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key."""
 
     def decorate(handler: Handler) -> Handler:
         return described(
-            parameters=[*parameters, IF_MATCH], responses={200: ReceiptSerializer}, **described_as
+            operation_id=operation_id,
+            parameters=[*parameters, IF_MATCH],
+            responses={200: ReceiptSerializer},
         )(idempotent(atomic=False, holds_texts=False)(handler))
 
     return decorate
@@ -130,7 +132,7 @@ class ReceiptsView(ListView):
     filterset_class = ReceiptFilters
     ordering = ("-id",)
 
-    @described(operation_id="receipts_list", summary="List receipts, the newest first")
+    @described(operation_id="receipts_list")
     def get(self, request: Request) -> Response:
         """Find the receipt of an erasure again, by what was erased or by the person."""
         return self.page_of(self.within_reach())
@@ -141,11 +143,7 @@ class ReceiptView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": RIGHTS}
 
-    @described(
-        operation_id="receipts_get",
-        summary="The receipt of a forgetting",
-        responses=ReceiptSerializer,
-    )
+    @described(operation_id="receipts_get", responses=ReceiptSerializer)
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """Receipts are kept after the forgotten texts are gone."""
         rows = ForgetReceipt.objects.filter(self.caller.reach(), receipt_id=receipt_id)

@@ -16,10 +16,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
-from sessions_app.forgetting.execute import BACKUP, BACKUP_FILES
+from memoryproject.foundation.tables import read_table
 from sessions_app.forgetting.probe import ABSENT
 from sessions_app.models import ForgetItem, ForgetReceipt, ForgetRun
-from sessions_app.models.receipts import MEDIA_FILES
 
 TIME = "%Y-%m-%d %H:%M:%S"
 
@@ -181,63 +180,10 @@ def as_text(document: Document) -> str:
 # Label the tables, the results of the check and the actors.
 
 
-# Labels for models whose own names say too little.
-WORDS = {
-    "memories_app_memory": gettext_lazy("Memories"),
-    "memories_app_memoryembedding": gettext_lazy("Vectors of memories"),
-    "memories_app_memoryrevision": gettext_lazy("Earlier wordings of memories"),
-    "memories_app_memorytelling": gettext_lazy("Records of who mentioned a memory"),
-    "memories_app_mergeproposal": gettext_lazy("Proposals to merge memories"),
-    "memories_app_proposalmemory": gettext_lazy("Parts of proposals to merge"),
-    "memories_app_sourcedocument": gettext_lazy("Documents"),
-    "cards_app_memorycard": gettext_lazy("Memory cards"),
-    "sessions_app_note": gettext_lazy("Notes of staff, deleted or cut"),
-    "sessions_app_cardwork": gettext_lazy("Cards that were to be made"),
-    "sessions_app_chat": gettext_lazy("Chats"),
-    "sessions_app_chataddress": gettext_lazy("Addresses"),
-    "sessions_app_chatsession": gettext_lazy("Sessions"),
-    "sessions_app_message": gettext_lazy("Messages, deleted or cut"),
-    "sessions_app_messageembedding": gettext_lazy("Vectors of messages"),
-    "sessions_app_turn": gettext_lazy("Replays of answers, deleted or cleaned"),
-    "sessions_app_answertrial": gettext_lazy("Trials of answers"),
-    "sessions_app_checkquestion": gettext_lazy("Questions of the question set"),
-    "sessions_app_outboundpart": gettext_lazy("Parts of answers on their way"),
-    "sessions_app_inbounddelivery": gettext_lazy("Raw deliveries, emptied"),
-    "sessions_app_summarizationmetadata": gettext_lazy("Summaries, taken back"),
-    "sessions_app_summarywork": gettext_lazy("Summaries that were to be made"),
-    "sessions_app_extractionwork": gettext_lazy("Notes of learning"),
-    "sessions_app_transcriptbatch": gettext_lazy("Records of saved transcripts"),
-    "api_idempotentanswer": gettext_lazy("Kept answers of the API"),
-    "hooks_webhookdelivery": gettext_lazy("Notices to integrators"),
-    "django_q_task": gettext_lazy("Results of background work"),
-    "django_q_ormq": gettext_lazy("Jobs in the queue"),
-    "django_admin_log": gettext_lazy("Entries of the admin's own log"),
-    "django_session": gettext_lazy("Notices that waited in logins"),
-    BACKUP_FILES: gettext_lazy("Files of transcripts' backups"),
-    MEDIA_FILES: gettext_lazy("Files of messages"),
-}
-
-# Labels of what is still there; those of rows are in the catalogue of errors.
-LEFT = {
-    "statistics": gettext_lazy("Values that PostgreSQL keeps for its statistics"),
-    BACKUP: gettext_lazy("Backup of transcripts"),
-    MEDIA_FILES: gettext_lazy("Files of messages"),
-}
-# What staff do about it.
-FINISH = {
-    "statistics": gettext_lazy("Have the owner of the table run ANALYZE on it."),
-    MEDIA_FILES: gettext_lazy("They go by themselves once their storage answers."),
-    BACKUP: gettext_lazy("Delete this folder in the folder of transcripts' backups."),
-}
+# WORDS: for models whose own names say too little.
+_WORDS = read_table(__file__, "receipt_words.yaml")
+WORDS, LEFT, FINISH, LOOKS = (_WORDS[name] for name in ("tables", "left", "finish", "looks"))
 FINISH_ROW = gettext_lazy("Open it in the admin and erase it there.")
-
-# Labels of the probe's steps.
-LOOKS = {
-    "columns": gettext_lazy("Columns that may hold the text, read through"),
-    "recall": gettext_lazy("Recall, as staff and as each chat"),
-    "staff search": gettext_lazy("The search of staff"),
-    "statistics": gettext_lazy("Values that PostgreSQL keeps for its statistics"),
-}
 
 
 def table_words(table: str) -> str:

@@ -13,45 +13,15 @@ from django.utils.translation import gettext_lazy, ngettext
 from memoryproject.foundation.admin_kit.display import column, shown_json
 from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
 from memoryproject.foundation.audit.audit_events import staff_record
+from memoryproject.foundation.tables import read_table
 from sessions_app.conversations.redact_derived import REDACT
 from sessions_app.models import InboundDelivery
 from sessions_app.models.deliveries import UNPROCESSED
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.presentation.audited_view import ConversationAdmin, deliveries_found
 
-# The kinds of Event, by the name that a delivery stores.
-EVENTS = {
-    "InboundMessage": gettext_lazy("Message"),
-    "OldMessages": gettext_lazy("Old messages of the phone"),
-    "SavedContacts": gettext_lazy("Contacts of the phone"),
-    "MessageEdited": gettext_lazy("Edited message"),
-    "MessageRevoked": gettext_lazy("Deleted message"),
-    "Reaction": gettext_lazy("Reaction"),
-    "StatusUpdate": gettext_lazy("Delivery status"),
-    "OwnSend": gettext_lazy("Copy of our own message"),
-    "AddressChanged": gettext_lazy("Changed address"),
-    "MarketingChoice": gettext_lazy("Choice about marketing messages"),
-    "Notice": gettext_lazy("Notice of the provider"),
-    "Ignored": gettext_lazy("Nothing to store"),
-}
-
-# What an event led to, as it is stored. "status …" is followed by a DeliveryStatus.
-OUTCOMES = {
-    "stored": gettext_lazy("stored"),
-    "stored, not to be answered": gettext_lazy("stored, not to be answered"),
-    "memory is off, not to be answered": gettext_lazy("memory is off, not to be answered"),
-    "our own message: confirmed": gettext_lazy("our own message: confirmed"),
-    "our own message: ignored": gettext_lazy("our own message: ignored"),
-    "old messages stored": gettext_lazy("old messages stored"),
-    "waits for its turn": gettext_lazy("waits for its turn"),
-    "names stored": gettext_lazy("names stored"),
-    "reaction stored": gettext_lazy("reaction stored"),
-    "reaction taken away": gettext_lazy("reaction removed"),
-    "address changed": gettext_lazy("address changed"),
-    "edited": gettext_lazy("edited"),
-    "revoked": gettext_lazy("deleted"),
-    "forgotten": gettext_lazy("erased"),
-}
+_WORDS = read_table(__file__, "delivery_words.yaml")
+EVENTS, OUTCOMES = _WORDS["events"], _WORDS["outcomes"]
 STATUS = re.compile(r"status (\w+)( of a message that is not here)?")
 
 

@@ -169,7 +169,6 @@ class AskView(ApiView):
 
     @described(
         operation_id="chat",
-        summary="Say something and get the answer",
         request=AskSerializer,
         responses={
             (200, "application/json"): ChatAnswerSerializer,

@@ -99,15 +99,12 @@ class JobFilters(django_filters.FilterSet):  # type: ignore[misc]
     state = ChoiceFilter(choices=JobState.choices, help_text="Such as running.")
 
 
-def asks(
-    kind: str, summary: str, request: Any, *, holds_texts: bool = True
-) -> Callable[[Handler], Handler]:
+def asks(kind: str, request: Any, *, holds_texts: bool = True) -> Callable[[Handler], Handler]:
     """Describe a POST that returns ``queued``, and let it accept an Idempotency-Key."""
 
     def decorate(handler: Handler) -> Handler:
         return described(
             operation_id=f"jobs_{kind}",
-            summary=summary,
             parameters=[location(202)],
             request=request,
             responses={202: OpenApiResponse(JobSerializer, ACCEPTED)},
@@ -137,12 +134,12 @@ class JobView(OwnJobView):
     staff_rights = {"GET": (), "DELETE": ()}
     answers = {"DELETE": [ENDED]}
 
-    @described(operation_id="jobs_get", summary="How far a job is", responses=JobSerializer)
+    @described(operation_id="jobs_get", responses=JobSerializer)
     def get(self, request: Request, job_id: UUID) -> Response:
         """Return the job. Ask every few seconds, until `finished_at` is there."""
         return Response(JobSerializer(self.job(job_id)).data)
 
-    @described(operation_id="jobs_cancel", summary="Cancel a job", responses={200: JobSerializer})
+    @described(operation_id="jobs_cancel", responses={200: JobSerializer})
     @idempotent(atomic=True)
     def delete(self, request: Request, job_id: UUID) -> Response:
         """Stop the job; what it has done stays. An erasure that has begun can't be stopped."""
@@ -159,7 +156,7 @@ class JobsView(ListView):
     filterset_class = JobFilters
     ordering = ("-created_at", "-job_id")
 
-    @described(operation_id="jobs_list", summary="List one's own jobs, the newest first")
+    @described(operation_id="jobs_list")
     def get(self, request: Request) -> Response:
         """Return the jobs that this caller asked for in the last 30 days."""
         return self.page_of(self.get_queryset().filter(caller=self.caller.key))
@@ -172,11 +169,7 @@ class JobResultView(OwnJobView):
     renderer_classes = [JsonErrors, NdJson]
     answers = {"GET": [conflicting("There is no result.", "The job has no result.")]}
 
-    @described(
-        operation_id="jobs_result",
-        summary="What an export has made, as lines of JSON",
-        responses={(200, NDJSON): OpenApiTypes.BINARY},
-    )
+    @described(operation_id="jobs_result", responses={(200, NDJSON): OpenApiTypes.BINARY})
     def get(self, request: Request, job_id: UUID) -> Any:
         """Stream the lines; they are kept for a day, and until something is forgotten."""
         job = self.job(job_id)
@@ -197,7 +190,7 @@ class ExportJobView(ApiView):
     kinds = {"POST": "bulk"}
     needs_body = False
 
-    @asks(JobKind.EXPORT, "Export memories in the background", ExportBody)
+    @asks(JobKind.EXPORT, ExportBody)
     def post(self, request: Request) -> Response:
         """Export as `GET memories/export/` does; `result_url` has the lines when it is done."""
         body = self.body(ExportBody)
@@ -208,7 +201,7 @@ class ExportJobView(ApiView):
 
 
 class ImportJobView(MemoryImportView):
-    @asks(JobKind.IMPORT, "Import memories in the background", {NDJSON: OpenApiTypes.BINARY})
+    @asks(JobKind.IMPORT, {NDJSON: OpenApiTypes.BINARY})
     def post(self, request: Request) -> Response:
         """Take the lines in as `memories/import/` does, and import them later, 500 at a time."""
         require_memory()
@@ -223,7 +216,7 @@ class ReembedJobView(ApiView):
     bound_tokens = False
     needs_body = False
 
-    @asks(JobKind.REEMBED, "Make all vectors with the embedder of the settings", None)
+    @asks(JobKind.REEMBED, None)
     def post(self, request: Request) -> Response:
         """Make the missing vectors, and then let recall use them, as `memories_reembed` does."""
         self.body(Nothing)
@@ -235,7 +228,7 @@ class EraseJobView(ApiView):
     kinds = {"POST": "forget"}
     needs_body = False
 
-    @asks(JobKind.ERASE, "Erase a chat in the background", EraseBody, holds_texts=False)
+    @asks(JobKind.ERASE, EraseBody, holds_texts=False)
     def post(self, request: Request) -> Response:
         """Erase as `DELETE chats/{whatsapp_chat}/` does; `result_url` then has the receipt."""
         name = chat_or_own(self.caller, self.body(EraseBody).get("whatsapp_chat"))

@@ -160,7 +160,6 @@ class MemoryExportView(ApiView):
 
     @described(
         operation_id="memories_export",
-        summary="Export memories as lines of JSON",
         parameters=[header("Content-Disposition", "A name for the file.", 200)],
         responses={(200, NDJSON): OpenApiTypes.BINARY},
     )
@@ -203,12 +202,6 @@ class MemoryImportView(ApiView):
 
     @described(
         operation_id="memories_import",
-        summary="Import memories from lines of JSON",
-        description=(
-            "As the export writes them. What is there already, by its id or as the same fact in "
-            "the same scope, is a duplicate. A line that can't be used is told with its number, "
-            "and the rest goes in. At most 1 GB."
-        ),
         request={NDJSON: OpenApiTypes.BINARY},
         responses=MemoryImportResultSerializer,
     )

@@ -8,6 +8,7 @@ import logging
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from django.db import transaction
@@ -38,19 +39,7 @@ MANIFEST, CHATS, MESSAGES, MEMORIES = (
     "memories.ndjson",
 )
 ROWS_AT_ONCE = 500
-README = """# An archive of a memory server
-
-UTF-8 text; in *.ndjson each line is a JSON object. Times are UTC, in ISO-8601.
-
-- manifest.json: format ("memory-archive"), version (1), exported_at, redacted, and the counts.
-- chats.ndjson: whatsapp_chat, name, is_group, created_at.
-- messages.ndjson, by chat and in order: message_id, whatsapp_chat, session_id, order_num, role
-  (user, assistant, system, tool or summary), kind (text, image, ...), content, sender, timestamp,
-  metadata, and media: filename, content_type, sha256, and file, its name in this archive.
-- memories.ndjson: content, visibility (public, chat or owner), whatsapp_chat, type, tags, metadata,
-  created_at, valid_from, valid_until, expires_at, its revisions, and more.
-- media/: the files of messages, where the archive was made with them.
-"""
+README = Path(__file__).with_name("archive_readme.txt").read_text(encoding="utf-8")
 
 
 def archive_write(

@@ -17,14 +17,15 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.dateparse import parse_datetime
 
+from cards_app.rules.words import is_question, split_sentences
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from sessions_app.conversations.plain_words import denies
+from sessions_app.conversations.phrases import BOOKED, MAX_LENGTH, languages, phrases_at, words_of
+from sessions_app.conversations.plain_words import ACK_SIGNS, IGNORED_SIGNS, asks_in_words, denies
 from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import ChatSession, Evidence, Message, SessionOutcome, Turn, Verdict
 from sessions_app.models.messages import ASKING, BY_PHONE, REACTED_AT, REACTIONS, SURVEY, Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
-from sessions_app.outcomes.signs import approval_of, confirms_booking, gives_thanks
 from sessions_app.turns.facade import likeness, message_questions
 
 logger = logging.getLogger(__name__)
@@ -217,3 +218,49 @@ def _of_questions(
         if any(each.asked_at < at <= question.asked_at for each in earlier for at in answers):
             kind = Evidence.REPEATED if place < count else Evidence.RETURNED
             yield question.asked_at, kind, question.message_id, ""
+
+
+# What a message says, in any of the languages in conversations/languages.
+
+
+GOOD_SIGNS = ACK_SIGNS + "😍🥰😘😁🤗🥳🔥⭐🌟♥💕💖💗💙💚💛🧡💜🤍🖤🤎🤩☺"
+BAD_SIGNS = "👎😡🤬😠😤😒🙄😞😢😭💔🤮🖕💩😕🙁☹"
+
+
+def approval_of(text: str) -> bool | None:
+    """Return whether signs without words like or dislike something; None: they say neither."""
+    signs = {sign for sign in text if not sign.isspace() and sign not in IGNORED_SIGNS}
+    return signs.isdisjoint(BAD_SIGNS) if signs and signs <= {*GOOD_SIGNS, *BAD_SIGNS} else None
+
+
+def gives_thanks(text: str) -> bool:
+    """Return whether the message thanks: not as part of a complaint, a refusal or a question."""
+    is_meant = set(text).isdisjoint(BAD_SIGNS) and not (asks_in_words(text) or denies(text))
+    return is_meant and _says(text, "thanks", ("thanks_not", "negations"))
+
+
+def confirms_booking(text: str) -> bool:
+    """Return whether one of its sentences says that something was booked for the person."""
+    sentences = (sentence.text for sentence in split_sentences(text))
+    return any(not is_question(s) and _says(s, BOOKED, ("booked_not",)) for s in sentences)
+
+
+def _says(text: str, kind: str, cancelled_by: Sequence[str]) -> bool:
+    """Return whether a phrase of the kind is in the text, and no word of its language cancels it.
+
+    "No, thanks" and "no thanks" say the opposite.
+    """
+    texts = [word.text for word in words_of(text[:MAX_LENGTH])]
+    for place in range(len(texts)):
+        # "Thx" is said in several languages: the words of any of them may cancel it.
+        spoken = {phrase.language for phrase in phrases_at(texts[place:], (kind,))}
+        if spoken and not any(_cancels(texts, place, each, cancelled_by) for each in spoken):
+            return True
+    return False
+
+
+def _cancels(texts: Sequence[str], place: int, code: str, cancelled_by: Sequence[str]) -> bool:
+    language = languages()[code]
+    cancelling = frozenset[str]().union(*(language[name] for name in cancelled_by))
+    no = [word.text for word in words_of(language["texts"]["no"])]
+    return not cancelling.isdisjoint(texts) or texts[max(place - len(no), 0) : place] == no

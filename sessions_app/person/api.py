@@ -64,7 +64,6 @@ class PersonView(ApiView):
 
     @described(
         operation_id="chats_person",
-        summary="A person at a glance",
         parameters=[
             path_parameter("whatsapp_chat", "Any of the chat's addresses.", WHATSAPP_CHAT_SCHEMA)
         ],

@@ -135,7 +135,6 @@ class SessionTranscriptView(ApiView):
 
     @described(
         operation_id="sessions_transcript",
-        summary="The transcript of a session",
         parameters=[
             header("Transcript-Left-Out", "How many messages are left out.", 200),
             header("Transcript-Redacted", "Whether personal data is left out.", 200),
@@ -238,11 +237,6 @@ class ValidateTranscriptView(TextView):
 
     @described(
         operation_id="transcripts_validate",
-        summary="Check a transcript",
-        description=(
-            "By the seven rules of the format; with `whatsapp_chat` also whether it goes on from "
-            "what is stored there. Nothing is stored. 200 also where it isn't valid."
-        ),
         request=TextView.bodies,
         responses=TranscriptValidationSerializer,
     )
@@ -271,12 +265,6 @@ class TranscriptsView(TextView):
 
     @described(
         operation_id="transcripts_save",
-        summary="Save a transcript",
-        description=(
-            "Its messages are added to the chat's active session, all or none; what repeats the "
-            "stored end isn't stored again. 201 where any message is new, else 200. 400 lists "
-            "every problem with its line and rule; 409 while an answer is on its way there."
-        ),
         request=TextView.bodies,
         parameters=[location(201)],
         responses={201: SavedTranscriptSerializer, 200: SavedTranscriptSerializer},

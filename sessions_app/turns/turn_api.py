@@ -197,7 +197,6 @@ class ContextView(ApiView):
 
     @described(
         operation_id="sessions_context",
-        summary="What the model would be sent, for a model of your own",
         request=ContextQuestionSerializer,
         responses={200: ContextSerializer},
     )
@@ -237,9 +236,7 @@ class TurnView(ApiView):
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
 
-    @described(
-        operation_id="turns_get", summary="How one answer came about", responses=TurnSerializer
-    )
+    @described(operation_id="turns_get", responses=TurnSerializer)
     def get(self, request: Request, turn_id: UUID) -> Response:
         """Return the replay of one answer.
 
@@ -281,12 +278,7 @@ class FeedbackView(ApiView):
     answers = {"POST": [conflicting("There is no answer yet.", "The turn has no answer yet.")]}
     raises = {ReviewError: invalid}
 
-    @described(
-        operation_id="turns_feedback",
-        summary="Rate an answer",
-        request=FeedbackBody,
-        responses=FeedbackSerializer,
-    )
+    @described(operation_id="turns_feedback", request=FeedbackBody, responses=FeedbackSerializer)
     @idempotent(atomic=True)
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Store the caller's rating of the answer, in place of an earlier one."""

@@ -59,12 +59,7 @@ class TestView(WebhookView):
     needs_body = False
     answers = {"POST": [conflicting("The endpoint is disabled.", "It is disabled: enable it.")]}
 
-    @described(
-        operation_id="webhooks_test",
-        summary="Send a test event now",
-        request=None,
-        responses=TestedSerializer,
-    )
+    @described(operation_id="webhooks_test", request=None, responses=TestedSerializer)
     @idempotent(atomic=False)
     def post(self, request: Request, endpoint_id: UUID) -> Response:
         """Post a signed `webhook.test` and wait for the receiver's answer, at most 15 seconds."""
@@ -124,9 +119,7 @@ class DeliveriesView(WebhookView, ListView):
     serializer_class = DeliverySerializer
     filterset_class = DeliveryFilters
 
-    @described(
-        operation_id="webhooks_deliveries", summary="What was sent to an endpoint, the newest first"
-    )
+    @described(operation_id="webhooks_deliveries")
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the deliveries that are kept (`WEBHOOKS_LOG_DAYS`)."""
         return self.page_of(self.get_queryset().filter(endpoint=self.endpoint(endpoint_id)))
@@ -137,12 +130,7 @@ class RedeliverView(WebhookView):
     staff_rights = {"POST": ["hooks.change_webhookendpoint"]}
     needs_body = False
 
-    @described(
-        operation_id="webhooks_redeliver",
-        summary="Send a delivery again",
-        request=None,
-        responses=DeliverySerializer,
-    )
+    @described(operation_id="webhooks_redeliver", request=None, responses=DeliverySerializer)
     @idempotent(atomic=True)
     def post(self, request: Request, endpoint_id: UUID, delivery_id: UUID) -> Response:
         """Post it once more under its `webhook_id`; to a disabled endpoint when it is enabled."""
@@ -233,7 +221,7 @@ class EventsView(ListView):
     def query_parameters(self) -> set[str]:
         return super().query_parameters() - {"cursor"} | {"after"}
 
-    @described(operation_id="events_list", summary="The log of events, the oldest first")
+    @described(operation_id="events_list")
     def get(self, request: Request) -> Response:
         """Catch up: return the events after `after`, as webhooks tell them.
 

@@ -164,16 +164,13 @@ class EndpointsView(WebhookView, ListView):
     queryset = WebhookEndpoint.objects.all()
     serializer_class = EndpointSerializer
 
-    @described(
-        operation_id="webhooks_list", summary="List the endpoints of webhooks, the newest first"
-    )
+    @described(operation_id="webhooks_list")
     def get(self, request: Request) -> Response:
         """Return the endpoints; a bound token sees those of its own chats."""
         return self.page_of(endpoints_in_reach(self.caller))
 
     @described(
         operation_id="webhooks_add",
-        summary="Make an endpoint of webhooks",
         parameters=[etag(201), location(201)],
         request=EndpointBody,
         responses={201: EndpointWithSecretSerializer},
@@ -206,7 +203,7 @@ class EndpointView(WebhookView):
     }
     answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
 
-    @described(operation_id="webhooks_get", summary="One endpoint", **versioned(EndpointSerializer))
+    @described(operation_id="webhooks_get", **versioned(EndpointSerializer))
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the endpoint without its secret."""
         found = self.endpoint(endpoint_id)
@@ -214,7 +211,6 @@ class EndpointView(WebhookView):
 
     @described(
         operation_id="webhooks_change",
-        summary="Change an endpoint, or enable it again",
         parameters=[IF_MATCH, etag(200)],
         request=EndpointBody,
         responses=EndpointSerializer,
@@ -235,12 +231,7 @@ class EndpointView(WebhookView):
         headers = {"ETag": endpoint_etag(changed)}
         return Response(EndpointSerializer(changed).data, headers=headers)
 
-    @described(
-        operation_id="webhooks_remove",
-        summary="Remove an endpoint with its deliveries",
-        parameters=[IF_MATCH],
-        responses={204: None},
-    )
+    @described(operation_id="webhooks_remove", parameters=[IF_MATCH], responses={204: None})
     @idempotent(atomic=True)
     def delete(self, request: Request, endpoint_id: UUID) -> Response:
         """Remove the endpoint: nothing more is sent to it. Once more: 404."""
@@ -256,10 +247,7 @@ class RotateView(WebhookView):
     needs_body = False
 
     @described(
-        operation_id="webhooks_rotate",
-        summary="Give an endpoint a new secret",
-        request=RotateBody,
-        responses=EndpointWithSecretSerializer,
+        operation_id="webhooks_rotate", request=RotateBody, responses=EndpointWithSecretSerializer
     )
     @idempotent(atomic=True)
     def post(self, request: Request, endpoint_id: UUID) -> Response:

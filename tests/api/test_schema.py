@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client
@@ -54,6 +56,14 @@ def test_every_operation_says_what_it_does_and_has_a_name(schema: Any) -> None:
         # What programs make of a name reads as it is called, not as HTTP does.
         ending = operation["operationId"].split("_")[-1]
         assert ending not in {"create", "retrieve", "destroy", "update", "partial"}, where
+
+
+@pytest.mark.parametrize("table", ["operations.yaml", "examples.yaml"])
+def test_tables_of_operations_name_only_those_that_are_there(schema: Any, table: str) -> None:
+    path = Path(settings.BASE_DIR) / "memoryproject" / "foundation" / "rest_kit" / table
+    written = yaml.safe_load(path.read_text(encoding="utf-8")).keys() - {"values"}
+    assert len(written) > 50
+    assert written - {operation["operationId"] for *_, operation in operations(schema)} == set()
 
 
 def contents(schema: Any) -> Iterator[tuple[str, Any]]:

@@ -13,13 +13,7 @@ MAX_FUNCTION = 50
 # Of a module, without empty lines, comments and docstrings.
 MAX_CODE = 300
 # Modules that are tables: one row after the other, with nothing to follow.
-TABLES = frozenset(
-    {
-        "memoryproject/foundation/errors/catalogue.py",
-        "memoryproject/settings.py",
-        "memoryproject/settings_table.py",
-    }
-)
+TABLES = frozenset({"memoryproject/settings.py"})
 # A recall is searched and read here. In two modules the path of a recall would be longer than
 # test_reading_paths allows.
 LONGER = {
@@ -30,7 +24,7 @@ LONGER = {
 # The product as a whole, without migrations. Release 1.2 took 5,600 lines: keyed memories, one
 # grammar of filters, operations over REST, OAuth, moving in and out; release 1.3 2,200: what staff
 # need daily. The aim stays 70,000 lines in 750 files.
-MAX_PRODUCT = {"lines": 87_439, "files": 712}
+MAX_PRODUCT = {"lines": 85_726, "files": 712}
 NO_CODE = frozenset(
     {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
     | {tokenize.ENDMARKER}

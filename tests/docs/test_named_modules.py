@@ -101,8 +101,8 @@ def test_the_tree_names_every_package_and_module_at_its_places() -> None:
     tree = read("docs/reference.md").partition("## The tree")[2].partition("## ")[0]
     named: dict[str, set[str]] = {}
     places: list[str] = []
-    for indent, text in re.findall(r"^ {4}( *)([a-z_]+(?:/|\.py).*)$", tree, re.MULTILINE):
-        entries = re.findall(r"[a-z_]+(?:/|\.py)", text.split("   ")[0])
+    for indent, text in re.findall(r"^ {4}( *)([a-z_]+(?:/|\.py|\.yaml).*)$", tree, re.MULTILINE):
+        entries = re.findall(r"[a-z_]+(?:/|\.py|\.yaml)", text.split("   ")[0])
         places[len(indent) // 2 :] = [entries[0].rstrip("/")]
         named.setdefault("/".join(places[:-1]), set()).update(entries)
     named.pop("")

@@ -20,8 +20,13 @@ from memoryproject.foundation.integrations.whatsapp.events import Party, Reactio
 from sessions_app.conversations.plain_words import denies
 from sessions_app.history.clear_session import sessions_expire
 from sessions_app.models import ChatSession, Message, SessionOutcome, Turn
-from sessions_app.outcomes.judge import sessions_judge, verdict_of
-from sessions_app.outcomes.signs import approval_of, confirms_booking, gives_thanks
+from sessions_app.outcomes.judge import (
+    approval_of,
+    confirms_booking,
+    gives_thanks,
+    sessions_judge,
+    verdict_of,
+)
 from tests.dashboard.staff import page, staff_with
 from tests.shown import words_of
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, remember

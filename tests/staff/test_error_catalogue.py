@@ -18,8 +18,8 @@ from django.conf import settings
 from django.db import connection
 from django.utils import translation
 
-from memoryproject.foundation.errors.catalogue import CATALOGUE
 from memoryproject.foundation.errors.stored_errors import (
+    CATALOGUE,
     ErrorText,
     error_from_column,
     error_text,
@@ -57,6 +57,8 @@ OWN_WORDS = {
     "memoryproject/foundation/integrations/whatsapp/green/client.py",
     "sessions_app/management/commands/memories_reembed.py",
 }
+# Nothing writes them any more; rows of earlier releases hold them.
+OF_OLDER_ROWS = {"backup_not_removed", "backup_not_swept", "send_no_files"}
 PLACES = {code: set(re.findall(r"%\((\w+)\)s", template)) for code, template in CATALOGUE.items()}
 
 
@@ -104,12 +106,12 @@ def test_every_code_is_used() -> None:
         node.value
         for folder in ("memoryproject", "sessions_app", "memories_app")
         for path in (ROOT / folder).rglob("*.py")
-        if path.name != "error_catalogue.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     unused = {code for code in CATALOGUE if code not in written}
-    assert unused == {code for code in unused if code.startswith(("kind_", "still_"))}
+    put_together = {code for code in unused if code.startswith(("kind_", "still_", "document_"))}
+    assert unused - put_together == OF_OLDER_ROWS
 
 
 def test_what_the_probe_finds_has_a_text_for_every_kind() -> None:

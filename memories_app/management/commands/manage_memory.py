@@ -36,8 +36,8 @@ from memories_app.memory_documents.store import (
 )
 from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import MEMORY_OFF
-from memoryproject.foundation.process.command_options import (
+from memoryproject.foundation.commands import (
+    MEMORY_OFF,
     ProgressBar,
     folder_given,
     refuse_missing_values,

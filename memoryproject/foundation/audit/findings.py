@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
+from memoryproject.foundation.audit.words import FINDINGS
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 
 # A completely corrupt log must not produce a report of a million lines.
@@ -135,34 +135,12 @@ RUNS = {
 
 # The report in the reader's language.
 
-KINDS: Mapping[str, Promise] = {
-    "row_changed": gettext_lazy("An event was edited, or moved to another place."),
-    "row_deleted": gettext_lazy("Events are missing from the table."),
-    "row_inserted": gettext_lazy("Events were put into the table that this program didn't seal."),
-    "row_pruned": gettext_lazy("Events that were pruned are in the table again."),
-    "head_changed": gettext_lazy("The mark of the chain's end was changed."),
-    "head_removed": gettext_lazy("The mark of the chain's end was removed."),
-    "checkpoint_changed": gettext_lazy("A mark of where old events were pruned was changed."),
-    "checkpoint_removed": gettext_lazy("A mark of where old events were pruned was removed."),
-    "log_ahead": gettext_lazy(
-        "The log file has events that the table lacks: its end was cut off, or an older database "
-        "was put in its place."
-    ),
-    "line_missing": gettext_lazy("Lines were taken out of the log file."),
-    "line_changed": gettext_lazy("A line of the log file was edited."),
-    "line_unreadable": gettext_lazy("The log file holds a line that isn't one of its own."),
-    "log_missing": gettext_lazy("There is no log file."),
-    "log_unwritable": gettext_lazy("The log file can't be written, so that events wait."),
-    "not_sealed": gettext_lazy("Events wait and can't be sealed."),
-    "wrong_key": gettext_lazy("Nothing fits AUDIT_KEY: it is another key than the log's."),
-}
-
 
 def shown_findings(report: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return each finding: its meaning, the exact row or line, and what to do."""
     return [
         {
-            "meaning": str(KINDS.get(finding["kind"], finding["kind"])),
+            "meaning": str(FINDINGS.get(finding["kind"], finding["kind"])),
             "exactly": _("%(where)s: %(text)s %(advice)s")
             % {name: translate_error(finding[name]) for name in ("where", "text", "advice")},
         }

@@ -8,9 +8,11 @@ from django import template
 from django.db import models
 from django.utils.translation import gettext
 
-from memoryproject.foundation.errors.catalogue import CATALOGUE
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.characters import storable
 
+# The English text of each code.
+CATALOGUE: dict[str, str] = read_table(__file__, "catalogue.yaml", text=str)
 _BEGINNING = '{"code": '
 
 

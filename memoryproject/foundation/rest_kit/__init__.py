@@ -14,7 +14,7 @@ A view is an ``ApiView`` (views.py), or a ``ListView`` if it returns pages::
         raises = {ConversationNotFoundError: not_found}   # services' errors → answers
         query_serializer_class = SessionQuery     # the query string; self.query has its values
 
-        @described(operation_id=…, request=…, responses=…)   # its examples: examples.yaml
+        @described(operation_id=…, request=…, responses=…)   # operations.yaml, examples.yaml
         @idempotent(atomic=True)                  # every POST that creates
         def post(self, request, session_id): …
 

@@ -3,10 +3,8 @@
 import threading
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -19,6 +17,7 @@ from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerialize
 from memoryproject.foundation.rest_kit.throttles import HEADERS
 from memoryproject.foundation.rest_kit.views import orders_of
 from memoryproject.foundation.rest_kit.where import EXAMPLE
+from memoryproject.foundation.tables import read_table
 
 KEY_PARAMETER = OpenApiParameter(
     "Idempotency-Key",
@@ -134,10 +133,9 @@ _annotating = threading.Lock()
 
 
 @cache
-def _examples() -> dict[str, Any]:
-    """Return the examples of each operation: ``examples.yaml``."""
-    text = Path(__file__).with_name("examples.yaml").read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
+def _of_operations(name: str) -> dict[str, Any]:
+    """Return what a file holds of each operation: ``examples.yaml`` or ``operations.yaml``."""
+    found: dict[str, Any] = read_table(__file__, name)
     return found
 
 
@@ -156,8 +154,10 @@ class Generator(SchemaGenerator):
         with _annotating:
             options = vars(handler).pop("schema_options", None)
             if options is not None:
-                rows = _examples().get(options["operation_id"], ())
-                extend_schema(**options, examples=[example(row) for row in rows])(handler)
+                operation = options["operation_id"]
+                texts = _of_operations("operations.yaml").get(operation, {})
+                rows = _of_operations("examples.yaml").get(operation, ())
+                extend_schema(**options, **texts, examples=[example(row) for row in rows])(handler)
         return super().create_view(callback, method, request)  # type: ignore[no-untyped-call]
 
 

@@ -48,8 +48,8 @@ def settings_in_force() -> dict[str, Any]:
     problems = problems_found()
     stored = StoredSetting.objects.in_bulk()
     groups = [
-        (str(title), [_setting(name, problems, stored.get(name)) for name in rows])
-        for title, rows in GROUPS
+        (str(group.title), [_setting(name, problems, stored.get(name)) for name in group.settings])
+        for group in GROUPS.values()
     ]
     general = [each for each in problems if not _names_in(each) & set(OWN_SETTINGS)]
     beside = {each for _title, rows in groups for row in rows for each in row["problems"]}

@@ -9,11 +9,10 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject import __version__
-from memoryproject.foundation.commands import ReportingCommand, flag, option
+from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
-from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import (
     ArchiveError,
     ArchiveReader,

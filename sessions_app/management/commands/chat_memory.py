@@ -11,9 +11,10 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from memoryproject.foundation.commands import ReportingCommand, UsageError
-from memoryproject.foundation.process.command_options import (
+from memoryproject.foundation.commands import (
     ProgressBar,
+    ReportingCommand,
+    UsageError,
     folder_given,
     refuse_missing_values,
 )

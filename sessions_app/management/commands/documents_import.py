@@ -10,9 +10,14 @@ from memories_app.documents.document_store import DocumentBusyError
 from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError, option
+from memoryproject.foundation.commands import (
+    GO_ON,
+    ProgressBar,
+    ReportingCommand,
+    UsageError,
+    option,
+)
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
-from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.conversations.phrases import counted

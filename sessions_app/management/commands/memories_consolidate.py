@@ -4,8 +4,7 @@ import sys
 from typing import Any
 
 from memories_app.review.consolidate import memories_propose_merges
-from memoryproject.foundation.commands import ReportingCommand
-from memoryproject.foundation.process.command_options import ProgressBar
+from memoryproject.foundation.commands import ProgressBar, ReportingCommand
 from sessions_app.embedding.facade import embedder
 
 

@@ -9,8 +9,13 @@ from django.core.management.base import CommandError
 
 from memories_app.visibility import memories_for_staff
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
-from memoryproject.foundation.process.command_options import ProgressBar
+from memoryproject.foundation.commands import (
+    ProgressBar,
+    ReportingCommand,
+    UsageError,
+    flag,
+    option,
+)
 from memoryproject.foundation.process.storage import file_replaced
 from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.memories.transfer import VECTORS_TELL, memories_export

@@ -9,9 +9,15 @@ from django.core.management.base import CommandError
 from django.db import DatabaseError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import GO_ON, ReportingCommand, UsageError, flag, option
+from memoryproject.foundation.commands import (
+    GO_ON,
+    ProgressBar,
+    ReportingCommand,
+    UsageError,
+    flag,
+    option,
+)
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
-from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.transfer import ImportReport, lines_of, memories_import
 

@@ -24,10 +24,9 @@ from memories_app.vector_search import (
     nearest_by_index,
     nearest_exactly,
 )
-from memoryproject.foundation.commands import UNUSABLE, ReportingCommand, UsageError
+from memoryproject.foundation.commands import UNUSABLE, ProgressBar, ReportingCommand, UsageError
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
-from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.embedding import choice
 from sessions_app.embedding.maintenance import (
     VECTORS,

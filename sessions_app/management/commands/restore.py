@@ -25,13 +25,12 @@ from memoryproject.foundation.audit.audit_events import (
 )
 from memoryproject.foundation.audit.chain import removal_allowed
 from memoryproject.foundation.audit.pruning import log_set_aside, log_write
-from memoryproject.foundation.commands import ReportingCommand, flag, option
+from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.leases import advisory_lock
-from memoryproject.foundation.process.command_options import ProgressBar
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
 from sessions_app.backup.archive_writer import media_put_back
 from sessions_app.backup.dependencies import ACCESS, access_of

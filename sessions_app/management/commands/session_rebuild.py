@@ -8,8 +8,7 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.commands import ReportingCommand, flag, option
-from memoryproject.foundation.process.command_options import folder_given
+from memoryproject.foundation.commands import ReportingCommand, flag, folder_given, option
 from sessions_app.conversations.chat_addresses import chat_of_session
 from sessions_app.conversations.message_store import stored_tokens, window_recompute
 from sessions_app.conversations.message_text import indexed_of

@@ -6,8 +6,14 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from memoryproject.foundation.commands import GO_ON, ReportingCommand, flag, option
-from memoryproject.foundation.process.command_options import ProgressBar, folder_given
+from memoryproject.foundation.commands import (
+    GO_ON,
+    ProgressBar,
+    ReportingCommand,
+    flag,
+    folder_given,
+    option,
+)
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.legacy_import.import_folder import FolderImport

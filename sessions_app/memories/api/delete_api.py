@@ -87,14 +87,7 @@ class MemoriesDeleteView(ApiView):
     raises = RAISES
 
     @described(
-        operation_id="memories_forget_batch",
-        summary="Forget up to 1,000 memories",
-        description=(
-            "Everywhere they were derived. Those of one chat are forgotten together, with one "
-            "receipt. Once more: they are not found."
-        ),
-        request=DeleteSerializer,
-        responses=DeletedSerializer,
+        operation_id="memories_forget_batch", request=DeleteSerializer, responses=DeletedSerializer
     )
     @idempotent(atomic=False, holds_texts=False)
     def post(self, request: Request) -> Response:

@@ -178,11 +178,7 @@ class KeyedView(ApiView):
             raise NotFound(f"There is no memory {place}.")
         return memory
 
-    @described(
-        operation_id="memories_keyed_get",
-        summary="One keyed memory",
-        **versioned(MemorySerializer, NAMESPACE, KEY),
-    )
+    @described(operation_id="memories_keyed_get", **versioned(MemorySerializer, NAMESPACE, KEY))
     def get(self, request: Request, namespace: str, key: str) -> Response:
         """Return the memory. One that has expired is absent."""
         memory = self.memory(namespace, key, is_current(timezone.now()))
@@ -190,13 +186,6 @@ class KeyedView(ApiView):
 
     @described(
         operation_id="memories_keyed_put",
-        summary="Store a value by namespace and key",
-        description=(
-            "201 where there was none, else 200; an equal value changes nothing. It is never "
-            "merged with another memory nor replaced by one, and what it said before is kept as a "
-            "revision. With `If-Match` only the version that you read, with `If-None-Match: *` "
-            "only a new one: else 412."
-        ),
         parameters=[
             *(NAMESPACE, KEY, ScopeQuery),
             *(IF_MATCH, only_new("memory"), etag(200, 201), location(201)),
@@ -241,14 +230,7 @@ class KeyedView(ApiView):
         found = memory_etag(memories_named().get(pk=there.pk)) if there else None
         require_precondition(self.request, found, "memory")
 
-    @forgets(
-        NAMESPACE,
-        KEY,
-        ScopeQuery,
-        operation_id="memories_keyed_forget",
-        summary="Forget a keyed memory",
-        description="Everywhere it was derived, with a receipt. Once more: 404.",
-    )
+    @forgets(NAMESPACE, KEY, ScopeQuery, operation_id="memories_keyed_forget")
     def delete(self, request: Request, namespace: str, key: str) -> Response:
         return forget_once(
             self,
@@ -284,11 +266,7 @@ class NamespaceMemoriesView(KeyedList):
     filterset_class = KeyedFilters
     ordering = ("namespace", "key")
 
-    @described(
-        operation_id="memories_keyed_list",
-        summary="List the memories of a namespace",
-        parameters=[NAMESPACE],
-    )
+    @described(operation_id="memories_keyed_list", parameters=[NAMESPACE])
     def get(self, request: Request, namespace: str) -> Response:
         """Return those of the namespace and of the ones below it, by namespace and key."""
         return self.page_of(self.rows().filter(within_namespace(namespace)))
@@ -302,9 +280,7 @@ class NamespacesView(KeyedList):
     serializer_class = NamespaceSerializer
     ordering = ("namespace",)
 
-    @described(
-        operation_id="memories_keyed_namespaces", summary="List the namespaces of keyed memories"
-    )
+    @described(operation_id="memories_keyed_namespaces")
     def get(self, request: Request) -> Response:
         """Return each namespace that holds a memory, in order."""
         return self.page_of(self.rows().only("namespace").distinct("namespace"))

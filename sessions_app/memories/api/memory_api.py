@@ -114,20 +114,13 @@ class MemoriesView(ListView):
     def get_queryset(self) -> Any:
         return memories_named()
 
-    @described(operation_id="memories_list", summary="List memories, the newest first")
+    @described(operation_id="memories_list")
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
         return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
 
     @described(
         operation_id="memories_remember",
-        summary="Remember something",
-        description=(
-            "201 for a new memory. Something that says otherwise than a known memory takes its "
-            "place: `superseded` names it, and `supersede` switches it off. 200 for what is known "
-            "already, which then counts as told again: new tags and metadata are added to it "
-            "(`merged`), other fields stay as they are (`not_applied`)."
-        ),
         parameters=[etag(200, 201), location(201)],
         request=NewMemorySerializer,
         responses={201: StoredMemorySerializer, 200: StoredMemorySerializer},
@@ -152,11 +145,6 @@ class MemoriesView(ListView):
 
     @described(
         operation_id="memories_change_batch",
-        summary="Change up to 1,000 memories, all or none",
-        description=(
-            "Each as `PATCH memories/{memory_id}/` changes one. An error names the place, such as "
-            "`memories.3.content`, and nothing is changed then."
-        ),
         request=PatchMemoriesSerializer,
         responses=PatchedMemoriesSerializer,
     )
@@ -178,8 +166,6 @@ class MemoryBatchView(ApiView):
 
     @described(
         operation_id="memories_remember_batch",
-        summary="Remember up to 1,000 things, all or none",
-        description="201 where any of them is new, else 200. In the order given.",
         request=MemoryBatchSerializer,
         responses={201: MemoryBatchResultSerializer, 200: MemoryBatchResultSerializer},
     )
@@ -209,11 +195,7 @@ class MemoryView(ApiView):
     def memory(self, memory_id: UUID) -> Any:
         return memory_within(self.caller, memory_id, f"There is no memory {memory_id}.")
 
-    @described(
-        operation_id="memories_get",
-        summary="One memory, with what it said before",
-        **versioned(MemoryDetailSerializer),
-    )
+    @described(operation_id="memories_get", **versioned(MemoryDetailSerializer))
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
@@ -221,12 +203,6 @@ class MemoryView(ApiView):
 
     @described(
         operation_id="memories_change",
-        summary="Change a memory",
-        description=(
-            "What is given is changed, and what it said before is kept as a revision. With "
-            "`If-Match` only the version that you read: else 412. 409 where another memory says "
-            "the same already (code duplicate), or where it was superseded."
-        ),
         parameters=[IF_MATCH, etag(200)],
         request=ChangeMemorySerializer,
         responses=MemoryDetailSerializer,
@@ -256,14 +232,7 @@ class MemoryView(ApiView):
         refuse_beyond_chats(self.caller, memory.visibility)
         require_match(self.request, memory_etag(memory))
 
-    @forgets(
-        operation_id="memories_forget",
-        summary="Forget a memory",
-        description=(
-            "Everywhere it was derived, with a receipt. Once more: 404. With `If-Match` only the "
-            "version that you read: else 412."
-        ),
-    )
+    @forgets(operation_id="memories_forget")
     def delete(self, request: Request, memory_id: UUID) -> Response:
         return forget_once(
             self,

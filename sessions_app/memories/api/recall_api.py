@@ -170,15 +170,7 @@ class RecallView(ApiView):
     kinds = {"POST": "read"}
 
     @described(
-        operation_id="memories_recall",
-        summary="Recall what fits a question",
-        description=(
-            "The best results, best first. With `whatsapp_chat` for whoever writes there: what "
-            "that chat may see, and what was said in it. Without: all memories, no messages. A "
-            "bound token recalls public memories and those of its chats only."
-        ),
-        request=RecallSerializer,
-        responses=RecallAnswerSerializer,
+        operation_id="memories_recall", request=RecallSerializer, responses=RecallAnswerSerializer
     )
     def post(self, request: Request) -> Response:
         body = self.body(RecallSerializer)

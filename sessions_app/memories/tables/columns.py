@@ -3,7 +3,6 @@
 Kinds are recognised by their headers, in English and Hebrew.
 """
 
-import codecs
 import csv
 import io
 import json
@@ -17,6 +16,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.integrations.documents.sniffing import encoding_of
 from memoryproject.foundation.text.characters import fold
 
 MAX_BYTES = 512 * 1024
@@ -28,14 +28,6 @@ _SEPARATORS = (",", ";", "\t")
 # Stands in no text: a table of one column may have commas in its sentences.
 _NO_SEPARATOR = "\x1f"
 _SEPARATOR_LINE = re.compile(r"sep=(.)\n", re.IGNORECASE)
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-# In windows-1255 these bytes are the Hebrew letters, in windows-1252 letters with accents. Words
-# have Hebrew letters in a row; letters with accents stand between others.
-_HIGH = re.compile(rb"[\xe0-\xfa]+")
 _ZIP = b"PK\x03\x04"
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 
@@ -71,32 +63,10 @@ def text_of(content: bytes) -> str:
                 "its cells."
             )
         )
-    text = _decoded(content)
+    text = content.decode(encoding_of(content)[0], errors="replace")
     if "\x00" in text:
         raise TableError(_("This isn't a table of text."))
     return text
-
-
-def _decoded(content: bytes) -> str:
-    for mark, encoding in _BYTE_ORDER_MARKS:
-        if content.startswith(mark):
-            return content[len(mark) :].decode(encoding, errors="replace")
-    # In UTF-16 the ends of lines have a zero, always on the same side.
-    for encoding, end, others in (
-        ("utf-16-le", b"\n\0", content[::2]),
-        ("utf-16-be", b"\0\n", content[1::2]),
-    ):
-        if end in content and 0 not in others:
-            return content.decode(encoding, errors="replace")
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("cp1255" if _is_hebrew(content) else "cp1252", errors="replace")
-
-
-def _is_hebrew(content: bytes) -> bool:
-    runs = [len(run) for run in _HIGH.findall(content)]
-    return sum(length for length in runs if length > 1) > sum(runs) / 2
 
 
 def rows_of(

@@ -4,61 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.formats import date_format
-from django.utils.functional import Promise
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.tables import read_table
 from sessions_app.limits.intake import REASONS
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import FIRST_STRONG, POP
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON
 
-# Short, for lists.
-STATES: dict[str, Promise] = {
-    TurnState.PENDING: gettext_lazy("waits"),
-    TurnState.RUNNING: gettext_lazy("is being answered"),
-    TurnState.REPLIED: gettext_lazy("waits to be sent"),
-    TurnState.SENDING: gettext_lazy("is being sent"),
-    TurnState.SENT: gettext_lazy("answered"),
-    TurnState.UNCONFIRMED: gettext_lazy("unconfirmed"),
-    TurnState.MISSED: gettext_lazy("missed"),
-    TurnState.REFUSED: gettext_lazy("not answered"),
-    TurnState.MERGED: gettext_lazy("answered with a later one"),
-    TurnState.HELD: gettext_lazy("held"),
-    TurnState.DEFERRED: gettext_lazy("kept open"),
-    TurnState.CANCELLED: gettext_lazy("cancelled"),
-    TurnState.FAILED: gettext_lazy("failed"),
-}
+_WORDS = read_table(__file__, "state_labels.yaml")
+STATES, _MEANS = _WORDS["labels"], _WORDS["sentences"]
 GOOD = (TurnState.SENT, TurnState.MERGED)
 BAD = (TurnState.FAILED, TurnState.UNCONFIRMED)
-
-_MEANS: dict[str, Promise] = {
-    TurnState.PENDING: gettext_lazy("The message is waiting for an answer."),
-    TurnState.RUNNING: gettext_lazy("The message is being answered at this moment."),
-    TurnState.REPLIED: gettext_lazy("The answer is written and waits to be sent."),
-    TurnState.SENDING: gettext_lazy(
-        "The answer is being sent, or it isn't known yet whether it went out."
-    ),
-    TurnState.SENT: gettext_lazy("The message was answered."),
-    TurnState.UNCONFIRMED: gettext_lazy(
-        "It isn't known whether the answer went out: WhatsApp has not confirmed it."
-    ),
-    TurnState.MISSED: gettext_lazy(
-        "The message was not answered: it was past WhatsApp's 24 hours."
-    ),
-    TurnState.REFUSED: gettext_lazy("The message was not answered."),
-    TurnState.MERGED: gettext_lazy("The message was answered together with a later one."),
-    TurnState.HELD: gettext_lazy(
-        "The message was not answered by the assistant: staff had paused it."
-    ),
-    TurnState.DEFERRED: gettext_lazy(
-        "The answer failed for a cause outside, and the person got an apology. It is made when the "
-        "cause is gone, unless something newer has been said in the chat."
-    ),
-    TurnState.CANCELLED: gettext_lazy("The message was cancelled before it was answered."),
-}
 
 
 def tone_of(turn: Turn) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryproject.foundation.admin_kit.stamped_form import digest_of, read_stamp, stamp_of
-from memoryproject.foundation.process.command_options import ProgressBar
+from memoryproject.foundation.commands import ProgressBar
 from memoryproject.foundation.text.characters import cut_at_word, is_mark
 
 TEXTS = st.one_of(

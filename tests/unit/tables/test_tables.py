@@ -71,13 +71,22 @@ def test_hebrew_in_each_encoding(content: bytes) -> None:
     assert said(prices(text_of(content)))[0] == "המחיר של חלה הוא 25 (פרוסה)."
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16-le"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16-le", "utf-16", "utf-32"])
 def test_accents_in_each_encoding(encoding: str) -> None:
     table = "item;price\nCrème brûlée à la carte;7,50 €\nKäsespätzle;12 €\n"
     assert said(prices(text_of(table.encode(encoding)))) == [
         "The price of Crème brûlée à la carte is €7.50.",
         "The price of Käsespätzle is €12.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "drink"),
+    [("cp1256", "قهوة عربية مع هيل"), ("cp1251", "Кофе с молоком"), ("cp1253", "Καφές ελληνικός")],
+)
+def test_other_scripts_as_old_spreadsheets_write_them(encoding: str, drink: str) -> None:
+    table = f"item;price\n{drink};3\n{drink} 2;5\n"
+    assert said(prices(text_of(table.encode(encoding))))[0] == f"The price of {drink} is 3."
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

@@ -1,6 +1,5 @@
 """Read a document's bytes in this process: the code that runs inside the sandbox."""
 
-import codecs
 import io
 import logging
 import re
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from charset_normalizer import from_bytes
 from docx import Document
 from docx.opc.exceptions import OpcError
 from docx.oxml.ns import qn
@@ -27,7 +25,7 @@ from memoryproject.foundation.integrations.documents.sniffing import (
     DocumentLimits,
     ExtractedText,
     Section,
-    looks_utf16,
+    encoding_of,
     sniff,
 )
 
@@ -61,80 +59,20 @@ def _storable(text: str) -> str:
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-# Read text files in any encoding.
-
-
-# The longer byte order mark of UTF-32 begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-_SAMPLE = 65_536
-# Hebrew letters of Windows-1255 and ISO-8859-8. In Western encodings such bytes occur singly
-# between ASCII letters; in Cyrillic encodings they occur together with other letters.
-_HEBREW_WORD = re.compile(rb"[\xe0-\xfa]{2,}")
-_OTHER_LETTER = re.compile(rb"[\xc0-\xdf\xfb-\xff]")
-_GUESSED_AMONG = [
-    *("cp1252", "cp1255", "cp1251", "cp1256", "cp1253", "cp1250", "cp1254", "koi8_r"),
-    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
-]
-
-
 def read_plain(content: bytes, limits: DocumentLimits) -> ExtractedText:
-    """Return a text file as one section. Raises DocumentError."""
-    text, warning = decode(content)
-    return ExtractedText(
-        media_type=TEXT, sections=[Section(text)], warnings=[warning] if warning else []
-    )
-
-
-def decode(content: bytes) -> tuple[str, str]:
-    """Return the text, and a warning if its encoding was guessed. Raises DocumentError."""
-    for mark, encoding in _MARKS:
-        if content.startswith(mark):
-            return _decoded(content, encoding), ""
-    unmarked = looks_utf16(content[:_SAMPLE])
-    if unmarked:
-        return _decoded(content, unmarked), ""
+    """Return a text file of any encoding as one section. Raises DocumentError."""
+    encoding, is_guessed = encoding_of(content)
     try:
-        return content.decode("utf-8"), ""
-    except UnicodeDecodeError:
-        encoding = _guess(content)
-    return content.decode(encoding, errors="replace"), ErrorText(
-        "encoding_guessed", encoding=encoding
-    )
-
-
-def _decoded(content: bytes, encoding: str) -> str:
-    try:
-        return content.decode(encoding)
+        text = content.decode(encoding, errors="replace" if is_guessed else "strict")
     except UnicodeDecodeError as error:
         raise DocumentError(
             "damaged", ErrorText("text_wrong_encoding", encoding=encoding)
         ) from error
-
-
-def _guess(content: bytes) -> str:
-    """Return the most likely encoding of text that isn't UTF-8."""
-    if _looks_hebrew(content[:_SAMPLE]):
-        return "cp1255"
-    found = from_bytes(content[:_SAMPLE], cp_isolation=_GUESSED_AMONG)
-    best = found.best()
-    if best is None:
-        return "cp1252"
-    # Related encodings such as Western and Central European often fit equally well.
-    equal = {each.encoding for each in found if each.chaos <= best.chaos}
-    return next((name for name in _GUESSED_AMONG if name in equal), best.encoding)
-
-
-def _looks_hebrew(sample: bytes) -> bool:
-    high = sum(byte >= 0xC0 for byte in sample)
-    in_words = sum(map(len, _HEBREW_WORD.findall(sample)))
-    others = len(_OTHER_LETTER.findall(sample))
-    return high > 0 and in_words > 0.8 * high and others * 20 <= high
+    return ExtractedText(
+        media_type=TEXT,
+        sections=[Section(text)],
+        warnings=[ErrorText("encoding_guessed", encoding=encoding)] if is_guessed else [],
+    )
 
 
 # Read Word files with python-docx.

@@ -3,7 +3,9 @@
 The file's name and the type that its sender states are ignored.
 """
 
+import codecs
 import io
+import re
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +82,64 @@ def looks_utf16(sample: bytes) -> str:
         if known > 0.9 * len(high) and low.count(0) * 100 <= len(low):
             return name
     return ""
+
+
+# The encoding of a text.
+
+# The longer byte order mark of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE = 65_536
+# Hebrew letters of Windows-1255 and ISO-8859-8. In Western encodings such bytes occur singly
+# between ASCII letters; in Cyrillic encodings they occur together with other letters.
+_HEBREW_WORD = re.compile(rb"[\xe0-\xfa]{2,}")
+_OTHER_LETTER = re.compile(rb"[\xc0-\xdf\xfb-\xff]")
+_GUESSED_AMONG = [
+    *("cp1252", "cp1255", "cp1251", "cp1256", "cp1253", "cp1250", "cp1254", "koi8_r"),
+    *("shift_jis", "euc_jp", "gb18030", "big5", "euc_kr"),
+]
+
+
+def encoding_of(content: bytes) -> tuple[str, bool]:
+    """Return the encoding of a text, and whether it is only the likeliest one."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return encoding, False
+    unmarked = looks_utf16(content[:_SAMPLE])
+    if unmarked:
+        return unmarked, False
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return _guess(content[:_SAMPLE]), True
+    return "utf-8", False
+
+
+def _guess(sample: bytes) -> str:
+    """Return the most likely encoding of text that isn't UTF-8."""
+    from charset_normalizer import from_bytes  # noqa: PLC0415 slow, and hardly ever needed
+
+    if _looks_hebrew(sample):
+        return "cp1255"
+    found = from_bytes(sample, cp_isolation=_GUESSED_AMONG)
+    best = found.best()
+    if best is None:
+        return "cp1252"
+    # Related encodings such as Western and Central European often fit equally well.
+    equal = {each.encoding for each in found if each.chaos <= best.chaos}
+    return next((name for name in _GUESSED_AMONG if name in equal), best.encoding)
+
+
+def _looks_hebrew(sample: bytes) -> bool:
+    high = sum(byte >= 0xC0 for byte in sample)
+    in_words = sum(map(len, _HEBREW_WORD.findall(sample)))
+    others = len(_OTHER_LETTER.findall(sample))
+    return high > 0 and in_words > 0.8 * high and others * 20 <= high
 
 
 # The interface for reading documents: it takes a file and returns its text in sections.

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.utils import timezone
 
+from memoryproject.foundation.commands import ProgressBar
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
-from memoryproject.foundation.process.command_options import ProgressBar
 from memoryproject.staff_site.demo.business import create_setup, create_staff_actions, without_jobs
 from memoryproject.staff_site.demo.cafe_week import CafeWeek
 from memoryproject.staff_site.demo.story import DAYS, Story

@@ -14,8 +14,7 @@ from memoryproject.foundation.audit.findings import flaws
 from memoryproject.foundation.audit.pruning import audit_begin_anew, log_write
 from memoryproject.foundation.audit.tasks import verification_note
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.commands import ReportingCommand
-from memoryproject.foundation.process.command_options import ProgressBar
+from memoryproject.foundation.commands import ProgressBar, ReportingCommand
 
 
 class Command(ReportingCommand):
