@@ -86,7 +86,7 @@ class TestList:
         assert f"/chat/{world.chat(CLIENT).pk}/conversation/?at={message}#m-{message}" in shown
 
     def test_each_says_what_was_asked(self, admin_client: Client, world: World) -> None:
-        """"I'll ask the owner" alone says nothing."""
+        """ "I'll ask the owner" alone says nothing."""
         world.say(CLIENT, "do you bake without gluten?")
         promised(world, "Promised: I'll ask the owner")
         shown = page(admin_client, LIST)

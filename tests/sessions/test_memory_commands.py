@@ -290,7 +290,7 @@ def test_the_owner_may_tell_everyone(world: World, text: str) -> None:
 )
 def test_a_fact_about_everyone_is_the_owners_own(world: World, text: str) -> None:
     assert one(world, GODFATHER, text) == f"✅ Remembered: {text.partition(' ')[2]}"
-    assert one(world, CLIENT, "/memories") == "I don't remember anything yet. Tell me something with /remember <fact>."
+    assert one(world, CLIENT, "/memories").startswith("I don't remember anything yet.")
 
 
 def test_a_client_tells_nobody_else(world: World) -> None:
