@@ -7,7 +7,8 @@ Starts an installation of its own: gunicorn, the workers and an embedded Postgre
 durably. Stores one message in a session, reads a session's newest 20 messages and asks for a
 session's context: by one client, and by several clients at once, each in a session of its own.
 Then one client stores messages and memories in batches, and at last all recall memories among
-many, and erase some of them. Prints Markdown. Clients, server, workers and database share the machine.
+many, and erase some of them. Prints Markdown. Clients, server, workers and database share the
+machine.
 """
 
 from __future__ import annotations
