@@ -27,6 +27,8 @@ ENDS = (
 )
 MEMORIES = 200
 SESSION_MESSAGES = 200
+# Of so many memories some are erased, one by one.
+ERASED = 5_000
 # Each tenth memory of a batch is known already.
 REPEATED = 10
 
@@ -118,6 +120,17 @@ def context(client: Client, session: str) -> None:
 
 def recall(client: Client, session: str) -> None:
     client.call("POST", "memories/recall/", {"query": question()})
+
+
+def erasing(client: Client) -> Work:
+    """Return the call that erases one of the newest memories, each time another one."""
+    keys: list[str] = []
+    page: dict[str, Any] = {"next_cursor": ""}
+    while len(keys) < ERASED and page["next_cursor"] is not None:
+        cursor = f"&cursor={page['next_cursor']}" if keys else ""
+        page = client.call("GET", f"memories/?limit=1000{cursor}")
+        keys += [each["memory_id"] for each in page["results"]]
+    return lambda caller, _session: caller.call("DELETE", f"memories/{keys.pop()}/")
 
 
 def message_batch(client: Client, session: str, size: int) -> None:

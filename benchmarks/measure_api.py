@@ -7,7 +7,8 @@ Starts an installation of its own: gunicorn, the workers and an embedded Postgre
 durably. Stores one message in a session, reads a session's newest 20 messages and asks for a
 session's context: by one client, and by several clients at once, each in a session of its own.
 Then one client stores messages and memories in batches, and at last all recall memories among
-many. Prints Markdown. Clients, server, workers and database share the machine.
+many, and erase some of them. Prints Markdown. Clients, server, workers and database share the
+machine.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from api_calls import (
     Batch,
     Client,
     Work,
+    erasing,
     fill_memories,
     filled_sessions,
     newest,
@@ -52,7 +54,7 @@ ENVIRONMENT = {
     "GODFATHER_PHONE": "15550199999@c.us",
     "DATABASE_URL": "",
     # Calls are counted, and none is refused.
-    **{f"API_RATE_{kind}": UNLIMITED for kind in ("READ", "WRITE", "BULK")},
+    **{f"API_RATE_{kind}": UNLIMITED for kind in ("READ", "WRITE", "BULK", "FORGET")},
 }
 
 HEAD = (
@@ -80,6 +82,7 @@ def main() -> None:
         fill_memories(Client(url, secret), options.memories)
         print(f"\n| {options.memories:,} more memories | {HEAD.format(clients=options.clients)}")
         measured.calls("recall", recall)
+        measured.calls("erase a memory", erasing(Client(url, secret)))
 
 
 @dataclass(frozen=True)

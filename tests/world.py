@@ -133,7 +133,7 @@ class World:
 
     def forget(self, kind: str, object_id: Any) -> ForgetReceipt:
         """Forget a thing of this kind, as staff do."""
-        dependencies = ForgetDependencies(self.dependencies.embedder, self.rules.chat_memory)
+        dependencies = ForgetDependencies(self.rules.chat_memory)
         return object_forget(kind=kind, object_id=object_id, dependencies=dependencies)
 
     def with_chat_memory(self, **changes: Any) -> None:

@@ -91,18 +91,19 @@ def document_forget(
     folder: Path | None = None,
     actor: Actor = SYSTEM,
     details: Mapping[str, object] | None = None,
-) -> int:
+) -> dict[str, int]:
     """Delete a document with all its memories, and its file if it still waits in ``folder``.
 
     ``details``: those of the audit event, such as the receipt of the erasure. Return the number of
-    deleted memories. Raises SourceDocument.DoesNotExist if the document is already deleted.
+    deleted rows by model, as Django's ``delete`` does. Raises SourceDocument.DoesNotExist if the
+    document is already deleted.
     """
     with transaction.atomic():
         locked = SourceDocument.objects.select_for_update().get(pk=document.pk)
         memories = Memory.objects.filter(document=locked).count()
         document_audit("document.forget", locked, actor, memories=memories, **(details or {}))
         passages_forgotten(locked.document_id)
-        locked.delete()
+        _, rows = locked.delete()
     if folder is not None:
         file_remove(folder, document.document_id)
     # Only after the commit: a preview of forgetting is rolled back.
@@ -110,7 +111,7 @@ def document_forget(
     transaction.on_commit(
         lambda: logger.info("Document %s was forgotten with %d memories.", *values)
     )
-    return memories
+    return rows
 
 
 def message_documents_forget(*, message_id: UUID, actor: Actor) -> int:

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -126,28 +126,45 @@ def _key(scope: str, text: str) -> str:
     return keyed_hash(f"{scope}\0{fact_key(text)}", purpose="tombstone")
 
 
-@memory_span("delete_memory")
-def memories_delete(
-    *, memory_ids: Sequence[UUID], actor: Actor, details: Mapping[str, Any] | None = None
-) -> list[UUID]:
+def memories_delete(*, memory_ids: Sequence[UUID], actor: Actor) -> list[UUID]:
     """Delete memories with the memories that they superseded, and all that belongs to them.
 
-    ``details``: those of the audit events, such as the receipt of the erasure. A forgotten price
-    also deletes the older prices. Vectors, revisions, sources and proposals are deleted, too.
-    Return the ids of the deleted memories; unknown ids are left out.
+    A forgotten price also deletes the older prices. Vectors, revisions, sources and proposals are
+    deleted, too. Return the ids of the deleted memories; unknown ids are left out.
     """
     with transaction.atomic():
-        found = Memory.objects.filter(pk__in=list(memory_ids))
-        scopes_lock(found.values_list("scope", flat=True))
-        gone = list(Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms"))
-        # Their content is a copy of a memory's content.
-        MergeProposal.objects.filter(parts__memory__in=gone).delete()
-        memories_audit([("memory.forget", memory, details or {}) for memory in gone], actor)
-        ids = [memory.pk for memory in gone]
-        Memory.objects.filter(pk__in=ids).delete()
-        _reopen(gone)
-    note_records(len(ids))
-    return ids
+        gone = memories_lock(memory_ids)
+        proposals_delete([memory.pk for memory in gone])
+        memories_remove(gone, actor=actor, details={})
+    return [memory.pk for memory in gone]
+
+
+def memories_lock(memory_ids: Collection[UUID]) -> list[Memory]:
+    """Return these memories and those that they superseded, locked with their scopes."""
+    found = Memory.objects.filter(pk__in=list(memory_ids))
+    scopes_lock(found.order_by().values_list("scope", flat=True))
+    rows = Memory.objects.filter(pk__in=with_older(memory_ids)).defer("terms", "content")
+    return list(rows.select_for_update().order_by("pk"))
+
+
+def proposals_delete(memory_ids: Collection[UUID]) -> dict[str, int]:
+    """Delete the proposals to merge these memories, which copy their contents."""
+    return MergeProposal.objects.filter(parts__memory__in=memory_ids).delete()[1]
+
+
+@memory_span("delete_memory")
+def memories_remove(
+    gone: Sequence[Memory], *, actor: Actor, details: Mapping[str, Any]
+) -> dict[str, int]:
+    """Delete memories that are locked and have no proposals; return the deleted rows by model.
+
+    ``details``: those of the audit events, such as the receipt of the erasure.
+    """
+    memories_audit([("memory.forget", memory, details) for memory in gone], actor)
+    _, rows = Memory.objects.filter(pk__in=[memory.pk for memory in gone]).delete()
+    _reopen(gone)
+    note_records(len(gone))
+    return rows
 
 
 def _reopen(gone: Sequence[Memory]) -> None:
@@ -162,7 +179,7 @@ def _reopen(gone: Sequence[Memory]) -> None:
             ).update(valid_until=None)
 
 
-def with_older(memory_ids: Sequence[UUID]) -> list[UUID]:
+def with_older(memory_ids: Collection[UUID]) -> list[UUID]:
     """Return these memories and all that they superseded, directly or indirectly."""
     ids = list(memory_ids)
     known = dict.fromkeys(ids)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import Error, connection
-from django.db.models import F, Q, Sum
+from django.db.models import Q, Sum
 
 from memories_app.models import Visibility
 from memories_app.visibility import scope_of
@@ -87,6 +87,14 @@ class Scopes:
         )
 
 
+_COUNT = """
+INSERT INTO sessions_app_forgetepoch AS counted (scope, epoch, memories)
+SELECT scope, 1, %s FROM unnest(%s::text[]) AS scope
+ON CONFLICT (scope) DO UPDATE
+SET epoch = counted.epoch + 1, memories = counted.memories + excluded.memories
+"""
+
+
 class ScopesGrewError(Exception):
     """A forgetting needs more scopes than it has locked: start again with these."""
 
@@ -116,13 +124,8 @@ class Held:
     def count(self) -> None:
         """Count the forgetting, so that no worker stores data that it read before."""
         names = {PUBLIC} if PUBLIC in self.scopes.names else self.scopes.names
-        more = int(self.scopes.memories)
-        ForgetEpoch.objects.bulk_create(
-            [ForgetEpoch(scope=name) for name in sorted(names)], ignore_conflicts=True
-        )
-        ForgetEpoch.objects.filter(scope__in=names).update(
-            epoch=F("epoch") + 1, memories=F("memories") + more
-        )
+        with connection.cursor() as cursor:
+            cursor.execute(_COUNT, [int(self.scopes.memories), sorted(names)])
 
 
 def chat_scope(chat_id: UUID) -> str:

@@ -113,8 +113,9 @@ class DeletionPlan:
         Only passages that were shown to somebody are searched elsewhere: the others are full of
         words that anybody might say.
         """
-        ids = set(document_ids) - self.documents
-        self.documents |= ids
+        there = SourceDocument.objects.filter(pk__in=set(document_ids) - self.documents)
+        ids = list(there.values_list("pk", flat=True))
+        self.documents |= set(ids)
         passages = Memory.objects.filter(document__in=ids).defer("terms")
         scopes = {memory.pk: (memory.scope, memory.content) for memory in passages.iterator()}
         self.memories |= set(scopes)
@@ -198,9 +199,10 @@ def one_plan(
     """Return the plan of one object of this kind; ``add`` is the method that adds it to a plan."""
 
     def plan(object_id: UUID) -> DeletionPlan:
-        _existing(kind, object_id)
         made = DeletionPlan()
         add(made, [object_id])
+        if not made.ids():
+            raise NothingToForgetError(f"There is no {kind} {object_id}.")
         return made
 
     return plan

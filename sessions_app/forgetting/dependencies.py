@@ -4,7 +4,6 @@ from uuid import UUID
 
 from memories_app.documents.dependencies import documents_folder
 from memoryproject.foundation.process.jobs import enqueue
-from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.history.dependencies import build_chat_memory, build_transcript_backups
 
@@ -12,7 +11,6 @@ from sessions_app.history.dependencies import build_chat_memory, build_transcrip
 def build_forget_dependencies() -> ForgetDependencies:
     """Return the dependencies of forgetting."""
     return ForgetDependencies(
-        embedder=embedder(),
         chat_memory=build_chat_memory(),
         transcripts=build_transcript_backups(),
         documents=documents_folder(),

@@ -7,30 +7,26 @@ from uuid import UUID
 
 from django.apps import apps
 from django.db import transaction
-from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from memories_app.documents.document_store import document_forget, file_remove
 from memories_app.memory_documents.document_rows import document_erase
-from memories_app.models import (
-    Memory,
-    MemoryEmbedding,
-    MemoryRevision,
-    MemorySource,
-    MergeProposal,
-    SourceDocument,
+from memories_app.models import Memory, MemorySource, ProposalMemory, SourceDocument
+from memories_app.store.retract import (
+    memories_lock,
+    memories_remove,
+    proposals_delete,
+    tombstones_add,
 )
-from memories_app.store.memory_fields import scopes_lock
-from memories_app.store.retract import memories_delete, tombstones_add
 from memories_app.visibility import scope_of
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered, hooks_raise
 from memoryproject.foundation.retrieval.fragments import Fragments
-from sessions_app.conversations.epochs import Held, Scopes, chat_scope, unscoped_begin
+from sessions_app.conversations.epochs import Scopes, chat_scope, unscoped_begin
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
 from sessions_app.conversations.session_lifecycle import activity_recount
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.probe import Prober, ProbeRecord
 from sessions_app.forgetting.redact_records import chats_redact, own_command_redact, unscoped_redact
-from sessions_app.forgetting.registry import statistics_renew
 from sessions_app.forgetting.sweep import Lineage, Sweep
 from sessions_app.forgetting.write_receipt import receipt_write
 from sessions_app.models import (
@@ -97,11 +93,11 @@ def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
     prober.probe_chats(sweep, redactions, quoting)
     prober.probe_memory_documents(sweep.plan.memory_documents)
     # This step comes after every session that is locked on the way.
-    activity_recount(chat_ids=sweep.emptied_chats)
+    if sweep.emptied_chats:
+        activity_recount(chat_ids=sweep.emptied_chats)
     unscoped_begin()
     read = unscoped_redact(sweep)
-    sampled = statistics_renew(sweep.texts)
-    prober.probe_unscoped(sweep, sampled, read)
+    prober.probe_unscoped(sweep, read)
 
 
 def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
@@ -149,23 +145,18 @@ def _delete_rows(sweep: Sweep) -> None:
     of_messages = MessageEmbedding.objects.filter(message__in=messages)
     sweep.count(MessageEmbedding, of_messages.count())
     messages_delete(sweep, messages)
-    memories_hold(plan, sweep.held)
+    memories = memories_lock(plan.memories)
+    # An edit or a merge of chats, which takes none of our locks, may have moved them.
+    scopes, _ = _memory_scopes(Q(pk__in=[memory.pk for memory in memories]))
+    sweep.held.require(Scopes(frozenset(scopes)))
     if sweep.check is not None:
         sweep.check()
     details = {"receipt_id": str(receipt_id)}
-    of_memories: list[type[Model]] = [MemoryEmbedding, MemoryRevision, MemorySource]
-    for model in of_memories:
-        rows = model._default_manager.filter(memory__in=plan.memories)
-        sweep.count(model, rows.count())
-    parts = MergeProposal.objects.filter(parts__memory__in=plan.memories).order_by()
-    proposals = set(parts.values_list("pk", flat=True))
-    sweep.count(MergeProposal, len(proposals))
-    MergeProposal.objects.filter(pk__in=proposals).delete()
-    sweep.count(Memory, len(plan.memories))
+    _count_deleted(sweep, proposals_delete(plan.memories))
     for document in SourceDocument.objects.filter(pk__in=plan.documents):
-        document_forget(document=document, actor=actor, details=details)
-    sweep.count(SourceDocument, len(plan.documents))
-    memories_delete(memory_ids=list(plan.memories), actor=actor, details=details)
+        _count_deleted(sweep, document_forget(document=document, actor=actor, details=details))
+    rest = [memory for memory in memories if memory.document_id not in plan.documents]
+    _count_deleted(sweep, memories_remove(rest, actor=actor, details=details))
     for key in plan.memory_documents:
         sweep.swept.update(document_erase(document_id=key, actor=actor, receipt_id=receipt_id))
     # Other sources state it too: the memory stays, but no longer points to the deleted source.
@@ -177,44 +168,39 @@ def _delete_rows(sweep: Sweep) -> None:
 
 def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
-    mentioned_there = Q(pk__in=plan.memories) | Q(tellings__source_message_id__in=plan.messages)
-    mentioned_there |= Q(source_message_id__in=plan.messages)
-    memories = set(Memory.objects.filter(mentioned_there).values_list("pk", flat=True))
+    mentioned_there = Q(pk__in=plan.memories)
+    if plan.messages:
+        mentioned_there |= Q(tellings__source_message_id__in=plan.messages)
+        mentioned_there |= Q(source_message_id__in=plan.messages)
+    names, chats = _memory_scopes(mentioned_there)
+    has_memories = bool(names or plan.documents)
     spoken = Message.objects.filter(pk__in=plan.messages).order_by()
-    chats = plan.chats | set(spoken.values_list("chat_id", flat=True).distinct())
+    chats |= plan.chats | set(spoken.values_list("chat_id", flat=True).distinct())
     if keep_turn is not None:
         chats |= set(Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
-    names = {chat_scope(chat_id) for chat_id in chats} | _memory_scopes(memories)
+    names |= {chat_scope(chat_id) for chat_id in chats}
     documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):
         names.add(scope_of(visibility, chat_id))
     backups = backup_names(TranscriptBatch.objects.filter(chat__in=chats))
-    return Scopes(frozenset(names), bool(memories or plan.documents), frozenset(backups))
+    return Scopes(frozenset(names), has_memories, frozenset(backups))
 
 
-def memories_hold(plan: DeletionPlan, held: Held) -> None:
-    """Lock the memories that go, and check that no other scope can see them now.
-
-    An edit or a merge of chats, which takes none of our locks, may have moved them. Raises
-    ScopesGrewError.
-    """
-    memories = Memory.objects.filter(pk__in=plan.memories)
-    scopes_lock(memories.values_list("scope", flat=True))
-    list(memories.select_for_update().order_by("pk").values_list("pk", flat=True))
-    held.require(Scopes(frozenset(_memory_scopes(plan.memories))))
-
-
-def _memory_scopes(memories: Collection[UUID]) -> set[str]:
+def _memory_scopes(which: Q) -> tuple[set[str], set[UUID]]:
     """Return the scopes in which these memories are visible now, or were before an edit.
 
-    An answer that is being made now may have read them there.
+    An answer that is being made now may have read them there. Return their chats, too.
     """
-    found = Memory.objects.filter(pk__in=memories)
-    scopes = set(found.order_by().values_list("scope", flat=True).distinct())
-    before = MemoryRevision.objects.filter(memory__in=memories).order_by()
-    for visibility, chat_id in before.values_list("visibility", "memory__chat_id").distinct():
-        scopes.add(scope_of(visibility, chat_id))
-    return scopes
+    found = Memory.objects.filter(which).order_by()
+    scopes, chats = set(), set()
+    for scope, chat_id, before in found.values_list(
+        "scope", "chat_id", "revisions__visibility"
+    ).distinct():
+        scopes.add(scope)
+        chats |= {chat_id} - {None}
+        if before is not None:
+            scopes.add(scope_of(before, chat_id))
+    return scopes, chats
 
 
 # Delete messages with what hangs on them: vectors, notes, quotations, summaries, waiting turns.
@@ -291,7 +277,7 @@ def _count_deleted(sweep: Sweep, rows: dict[str, int]) -> None:
     """Count the rows that were deleted by cascade and aren't counted elsewhere."""
     for label, count in rows.items():
         model = apps.get_model(label)
-        if model not in (Message, MessageEmbedding):
+        if model not in (Message, MessageEmbedding, ProposalMemory):
             sweep.count(model, count)
 
 

@@ -122,8 +122,7 @@ def object_forget(
 ) -> ForgetReceipt:
     """Forget the object of this kind with this id.
 
-    A caller that has a transaction open holds no lock that a forgetting takes, and passes its own
-    ``prober`` if the embedder uses the network.
+    A caller that has a transaction open holds no lock that a forgetting takes.
 
     ``keep_turn`` is the turn that asks for the forgetting; it isn't cancelled. ``check`` is called
     under the locks that ``begin`` takes, ``check_object`` later, with the object itself locked;
@@ -133,7 +132,7 @@ def object_forget(
     Raises NothingToForgetError if the object doesn't exist (any more).
     """
     steps = _KIND_STEPS[kind]
-    prober = prober or build_prober(kind, object_id, dependencies.embedder, together)
+    prober = prober or build_prober(kind, object_id, together)
     scopes = _first_scopes(kind, object_id, together, keep_turn)
     while True:
         try:
@@ -162,12 +161,9 @@ def _first_scopes(
 
     A memory mostly concerns no other scopes than its own, which cost much less to read than a plan.
     """
+    plan = DeletionPlan(memories={object_id, *together})
     if kind != _MEMORY:
         plan = _KIND_STEPS[kind].plan_all(object_id, together)
-    else:
-        plan = DeletionPlan(memories={object_id, *together})
-        chats = Memory.objects.filter(pk__in=plan.memories, chat_id__isnull=False).order_by()
-        plan.chats.update(chats.values_list("chat_id", flat=True))
     return scopes_of(plan, keep_turn=keep_turn)
 
 

@@ -97,15 +97,13 @@ def _limit_waiting() -> None:
 
 
 def _try_object(kind: str, key: UUID, dependencies: ForgetDependencies, preview: Preview) -> None:
-    # No provider is asked for a vector: rows and texts are searched without one, too.
-    prober = Prober([], dependencies.embedder)
     try:
         receipt = object_forget(
             kind=kind,
             object_id=key,
             dependencies=dependencies,
             actor=SYSTEM,
-            prober=prober,
+            prober=Prober(),
             begin=_lock_in_time,
         )
     except NothingToForgetError:

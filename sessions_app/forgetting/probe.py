@@ -12,25 +12,19 @@ from uuid import UUID
 
 from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
-from django.db import connection
 from django.db.models import Model, Q, QuerySet
 from django_q.models import OrmQ, Task
 
 from memories_app.memory_documents.document_rows import document_rows_left
 from memories_app.models import Memory, MemoryDocument, MemoryDocumentVersion
 from memories_app.visibility import memories_for_staff
-from memoryproject.foundation.integrations.embedders.base import (
-    Calibration,
-    Embedder,
-    EmbedderError,
-    embed_covered,
-)
+from memoryproject.foundation.integrations.embedders.base import DEFAULT_CALIBRATION, AbsentEmbedder
 from memoryproject.foundation.rest_kit.models import IdempotentAnswer
 from memoryproject.foundation.retrieval.query import with_words
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.forgetting.redact_answers import AnswerRedaction
 from sessions_app.forgetting.redact_records import UnscopedTraces, kept_texts
-from sessions_app.forgetting.registry import Sampled, statistics_stale, swept_columns
+from sessions_app.forgetting.registry import statistics_renew, swept_columns
 from sessions_app.forgetting.sweep import Sweep
 from sessions_app.models import CheckQuestion, ForgottenKind, InboundDelivery, Message, Note
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messages_found, recall
@@ -38,12 +32,13 @@ from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, newest_messag
 # What the probe found, beside the word in the receipt.
 ABSENT, FOUND = "absent", "found"
 
-RECALLED_TABLES = (
-    "memories_app_memory",
-    "memories_app_memoryembedding",
-    "sessions_app_message",
-    "sessions_app_messageembedding",
-)
+# The recall needs no vector, because it returns all that is left, whatever its similarity.
+NO_VECTORS = AbsentEmbedder("", 1, DEFAULT_CALIBRATION, "the probe searches by words")
+RECALLED_COLUMNS = [
+    f"{table}.{column}"
+    for table in ("memories_app_memory", "sessions_app_message")
+    for column in ("content", "terms")
+]
 # The tables whose swept columns are read row by row.
 READ_TABLES = (
     "sessions_app_message",
@@ -118,13 +113,11 @@ class ProbeRecord:
 class Prober:
     """The probe of one forgetting.
 
-    It is built before the transaction, so that no provider is asked for a vector while it is open.
     ``record`` has what was searched, and what was found.
     """
 
-    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
+    def __init__(self, texts: Sequence[str] = ()) -> None:
         self._queries = spread(list(dict.fromkeys(text for text in texts if text.strip())))
-        self._embedder = _Prepared(self._queries, embedder)
         self.record = ProbeRecord()
 
     def probe_chats(
@@ -143,7 +136,7 @@ class Prober:
                 self._recall(text, viewer, plan)
             self._search(text, plan)
         if self._queries:
-            self.record.count("recall", names=_indexes_of(RECALLED_TABLES))
+            self.record.count("recall", names=RECALLED_COLUMNS)
         names = {".".join(each) for each in swept_columns() if each[0] in READ_TABLES}
         self.record.count("columns", names=names)
         for redaction in redactions:
@@ -164,7 +157,7 @@ class Prober:
             if document_rows_left(key):
                 self._read("memory document", key, is_left=True)
 
-    def probe_unscoped(self, sweep: Sweep, sampled: Sampled, read: int | None) -> None:
+    def probe_unscoped(self, sweep: Sweep, read: int | None) -> None:
         """Search the records that belong to no chat, and the values of PostgreSQL's statistics.
 
         ``read``: in so many of these records the sweep found nothing; None if it removed something.
@@ -177,9 +170,10 @@ class Prober:
         self.record.count("columns", queries=5, rows=read)
         if not sweep.texts:
             return
+        sampled, stale = statistics_renew(sweep.texts)
         names = {f"{table}.{column}" for table, column, _ in sampled}
         self.record.count("statistics", queries=1, rows=len(sampled), names=names)
-        for table, column in sorted(statistics_stale(sampled, sweep.texts)):
+        for table, column in sorted(stale):
             self.record.found("statistics", f"{table}.{column}")
 
     def _read(self, what: str, key: object, *, is_left: bool) -> None:
@@ -192,7 +186,7 @@ class Prober:
         found = recall(
             query=text,
             viewer=viewer,
-            embedder=self._embedder,
+            embedder=NO_VECTORS,
             top_k=TOP_K,
             min_similarity=0.0,
             sources=[MEMORIES] if viewer.chat_id is None else [MESSAGES],
@@ -209,22 +203,11 @@ class Prober:
         memories = with_words(memories_for_staff().filter(pk__in=plan.memories), text)
         keys = list(memories.values_list("pk", flat=True)[:TOP_K])
         erased = Message.objects.filter(pk__in=plan.messages)
-        messages = [each.pk for each in newest_messages_found(erased, text, 0, TOP_K)]
+        messages = newest_messages_found(erased, text, 0, TOP_K) if plan.messages else []
         self.record.count("staff search", queries=2, rows=len(keys) + len(messages))
-        for what, found in (("memory", keys), ("message", messages)):
+        for what, found in (("memory", keys), ("message", [each.pk for each in messages])):
             for key in found:
                 self.record.found(what, key)
-
-
-def _indexes_of(tables: Sequence[str]) -> list[str]:
-    """Return the indexes of words and vectors on these tables."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()"
-            " AND tablename = ANY(%s) AND indexdef ~ 'USING (gin|hnsw|ivfflat)'",
-            [list(tables)],
-        )
-        return [name for (name,) in cursor.fetchall()]
 
 
 def spread(all_of_them: Sequence[T]) -> list[T]:
@@ -234,39 +217,8 @@ def spread(all_of_them: Sequence[T]) -> list[T]:
     return [all_of_them[place * len(all_of_them) // MAX_PROBES] for place in range(MAX_PROBES)]
 
 
-class _Prepared:
-    """An embedder that knows only the vectors of a few texts."""
-
-    def __init__(self, texts: Sequence[str], embedder: Embedder) -> None:
-        self.model_id = embedder.model_id
-        self.calibration: Calibration = embedder.calibration
-        self._vectors: dict[str, list[float]] = {}
-        try:
-            self.dimensions = embedder.dimensions
-            vectors = embed_covered(embedder, texts)
-        except EmbedderError:
-            # Without vectors, recall searches by words.
-            self.dimensions = 1
-            return
-        known = zip(texts, vectors, strict=True)
-        self._vectors = {text: vector for text, vector in known if vector is not None}
-
-    def coverage(self, text: str) -> float:
-        """See Embedder.coverage."""
-        return 1.0 if text in self._vectors else 0.0
-
-    def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """See Embedder.embed."""
-        return [self._vectors[text] for text in texts]
-
-
-def build_prober(
-    kind: str, object_id: UUID, embedder: Embedder, together: Collection[UUID] = ()
-) -> Prober:
-    """Build the prober before the transaction, because an embedder may use the network.
-
-    ``together``: see ``object_forget``.
-    """
+def build_prober(kind: str, object_id: UUID, together: Collection[UUID] = ()) -> Prober:
+    """Build the prober while the object exists. ``together``: see ``object_forget``."""
     rows: dict[str, QuerySet[Any]] = {
         str(ForgottenKind.MEMORY): Memory.objects.filter(pk__in=[object_id, *together]),
         str(ForgottenKind.MESSAGE): Message.objects.filter(pk=object_id),
@@ -277,9 +229,9 @@ def build_prober(
     }
     if kind == str(ForgottenKind.MEMORY_DOCUMENT):
         # Recall and staff's search never show it.
-        return Prober([], embedder)
+        return Prober()
     messages = Message.objects.filter(session=object_id).exclude(content="").order_by("order_num")
-    return Prober(_sample(rows.get(kind, messages)), embedder)
+    return Prober(_sample(rows.get(kind, messages)))
 
 
 def _sample(rows: QuerySet[Any]) -> list[str]:

@@ -8,7 +8,7 @@ chat stands in the queue, the admin's log, logins, and stored responses.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -73,11 +73,13 @@ def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[Trace]:
     if not found or since is None:
         return
     messages = Message.objects.filter(chat=chat_id, received_at__gte=since)
-    for message in _in_batches(_without_turn(messages)):
-        left = found.quotes_cut(message.content)
-        if left != message.content:
+    own = _without_turn(messages).order_by("pk").values_list("pk", "content")
+    for key, content in own.iterator(ROWS_AT_ONCE):
+        left = found.quotes_cut(content)
+        if left != content:
+            message = Message.objects.select_related("chat", "session").get(pk=key)
             change = partial(sweep.retext, message, ChangeKind.ANSWER, left)
-            yield Trace(Message, message.pk, change)
+            yield Trace(Message, key, change)
     for message in messages.filter(metadata__has_key="quoted").only("metadata"):
         quoted = message.metadata["quoted"]
         if found.cleaned(quoted) != quoted:
@@ -117,15 +119,6 @@ def _holding(
         own = delivery.message.content if delivery.message is not None else ""
         if found.cleaned(values) != values and not found.are_in(own):
             yield delivery.pk
-
-
-def _in_batches(messages: QuerySet[Message]) -> Iterable[Message]:
-    return (
-        messages.select_related("chat", "session")
-        .defer("terms")
-        .order_by("pk")
-        .iterator(ROWS_AT_ONCE)
-    )
 
 
 # What belongs to no chat.

@@ -115,22 +115,23 @@ def statistics_stale(values: Sampled, texts: Fragments) -> set[tuple[str, str]]:
     }
 
 
-def statistics_renew(texts: Fragments) -> Sampled:
+def statistics_renew(texts: Fragments) -> tuple[Sampled, set[tuple[str, str]]]:
     """Gather the statistics of the affected tables again from the remaining rows.
 
-    Return the values that are sampled then.
+    Return the values that are sampled then, and the columns that still keep a forgotten text.
     """
     values = statistics_values()
     stale = statistics_stale(values, texts)
     if not stale:
-        return values
+        return values, stale
     with connection.cursor() as cursor:
         for table in sorted({table for table, _ in stale}):
             cursor.execute(sql.SQL("ANALYZE {}").format(sql.Identifier(table)))
         # ANALYZE doesn't change the statistics of empty tables.
         for table, column in sorted(statistics_stale(statistics_values(), texts)):
             cursor.execute(_CLEAR, [table, column])
-    return statistics_values()
+    values = statistics_values()
+    return values, statistics_stale(values, texts)
 
 
 def _has_row(table: str, column: str = "", value: str = "") -> bool:

@@ -20,7 +20,6 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe import Prober, build_prober
 from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatAddress, ForgetItem, ForgetReceipt, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
@@ -164,11 +163,10 @@ def _forget_item(
         return
     # In a transaction of its own: the count must survive if this worker dies on the object.
     ForgetItem.objects.filter(pk=item.pk).update(attempts=F("attempts") + 1)
-    prober = build_prober(kind=item.kind, object_id=item.object_id, embedder=dependencies.embedder)
     try:
         with transaction.atomic():
             run = lease.lock()
-            receipt = _forget_object(item, run, dependencies, prober)
+            receipt = _forget_object(item, run, dependencies)
             _finish_item(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
     except NothingToForgetError:
         # Another object or another person removed it first, or its chat was merged into a chat
@@ -185,14 +183,13 @@ def _forget_item(
 
 
 def _forget_object(
-    item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies, prober: Prober
+    item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies
 ) -> ForgetReceipt:
     receipt = object_forget(
         kind=item.kind,
         object_id=item.object_id,
         dependencies=dependencies,
         actor=Actor("staff", name=run.asked_by),
-        prober=prober,
     )
     if run.requester or run.request_number:
         receipt.requester, receipt.request_number = run.requester, run.request_number

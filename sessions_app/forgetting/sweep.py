@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from cards_app.models import MemoryCard
 from memoryproject.foundation.audit.audit_events import Actor
-from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app.cards.card_recall import cards_retract
@@ -54,13 +53,12 @@ class Trace:
 class ForgetDependencies:
     """The dependencies of a forgetting.
 
-    ``chat_memory`` rewrites the history of conversations, and the probe searches with ``embedder``.
+    ``chat_memory`` rewrites the history of conversations.
     ``transcripts`` is the store of backups that may hold the text, too. ``documents`` is the store
     where files wait until they are read. ``recorder`` records what goes, for the preview that staff
     confirm.
     """
 
-    embedder: Embedder
     chat_memory: ChatMemoryService
     transcripts: Backups | None = None
     documents: Path | None = None

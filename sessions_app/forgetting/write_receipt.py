@@ -35,9 +35,9 @@ def receipt_begin(*, kind: str, object_id: UUID, call_key: str) -> ForgetReceipt
     It is made while the object is still there. ``call_key``: see ForgetReceipt.
     """
     chat_id, is_owners = _chat_of(kind, object_id)
-    addresses = ChatAddress.objects.filter(chat=chat_id, left_at__isnull=True)
-    names = set(addresses.values_list("address", flat=True))
-    names |= set(Chat.objects.filter(pk=chat_id).values_list("whatsapp_chat", flat=True))
+    current = ChatAddress.objects.filter(chat=chat_id, left_at__isnull=True).order_by()
+    chats = Chat.objects.filter(pk=chat_id).order_by().values_list("whatsapp_chat")
+    names = {name for (name,) in chats.union(current.values_list("address"))}
     return ForgetReceipt(
         kind=kind,
         object_id=object_id,

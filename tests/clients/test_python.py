@@ -17,6 +17,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.clients.environments import CLIENTS, require
+from tests.loopback.openai_http import RESPONSES
 from tests.processes.installation import free_port
 from tests.processes.stage import Stage
 from tests.processes.waiting import wait_until
@@ -140,6 +141,34 @@ def test_its_programs_do_what_they_say(
 ) -> None:
     printed = run([python, "-W", "error", SOURCE / "examples" / name], environment, SOURCE)
     assert printed == PRINTED[name]
+
+
+@pytest.mark.processes
+def test_agents_get_the_memory_by_their_base_url(
+    python: Path, environment: dict[str, str], server: Stage
+) -> None:
+    """They call a tool, hand over, and stream; each call is stored once."""
+    program = SOURCE / "examples" / "agents_responses.py"
+    assert run([python, "-W", "error", program], environment, SOURCE) == [
+        "answer to: The bread costs five.",
+        "baker: answer to: The bread costs five.",
+        "answer |to: |Is |the |bread |dear?",
+    ]
+    last = [each.body for each in server.openai.requests if each.path == RESPONSES][-1]
+    assert last is not None
+    assert last["instructions"].startswith("You greet.\n\nIt is ")
+    assert "The bread costs five." in last["instructions"]
+    stored = server.database.rows(
+        "SELECT message.role FROM sessions_app_message AS message"
+        " JOIN sessions_app_chat AS chat ON chat.id = message.chat_id"
+        " WHERE chat.whatsapp_chat = 'agents-responses@external' ORDER BY message.order_num"
+    )
+    tool = ["assistant", "tool"]
+    assert [row["role"] for row in stored] == [
+        *("user", *tool, "assistant"),
+        *("user", *tool, *tool, "assistant"),
+        *("user", "assistant"),
+    ]
 
 
 @pytest.mark.processes

@@ -141,7 +141,7 @@ class TestRecall:
         for text in ("We close at 18:00", "From next month we close at 20:00"):
             world.remember(GODFATHER, text)
         older, newer = Memory.objects.order_by("created_at")
-        dependencies = ForgetDependencies(world.dependencies.embedder, world.rules.chat_memory)
+        dependencies = ForgetDependencies(world.rules.chat_memory)
         object_forget(kind="memory", object_id=newer.pk, dependencies=dependencies)
         older.refresh_from_db()
         assert older.valid_until is None

@@ -10,6 +10,4 @@ from tests.world import World
 
 
 def dependencies_of(world: World, **changes: Any) -> ForgetDependencies:
-    return replace(
-        ForgetDependencies(world.dependencies.embedder, world.dependencies.chat_memory), **changes
-    )
+    return replace(ForgetDependencies(world.dependencies.chat_memory), **changes)

@@ -11,7 +11,6 @@ import pytest
 from django.db import connections, transaction
 
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
 from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind
 from sessions_app.forgetting import preview as previews
@@ -29,13 +28,6 @@ pytestmark = [
 
 FACT = "The gate of the yard opens with the number of the old tram"
 OTHER = "Liora gets a discount of eleven percent on garden chairs"
-
-
-class Unasked(WordLlamaEmbedder):
-    """An embedder that nobody may ask."""
-
-    def embed(self, texts: Any) -> Any:
-        raise AssertionError("a preview asks for no vector")
 
 
 def lively(world: World) -> None:
@@ -76,7 +68,7 @@ def test_it_is_what_the_receipts_say(world: World, kind: str) -> None:
     chosen = of_kind(kind, world)
     before = stored()
 
-    preview = preview_make(chosen=chosen, dependencies=dependencies_of(world, embedder=Unasked()))
+    preview = preview_make(chosen=chosen, dependencies=dependencies_of(world))
 
     assert stored() == before
     assert preview.tried

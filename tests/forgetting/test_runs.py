@@ -4,7 +4,6 @@ meanwhile."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -20,6 +19,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.llm.base import ChatRequest
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.conversations.chat_addresses import addresses_lock
+from sessions_app.conversations.preview_recorder import PreviewRecorder
 from sessions_app.forgetting.runs import (
     MAX_ATTEMPTS,
     MAX_ITEMS,
@@ -134,12 +134,11 @@ def test_a_worker_that_lost_its_lease_forgets_nothing_more(world: World) -> None
     memories = remembered(world)
     run = confirmed(*memories)
 
-    class Robber(type(world.dependencies.embedder)):  # type: ignore[misc]
-        def embed(self, texts: Any) -> Any:
+    class Robber(PreviewRecorder):
+        def record(self, *changes: object, **texts: str) -> None:
             ForgetRun.objects.update(lease_token=uuid4())
-            return super().embed(texts)
 
-    dependencies = replace(dependencies_of(world), embedder=Robber())
+    dependencies = dependencies_of(world, recorder=Robber(most=1))
     run_work(run_id=run.pk, dependencies=dependencies, enqueue=lambda _: None)
     assert states(run) == ["waiting"] * 3
     assert Memory.objects.count() == 3

@@ -11,18 +11,26 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Protocol
 
-from tests.loopback import openai_audio_api, openai_chat_api, openai_embeddings_api
+from tests.loopback import (
+    openai_audio_api,
+    openai_chat_api,
+    openai_embeddings_api,
+    openai_responses_api,
+)
 from tests.loopback.openai_behaviours import Behaviour, Json, error_object
 
 CHAT = "/v1/chat/completions"
 EMBEDDINGS = "/v1/embeddings"
+RESPONSES = "/v1/responses"
 TRANSCRIPTIONS = "/v1/audio/transcriptions"
-METHODS = {CHAT: "POST", EMBEDDINGS: "POST", TRANSCRIPTIONS: "POST"}
+METHODS = dict.fromkeys((CHAT, RESPONSES, EMBEDDINGS, TRANSCRIPTIONS), "POST")
 APIS = {
     CHAT: openai_chat_api.find_fault,
+    RESPONSES: openai_responses_api.find_fault,
     EMBEDDINGS: openai_embeddings_api.find_fault,
     TRANSCRIPTIONS: openai_audio_api.find_fault,
 }
+STREAMED = {CHAT: openai_chat_api.as_events, RESPONSES: openai_responses_api.as_events}
 
 
 @dataclass(frozen=True)
@@ -123,9 +131,9 @@ class Handler(BaseHTTPRequestHandler):
         answer = self._proper_answer(path, body, number, behaviour)
         if behaviour.change is not None:
             answer = behaviour.change(answer)
-        if path == CHAT and body.get("stream") is True:
+        if path in STREAMED and body.get("stream") is True:
             kind = {"Content-Type": "text/event-stream", **behaviour.headers}
-            self._send(behaviour.status, openai_chat_api.as_events(answer), kind)
+            self._send(behaviour.status, STREAMED[path](answer), kind)
             return
         self._send_json(behaviour.status, answer, behaviour.headers)
 
@@ -136,6 +144,10 @@ class Handler(BaseHTTPRequestHandler):
         if path == TRANSCRIPTIONS:
             said = backend.transcript_of(body) if behaviour.text is None else behaviour.text
             return openai_audio_api.transcription(said)
+        if path == RESPONSES:
+            text = backend.answer_to(openai_responses_api.as_chat(body))
+            made = {"number": number, "created": backend.now()}
+            return openai_responses_api.response(body, **made, text=text)
         return openai_chat_api.completion(
             body,
             number=number,

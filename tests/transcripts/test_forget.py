@@ -27,9 +27,7 @@ def forgetting(world: World, batches: Batches) -> ForgetDependencies:
     batches.put(1, "Hello", "Good morning")
     batches.put(2, f"By the way:\n{SECRET}.", "Noted.")
     batches.save()
-    return ForgetDependencies(
-        world.dependencies.embedder, world.dependencies.chat_memory, batches.dependencies.backups
-    )
+    return ForgetDependencies(world.dependencies.chat_memory, batches.dependencies.backups)
 
 
 def left(batches: Batches) -> list[str]:

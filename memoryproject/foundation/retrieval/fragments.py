@@ -22,7 +22,7 @@ RUN = 8
 # A shorter quotation is the whole text or sentence. A single word is in too many texts.
 MIN_WORDS = 2
 # With more words, looking for each takes longer than to split the text.
-MAX_STARTS = 64
+MAX_MARKS = 64
 
 _CONTENT = (Kind.COMMON, Kind.PLAIN, Kind.NAME)
 # Forms with these prefixes are synonyms, roots and sounds of a word, not the word itself.
@@ -60,8 +60,8 @@ class Fragments:
         self._by_first_word: defaultdict[str, list[_Unit]] = defaultdict(list)
         self._by_form: defaultdict[str, list[_Unit]] = defaultdict(list)
         self._runs: set[tuple[str, ...]] = set()
-        # The words with which units and runs begin.
-        self._starts: set[str] = set()
+        # A long word of each unit and run: the words that few other texts hold.
+        self._marks: set[str] = set()
         for text in texts:
             self.add(text)
 
@@ -71,9 +71,9 @@ class Fragments:
             return
         self._texts.add(text)
         self._runs.update(runs := list(_runs(_words(text))))
-        self._starts.update(run[0] for run in runs)
+        self._marks.update(max(run, key=len) for run in runs)
         for unit in _units(text):
-            self._starts.add(unit.words.split(" ", 2)[1])
+            self._marks.add(max(unit.words.split(), key=len))
             self._by_first_word[unit.words.split(" ", 2)[1]].append(unit)
             for form in unit.forms:
                 self._by_form[form].append(unit)
@@ -153,7 +153,7 @@ class Fragments:
         # Most texts hold none of the words: to split each into words would take longer than all
         # else of a forgetting.
         folded = text.casefold()
-        if len(self._starts) <= MAX_STARTS and not any(map(folded.__contains__, self._starts)):
+        if len(self._marks) <= MAX_MARKS and not any(map(folded.__contains__, self._marks)):
             return False
         joined = _joined(text)
         return any(

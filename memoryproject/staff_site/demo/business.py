@@ -125,7 +125,7 @@ def _propose(story: Story) -> None:
 
 def _forget(story: Story) -> None:
     """Forget a fact, a message and a whole person, each with its receipt."""
-    dependencies = ForgetDependencies(embedder=story.embedder, chat_memory=story.rules.chat_memory)
+    dependencies = ForgetDependencies(chat_memory=story.rules.chat_memory)
     breads = Message.objects.filter(
         chat__whatsapp_chat=PEOPLE["tom"].whatsapp_chat, content__contains="bread"
     )

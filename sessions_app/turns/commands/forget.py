@@ -96,9 +96,7 @@ def _forget(
         object_forget(
             kind=str(ForgottenKind.MEMORY),
             object_id=memory.pk,
-            dependencies=ForgetDependencies(
-                dependencies.embedder, dependencies.chat_memory, dependencies.transcripts
-            ),
+            dependencies=ForgetDependencies(dependencies.chat_memory, dependencies.transcripts),
             actor=person(turn),
             keep_turn=turn.pk,
             check=check,
