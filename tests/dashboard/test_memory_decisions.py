@@ -225,6 +225,12 @@ def test_two_memories_are_decided_about_on_the_page_of_one(
     elif texts is PRICES:
         again = decide(admin_client, this, decision, other)
         assert "decided about these memories meanwhile" in said(again)
+        if states == ("active", "superseded"):
+            older, newer = (page(admin_client, of(each)) for each in both)
+            assert "An older memory was kept instead of this one:" in newer
+            assert "This memory was kept instead of a newer one:" in older
+            assert "Keep the newer one instead" in older
+            assert "A newer memory replaced this one" not in newer
 
 
 # Proposals
