@@ -145,8 +145,7 @@ class CheckQuestionAdmin(ConversationAdmin):
         starters = {} if CheckQuestion.objects.exists() else NAMES["starters"]
         # The first runs are bars of a week, not one that is as wide as the plot.
         lacking = max(LEAST_DAYS - len(days), 0)
-        width = len(days) + lacking
-        shown = {"days": days, "most": most, "lacking": lacking, "width": width}
+        shown = {"days": days, "most": most, "lacking": lacking, "width": len(days) + lacking}
         return {**shown, "starters": starters}
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:

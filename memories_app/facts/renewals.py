@@ -45,7 +45,7 @@ def renews(newer: str, older: str) -> bool:
     text, known_text = fold(without_periods(newer)), fold(without_periods(older))
     if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
         return False
-    pieces = _pieces(text)
+    pieces = _words("now", "changed").split(text)
     if not _joining(" ".join(pieces)) ^ _joining(known_text) <= _words_of("free"):
         return False
     known, given = _content(known_text), _content(" ".join(pieces))
@@ -70,7 +70,7 @@ def may_renew(newer: str, older: str) -> bool:
     text, known_text = fold(without_periods(newer)), fold(without_periods(older))
     if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
         return False
-    pieces = _pieces(text)
+    pieces = _words("now", "changed").split(text)
     plain = " ".join(pieces)
     if any(map(_may_be_anothers, _joining(plain) ^ _joining(known_text))):
         return False
@@ -92,13 +92,8 @@ def may_renew(newer: str, older: str) -> bool:
     return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
 
 
-def _pieces(folded_text: str) -> list[str]:
-    """Return what stands between the words that say that something is new."""
-    return _words("now", "changed").split(folded_text)
-
-
 def _first_behind(pieces: Sequence[str], given: Sequence[Token]) -> int:
-    """Return the place of the first word behind the last of these words; 0 if it has the end."""
+    """Return the place behind the last word that says that it is new; 0 where that is the end."""
     last = len(_content(pieces[-1]))
     return len(given) - last if last else 0
 
