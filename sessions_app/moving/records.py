@@ -25,7 +25,7 @@ from sessions_app.models.messages import BY_PHONE, IMPORTED
 CLOCK_SLACK = timedelta(days=1)
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # Fewer digits are no number with its country code.
-SHORTEST_NUMBER = 7
+MIN_DIGITS = 7
 # Later numbers are milliseconds.
 _LAST_SECOND = 4_102_444_800
 
@@ -113,7 +113,7 @@ def chat_named(name: str) -> str:
     """
     shown = INVISIBLE.sub("", name).replace("\u2011", "-").strip()
     digits = phone_digits(" ".join(shown.split())) if shown.startswith("+") else ""
-    if len(digits) >= SHORTEST_NUMBER:
+    if len(digits) >= MIN_DIGITS:
         return f"{digits}@{PERSON_DOMAIN}"
     return outside_chat(shown) if shown else ""
 

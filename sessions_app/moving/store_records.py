@@ -51,7 +51,7 @@ from sessions_app.moving.records import (
     CONSOLE,
     EARLIEST,
     INVISIBLE,
-    SHORTEST_NUMBER,
+    MIN_DIGITS,
     Found,
     Known,
     MoveError,
@@ -181,7 +181,7 @@ class MoveIn:
         number = phone_digits(INVISIBLE.sub("", self.options.chat))
         no_chat = _("%(chat)s is no number with its country code, and no id of a chat.")
         try:
-            if number and len(number) < SHORTEST_NUMBER:
+            if number and len(number) < MIN_DIGITS:
                 raise WhatsAppChatError
             return whatsapp_chat_normalise(number or self.options.chat or chat)
         except WhatsAppChatError as error:

@@ -161,7 +161,7 @@ MESSAGES = "sessions_app_message"
 CHATS = "sessions_app_chat"
 TURNS = "sessions_app_turn"
 MEMORIES = "memories_app_memory"
-PROPOSALS = "memories_app_mergeproposal"
+MERGES = "memories_app_mergeproposal"
 RECEIPTS = "sessions_app_forgetreceipt"
 SCHEDULES = "django_q_schedule"
 QUEUE = "django_q_ormq"
@@ -172,7 +172,6 @@ ALL_MEMORIES = {"state": "all"}
 UNPROCESSED = {"processed": "no"}
 HELD = {"state__exact": "held"}
 RATED_BAD, RATED_GOOD = {"review": "bad"}, {"review": "good"}
-UNKNOWN = {"review": "unknown"}
 TO_REVIEW = {"review": "todo"}
 LIMITED = {"access": "limited"}
 # Raw lookups, as Django's own lists accept them.
@@ -254,7 +253,7 @@ def answer_tiles(figures: Figures, to: Places, usual: "Usual") -> Iterator[Tile]
         return
     sent = to.list_of(TURNS, usual.period, state__exact="sent")
     yield _outcome(figures, usual, "answers", _("Answers"), sent)
-    unknown = to.list_of(TURNS, usual.period, **UNKNOWN)
+    unknown = to.list_of(TURNS, usual.period, review="unknown")
     note = Note(_("nothing was recalled"), to.unknown_questions(usual.period))
     yield _outcome(figures, usual, "unknown", _("Unknown questions"), unknown, note, "warn")
     held = to.list_of(TURNS, usual.period, **HELD)
@@ -399,7 +398,7 @@ def _until(days: Sequence[date], local: datetime) -> Q:
 def _queue(to: Places) -> Tile:
     """Return the number of rows of the queue, as the menu's badge and the tab have it."""
     waiting = waiting_for(to.user)
-    review, proposals = to.page("memories_app_memory_waiting"), to.list_of(PROPOSALS)
+    review, proposals = to.page("memories_app_memory_waiting"), to.list_of(MERGES)
     notes = [
         Note(text % {"number": number}, address)
         for number, text, address in (
@@ -421,8 +420,10 @@ def review_tiles(to: Places) -> Iterator[Tile]:
     if to.may("memories_app.view_memory"):
         count = promises_due()
         notes = [Note(_("overdue or due today"))]
-        address = to.page("memories_app_memory_promises", state="due")
-        tone = "warn" if count else ""
+        address, tone = (
+            to.page("memories_app_memory_promises", state="due"),
+            "warn" if count else "",
+        )
         yield Tile("promises", _("Promises"), count, address, notes, tone)
     if to.may("sessions_app.view_turn"):
         count = len(to_review_ids())
