@@ -420,11 +420,8 @@ def review_tiles(to: Places) -> Iterator[Tile]:
     if to.may("memories_app.view_memory"):
         count = promises_due()
         notes = [Note(_("overdue or due today"))]
-        address, tone = (
-            to.page("memories_app_memory_promises", state="due"),
-            "warn" if count else "",
-        )
-        yield Tile("promises", _("Promises"), count, address, notes, tone)
+        address = to.page("memories_app_memory_promises", state="due")
+        yield Tile("promises", _("Promises"), count, address, notes, "warn" if count else "")
     if to.may("sessions_app.view_turn"):
         count = len(to_review_ids())
         address = to.list_of(TURNS, **TO_REVIEW)
