@@ -141,7 +141,20 @@ def other_days(text: str) -> dict[date, OtherDay]:
     A line may name a range of days: "24/12/2026-26/12/2026 closed". Raises ValueError with the
     first line that can't be read.
     """
-    found: dict[date, OtherDay] = {}
+    return {day: other for _line, days in _days_by_line(text) for day, other in days.items()}
+
+
+def line_twice(text: str) -> str:
+    """Return the first line with a date of an earlier one, "" for none. Raises ValueError."""
+    seen: set[date] = set()
+    for line, days in _days_by_line(text):
+        if not seen.isdisjoint(days):
+            return line
+        seen |= days.keys()
+    return ""
+
+
+def _days_by_line(text: str) -> Iterator[tuple[str, dict[date, OtherDay]]]:
     for line in filter(None, map(str.strip, text.splitlines())):
         parts = _DATED.fullmatch(line)
         first = date_in(parts[1]) if parts else None
@@ -152,8 +165,7 @@ def other_days(text: str) -> dict[date, OtherDay]:
         days = (last - first).days + 1
         if not 1 <= days <= MAX_DAYS:
             raise ValueError(line)
-        found |= {first + timedelta(days=step): other for step in range(days)}
-    return found
+        yield line, {first + timedelta(days=step): other for step in range(days)}
 
 
 def _other_day(words: list[str]) -> OtherDay | None:

@@ -33,6 +33,8 @@ WRITES = (*READS_QUESTIONS, "sessions_app.review_chat")
 TEMPLATES = "admin/sessions_app/checkquestion"
 ACTION = "question.change"
 STARTERS = Path(__file__).parent / "turns" / "question_sets"
+# The plot is at least so many days wide.
+LEAST_DAYS = 7
 # The names of the beginnings; and what columns, audiences and languages are called in tables.
 NAMES = json.loads((STARTERS / "names.json").read_text(encoding="utf-8"))
 WORDS = {fold(each): key for key, names in NAMES["words"].items() for each in names.split(", ")}
@@ -141,7 +143,10 @@ class CheckQuestionAdmin(ConversationAdmin):
         days = list(CheckDay.objects.order_by("-day")[:30])
         most = max((day.passed + day.failed for day in days), default=0)
         starters = {} if CheckQuestion.objects.exists() else NAMES["starters"]
-        return {"days": days, "most": most, "starters": starters}
+        # The first runs are bars of a week, not one that is as wide as the plot.
+        lacking = max(LEAST_DAYS - len(days), 0)
+        shown = {"days": days, "most": most, "lacking": lacking, "width": len(days) + lacking}
+        return {**shown, "starters": starters}
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         """Store a question; what passed before was another one."""

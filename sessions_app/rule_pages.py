@@ -28,7 +28,7 @@ from memoryproject.foundation.audit.audit_events import staff_edit_record, staff
 from memoryproject.foundation.integrations.whatsapp.base import Template
 from memoryproject.foundation.process.jobs import enqueue
 from sessions_app.conversations.history_queries import profile_current
-from sessions_app.hours import WEEKDAYS, day_spans, hours_of, other_days
+from sessions_app.hours import WEEKDAYS, day_spans, hours_of, line_twice
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
 from sessions_app.models.chat_rules import Happening
 from sessions_app.presentation.links import conversation_address
@@ -110,10 +110,12 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
             lines = given.get("dates", "").splitlines()
             if long := next((line for line in lines if len(line) > MAX_LINE), ""):
                 raise ValueError(Truncator(long).chars(MAX_LINE))
-            other_days(given.get("dates", ""))
-        except ValueError as line:
+            if line := line_twice(given.get("dates", "")):
+                text = _("The date of this line has hours already: “%(line)s”. Write one line.")
+                self.add_error("dates", text % {"line": line})
+        except ValueError as error:
             text = _("This line can't be read: “%(line)s”. Write 24/12/2026 9:00–13:00, or closed.")
-            self.add_error("dates", text % {"line": line})
+            self.add_error("dates", text % {"line": error})
         if given.get("away_text") and not any(given.get(name) for name in self.NAMES[:-1]):
             self.add_error("away_text", _("Without opening hours it is never sent."))
         return given

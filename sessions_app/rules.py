@@ -27,6 +27,7 @@ from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import holds_words
+from sessions_app.conversations.plain_words import wants_person
 from sessions_app.hours import Hours, hours_of
 from sessions_app.inbox.labels import chats_assign, chats_label
 from sessions_app.inbox.needs import is_unknown
@@ -230,7 +231,22 @@ def _due(now: datetime, chat_id: UUID | None = None) -> Iterator[tuple[Rule, Hap
         events = happened(rule, span, hours)
         runs = RuleRun.objects.filter(rule=rule.pk, chat__in={each.chat_id for each in events})
         done = set(runs.values_list("chat", "event")) if events else set()
-        yield from ((rule, each) for each in events if (each.chat_id, each.key) not in done)
+        for each in events:
+            # Who hears from when a person answers needs no away text, too.
+            is_told = rule.pk is None and hours and _is_handed_over(each, hours)
+            if (each.chat_id, each.key) not in done and not is_told:
+                yield rule, each
+
+
+def _is_handed_over(event: Happened, hours: Hours) -> bool:
+    """Return whether a chat was handed over since closing, or is as soon as it is answered."""
+    since = hours.closed_since(event.at) or event.at
+    turns = Turn.objects.filter(chat=event.chat_id, created_at__gte=since)
+    begun = turns.filter(state__in=[TurnState.PENDING, TurnState.RUNNING])
+    texts = begun.values_list("message__content", flat=True)
+    return turns.filter(context__has_key=HANDOVER).exists() or any(
+        wants_person(text or "") for text in texts
+    )
 
 
 def chats_due(now: datetime) -> list[UUID]:

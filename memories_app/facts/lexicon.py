@@ -79,3 +79,5 @@ FIRST_PERSON = _words("first_person")
 CONDITIONS = _words("conditions")
 # Only the conversation shows which person these refer to.
 POINTERS = _words("pointers")
+# They tell whose something is: not the speaker's.
+ANOTHERS = _words("anothers")

@@ -48,21 +48,90 @@ def renews(newer: str, older: str) -> bool:
     pieces = _words("now", "changed").split(text)
     if not _joining(" ".join(pieces)) ^ _joining(known_text) <= _words_of("free"):
         return False
-    *parts, last = map(_content, pieces)
-    given, known = [*chain.from_iterable(parts), *last], _content(known_text)
-    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
+    known, given = _content(known_text), _content(" ".join(pieces))
+    change = _one_change(known, given)
+    if change is None:
         return False
-    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
-    if len(changes) != 1 or changes[0][0] != "replace":
-        return False
-    _, old, old_end, new, new_end = changes[0]
+    old, old_end, new, new_end = change
     behind = given[new_end:]
     if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
         return _is_value(known[old:old_end], given[new:new_end], behind, text)
-    is_last = all(_words("units").fullmatch(word.text) for word in behind)
-    if not is_last or (last and new < len(given) - len(last)):
+    if not _ends(behind) or new < _first_behind(pieces, given):
         return False
     return _is_value(known[old:old_end], given[new:new_end], given[:new], text)
+
+
+def may_renew(newer: str, older: str) -> bool:
+    """Return whether ``newer``, which ``says_new``, may state another value of the same thing.
+
+    Less is certain than where it ``renews``, so that people are asked. But what both are about is
+    the same: "Noa's phone is 2 now" has nothing to do with "Dana's phone is 1".
+    """
+    text, known_text = fold(without_periods(newer)), fold(without_periods(older))
+    if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
+        return False
+    pieces = _words("now", "changed").split(text)
+    plain = " ".join(pieces)
+    if any(map(_may_be_anothers, _joining(plain) ^ _joining(known_text))):
+        return False
+    known, given = _content(known_text), _content(plain)
+    change = _one_change(known, given)
+    if change is None or change[0] == 0 or change[2] < _first_behind(pieces, given):
+        return False
+    old, old_end, new, new_end = change
+    values = known[old:old_end], given[new:new_end]
+    behind = [word for word in given[new_end:] if word.script != "number"]
+    same = {word.text for word in known} - {given[new - 1].text}
+    if any(_words("several").fullmatch(word.text) for word in given if word.text not in same):
+        # A brother is not the sister.
+        return False
+    numbers = [sum(word.script == "number" for word in value) for value in values]
+    is_last = _ends(behind) or (len(behind) == 1 and not any(numbers))
+    if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
+        return False
+    return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
+
+
+def _first_behind(pieces: Sequence[str], given: Sequence[Token]) -> int:
+    """Return the place behind the last word that says that it is new; 0 where that is the end."""
+    last = len(_content(pieces[-1]))
+    return len(given) - last if last else 0
+
+
+def _one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
+    """Return the places of the words that others stand for, if these are the only difference."""
+    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
+        return None
+    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
+    return changes[0][1:] if [each[0] for each in changes] == ["replace"] else None
+
+
+def _ends(behind: Sequence[Token]) -> bool:
+    return all(_words("units").fullmatch(word.text) for word in behind)
+
+
+def _may_be_anothers(joining: str) -> bool:
+    """Return whether a joining word may tell whose something is, or which one it is."""
+    is_own = joining in lexicon.FIRST_PERSON or _words("mine").fullmatch(joining)
+    is_small = joining in _words_of("free") or _words("small").fullmatch(joining)
+    return not (is_own or is_small)
+
+
+def _is_one_piece(folded_text: str, start: int) -> bool:
+    """Return whether there are no joining words from this word of ``_content`` on.
+
+    A day and a time may have some between them, but no verb.
+    """
+    tokens = [token for token in tokenize(folded_text) if not token.part]
+    places = [place for place, token in enumerate(tokens) if not _joins(token)][start:]
+    value = tokens[places[0] : places[-1] + 1]
+    within = {token.text for token in value if _joins(token)}
+    is_time = all(_is_time_or_number(token) for token in value if not _joins(token))
+    return not within or (is_time and not within & lexicon.COPULAS)
+
+
+def _is_time_or_number(word: Token) -> bool:
+    return word.script == "number" or bool(names_day(word.text))
 
 
 def _is_owned(role: str, text: str) -> bool:

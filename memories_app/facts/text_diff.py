@@ -73,8 +73,8 @@ _GRAMMAR = ENGLISH.function | HEBREW.function
 class Shape:
     """The compared parts of a text.
 
-    These are the stems of its content words, its numbers, days and identifiers, and whether it
-    negates.
+    These are the stems of its content words, its numbers, days and identifiers with the words that
+    tell whose something is, and whether it negates.
     """
 
     words: frozenset[str]
@@ -102,6 +102,8 @@ def shape_of(content: str) -> Shape:
             for token in tokens
             if token.kind == WORD and token.text not in _GRAMMAR
         ),
-        values=frozenset(token.text for token in tokens if token.kind != WORD),
+        values=frozenset(
+            token.text for token in tokens if token.kind != WORD or token.text in lexicon.ANOTHERS
+        ),
         negated=bool(words & (lexicon.NEGATIONS | lexicon.NO_THERE_IS | lexicon.ANTONYMS.keys())),
     )

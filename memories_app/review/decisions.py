@@ -77,7 +77,7 @@ _ABOUT_TWO = {
         False,
         gettext_lazy("Both stay, and won't be proposed to be merged again."),
     ),
-    "older-instead": (OLDER, True, gettext_lazy("The older memory holds now.")),
+    "older-instead": (OLDER, True, gettext_lazy("The other memory holds now.")),
     "older-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
     "this-instead": (OLDER, False, gettext_lazy("This memory holds now.")),
     "this-too": (BOTH, False, gettext_lazy("Both memories hold now.")),

@@ -141,15 +141,25 @@ def similar_rows(memory: Memory) -> list[dict[str, Any]]:
 
 
 def contradictions_of(memory: Memory) -> dict[str, Any]:
-    """Return the memories that superseded it and those that it superseded."""
+    """Return the memories that superseded it and those that it superseded.
+
+    Staff may have kept an older one instead of a newer one: each is said to be what it is.
+    """
     older = memory.supersedes.order_by("-superseded_at", "memory_id").defer("terms", "likeness")
     newer = memory.superseded_by
     return {
         "newer": newer,
         "newer_address": None if newer is None else memory_address(newer.pk),
         "newer_holds": newer is not None and newer.status == MemoryStatus.ACTIVE,
-        "older": [(one, memory_address(one.pk)) for one in older[:MAX_OLDER]],
+        "is_kept": newer is not None and _said(newer) < _said(memory),
+        "older": [
+            (one, memory_address(one.pk), _said(one) > _said(memory)) for one in older[:MAX_OLDER]
+        ],
     }
+
+
+def _said(memory: Memory) -> tuple[datetime, datetime]:
+    return memory.said_at, memory.created_at
 
 
 def open_proposals(memory: Memory) -> list[str]:

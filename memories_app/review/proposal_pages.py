@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import BadRequest, PermissionDenied
@@ -90,6 +92,10 @@ class ProposalPages(ReadOnlyAdmin):
         """Return the embedder for the vector of the text that stays."""
         raise NotImplementedError
 
+    def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        """Return staff's names of these chats."""
+        raise NotImplementedError
+
     own_pages: ClassVar[Any] = {
         "decide": OwnPage("<int:proposal_id>/decide/", "decide_view", "POST")
     }
@@ -117,6 +123,9 @@ class ProposalPages(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MergeProposal]:
         return super().get_queryset(request).prefetch_related(_parts())
+
+    def complete_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
+        proposals_name(list(rows), self.chat_short_names)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
         return {"list_query": request.GET.urlencode()}
@@ -156,6 +165,7 @@ class ProposalPages(ReadOnlyAdmin):
     def _page(
         self, request: HttpRequest, proposal: MergeProposal, typed: str | None
     ) -> HttpResponse:
+        proposals_name([proposal], self.chat_short_names)
         memories = [part.memory for part in proposal.parts.all()]
         first = memories[0] if memories else None
         context = {
@@ -223,13 +233,17 @@ class ProposalPages(ReadOnlyAdmin):
 
     @admin.display(description=gettext_lazy("similarity"))
     def shown_similarity(self, proposal: MergeProposal) -> str:
-        return _("%(percent)s similar") % {"percent": f"{proposal.similarity:.0%}"}
+        """Return the share of common words; texts of a proposal are never quite the same."""
+        if proposal.kind == ProposalKind.REPLACE:
+            return "–"
+        return _("%(percent)s similar") % {"percent": f"{min(proposal.similarity, 0.99):.0%}"}
 
     @admin.display(description=gettext_lazy("memories (the first is kept)"))
-    def side_by_side(self, proposal: MergeProposal) -> str:
+    def side_by_side(self, proposal: Any) -> str:
         texts = ((shown_short(part.memory.content, 160),) for part in proposal.parts.all())
         items = format_html_join("", "<li>{}</li>", texts)
-        return format_html('<ol class="alike">{}</ol>', items)
+        whose = format_html('<span class="quiet"><bdi>{}</bdi></span>', proposal.whose)
+        return format_html('{}<ol class="alike">{}</ol>', whose, items)
 
     @admin.display(description=gettext_lazy("answer"))
     def answer(self, proposal: MergeProposal) -> str:
@@ -249,12 +263,31 @@ def _parts() -> Prefetch[str]:
     return Prefetch("parts", queryset=parts.defer("memory__terms", "memory__likeness"))
 
 
-def proposals_waiting(limit: int) -> list[tuple[MergeProposal, str]]:
-    """Return the newest proposals that nobody decided, each with its ``contents_stamp``."""
-    found = MergeProposal.objects.filter(state=ProposalState.OPEN).prefetch_related(_parts())
-    return [
-        (each, contents_stamp(part.memory for part in each.parts.all())) for each in found[:limit]
-    ]
+def proposals_name(
+    proposals: Iterable[Any], names_of: Callable[[set[UUID]], dict[UUID, str]]
+) -> None:
+    """Give each proposal, in ``whose``, the names of those whose memories they are.
+
+    ``names_of`` gets the ids of chats. A memory of none is the business's own.
+    """
+    chats = [[part.memory.chat_id for part in each.parts.all()] for each in proposals]
+    names = names_of({chat for each in chats for chat in each if chat})
+    for proposal, each in zip(proposals, chats, strict=True):
+        of = (names.get(chat, "–") if chat else _("the business") for chat in each)
+        proposal.whose = ", ".join(dict.fromkeys(of))
+
+
+def proposals_waiting(
+    limit: int, names_of: Callable[[set[UUID]], dict[UUID, str]]
+) -> list[tuple[MergeProposal, str]]:
+    """Return the newest proposals that nobody decided, each with its ``contents_stamp``.
+
+    ``names_of``: see ``proposals_name``.
+    """
+    open_ones = MergeProposal.objects.filter(state=ProposalState.OPEN)
+    found = list(open_ones.prefetch_related(_parts())[:limit])
+    proposals_name(found, names_of)
+    return [(each, contents_stamp(part.memory for part in each.parts.all())) for each in found]
 
 
 def _side(memory: Memory, first: Memory | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from memories_app.facts.facts import (
     subject_keys,
     verdict_on,
 )
-from memories_app.facts.renewals import renews
+from memories_app.facts.renewals import may_renew, renews
 from memories_app.facts.validation import NewMemory
 from memories_app.facts.validity import Validity
 from memories_app.models import (
@@ -284,7 +284,7 @@ def renewed_by(
 ) -> Contradicted:
     """Return the memory in whose place a new one stands that says that its value is new.
 
-    One that has other words, too, may be true beside it, where it is the nearest one and very near.
+    One of which this is less certain may be true beside it: it is the nearest one, and very near.
     """
     others = Memory.objects.filter(
         is_current(timezone.now()),
@@ -303,7 +303,7 @@ def renewed_by(
         verdict = Verdict.BESIDE
         if renews(memory.content, older.content):
             verdict = Verdict.REPLACES
-        elif place == 0:
+        elif place == 0 and may_renew(memory.content, older.content):
             cosine = sum(map(mul, vector, by_key[older.pk].vector))
             odds = math.exp(calibration.slope * (cosine - calibration.midpoint))
             verdict = Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict

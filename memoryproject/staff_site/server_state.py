@@ -86,6 +86,11 @@ def queue_depth() -> int:
     return int(broker_quick().queue_size())
 
 
+def jobs_known() -> int:
+    """Return the number of jobs that aren't done, also those at work. Raises BrokerGoneError."""
+    return queue_depth() + int(broker_quick().lock_size() or 0)
+
+
 def clusters() -> list[Stat]:
     """Return the workers' heartbeats of the last seconds. Raises BrokerGoneError."""
     try:

@@ -123,7 +123,7 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
         return {chat.pk: str(chat) for chat in _chats(chat_ids)}
 
     def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
-        return {chat.pk: chat.shown_name for chat in _chats(chat_ids)}
+        return _short_names(chat_ids)
 
     def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> dict[UUID, str]:
         """Return the links of existing messages, each in its chat."""
@@ -138,7 +138,7 @@ class MemoryAdmin(ForgetAction, PromisePages, TableImportPages, MemoryTransfer, 
     def also_waiting(self, request: HttpRequest) -> dict[str, Any]:
         found: dict[str, Any] = {}
         if request.user.has_perm("memories_app.view_mergeproposal"):
-            found["proposals"] = proposals_waiting(WAITING_AT_ONCE)
+            found["proposals"] = proposals_waiting(WAITING_AT_ONCE, self.chat_short_names)
         if request.user.has_perms(SEE_ANSWERS):
             staff_read_record(request, list="turn", searched=False)
             found["answers"] = answers_waiting(WAITING_AT_ONCE)
@@ -157,6 +157,9 @@ class MergeProposalAdmin(ProposalPages):
     def embedder(self) -> Embedder:
         return embedder()
 
+    def chat_short_names(self, chat_ids: set[UUID]) -> dict[UUID, str]:
+        return _short_names(chat_ids)
+
 
 # The messages that memories come from, and the answers that recalled them.
 
@@ -173,6 +176,10 @@ _NUMBER = re.compile(r"\([\u2066-\u2069]*(\+[\d -]{7,24})[\u2066-\u2069]*\)$")
 
 def _chats(chat_ids: Collection[UUID]) -> Iterable[Chat]:
     return Chat.objects.filter(pk__in=chat_ids) if chat_ids else ()
+
+
+def _short_names(chat_ids: Collection[UUID]) -> dict[UUID, str]:
+    return {chat.pk: chat.shown_name for chat in _chats(chat_ids)}
 
 
 def chats_called(text: str) -> list[UUID]:

@@ -72,11 +72,28 @@ def shapes_in(source: Source) -> set[str]:
     return found | {"honcho" for one in objects if _has(one, *_LEARNED)}
 
 
-def read_objects(reader: ObjectReader, source: Source, options: Options) -> Iterator[Found]:
-    """Yield what can't be read, and what the reader makes of the objects. Raises MoveError."""
+def read_objects(kind: str, source: Source, options: Options) -> Iterator[Found]:
+    """Yield what can't be read, and what the reader makes of the objects. Raises MoveError.
+
+    What stands in a list of objects of the kind, and is none, can't be read either.
+    """
     objects, faults = _objects(source)
     yield from faults
-    yield from reader(objects, options)
+    taken = set()
+    for found in OBJECT_READERS[kind](objects, options):
+        taken.add(found.place)
+        yield found
+    lists = {_list_of(one) for one in objects if SHAPES[kind](one)} - {""}
+    for one in objects:
+        if _list_of(one) in lists and one.place not in taken:
+            why = _("it lacks what the others of its list have")
+            yield Skipped(one.place, why, is_bad=not SHAPES[kind](one))
+
+
+def _list_of(one: _Object) -> str:
+    """Return the place of the list or the lines that the object is a member of, "" for none."""
+    found = re.fullmatch(r"(.*(?:\[|line ))[0-9]+\]?", one.place)
+    return found[1] if found else ""
 
 
 def _objects(source: Source) -> tuple[list[_Object], list[Found]]:
@@ -98,11 +115,15 @@ def _known(one: _Object, content: Any, *, chat: str, key: str = "", **fields: An
     """Return a memory, with the object's own times; those in ``fields`` are in any form."""
     if not isinstance(content, str) or not content.strip():
         return Skipped(one.place, _("it has no text"), is_bad=True)
+    unread = []
     for name in ("created_at", "updated_at", "expires_at", "valid_from", "valid_until"):
-        at = moment(fields.pop(name, one.get(name)))
+        given = fields.pop(name, one.get(name))
+        at = moment(given)
         fields |= {name: at.isoformat()} if at else {}
+        unread += [str(given)[:64]] if given and not at else []
     record = {"content": content, "whatsapp_chat": chat, **fields}
-    return Known({name: value for name, value in record.items() if value}, one.place, key)
+    whole = {name: value for name, value in record.items() if value}
+    return Known(whole, one.place, key, tuple(unread))
 
 
 def read_mem0(objects: Objects, options: Options) -> Iterator[Found]:

@@ -24,7 +24,7 @@ Reader = Callable[[Source, Options], Iterator[Found]]
 READERS: Mapping[str, Reader] = {
     ARCHIVE: read_archive,
     WHATSAPP: read_whatsapp,
-    **{kind: partial(read_objects, reader) for kind, reader in OBJECT_READERS.items()},
+    **{kind: partial(read_objects, kind) for kind in OBJECT_READERS},
 }
 NAMES = {
     ARCHIVE: _("an archive of this server"),

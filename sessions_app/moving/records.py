@@ -24,6 +24,8 @@ from sessions_app.models.messages import BY_PHONE, IMPORTED
 # The clock of the other product may be ahead of ours.
 CLOCK_SLACK = timedelta(days=1)
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Fewer digits are no number with its country code.
+MIN_DIGITS = 7
 # Later numbers are milliseconds.
 _LAST_SECOND = 4_102_444_800
 
@@ -63,12 +65,13 @@ class Said:
 class Known:
     """A memory: ``record`` has the fields of a line that memories_import reads.
 
-    ``key``: its id in the other product, "" for none.
+    ``key``: its id in the other product, "" for none. ``unread``: times that can't be read.
     """
 
     record: dict[str, Any]
     place: str
     key: str = ""
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,17 @@ def chat_named(name: str) -> str:
     A number with a + is that person on WhatsApp; any other name is a chat of its own.
     """
     shown = INVISIBLE.sub("", name).replace("\u2011", "-").strip()
-    if shown.startswith("+") and (digits := phone_digits(" ".join(shown.split()))):
+    digits = phone_digits(" ".join(shown.split())) if shown.startswith("+") else ""
+    if len(digits) >= MIN_DIGITS:
         return f"{digits}@{PERSON_DOMAIN}"
     return outside_chat(shown) if shown else ""
+
+
+def place_shown(place: str) -> str:
+    """Return a place in the reader's language. Keys are made of places, which have one form."""
+    if place == "the file":
+        return _("the file")
+    return re.sub(r"\bline (?=[0-9]+$)", f"{_('line')} ", place)
 
 
 def moment(value: Any) -> datetime | None:

@@ -138,7 +138,8 @@ def _line(line: str | bytes, place: str) -> tuple[str, Any]:
     try:
         return place, json.loads(line)
     except (ValueError, RecursionError) as error:
-        return place, Skipped(place, f"is no JSON: {error}", is_bad=True)
+        at = getattr(error, "colno", 1)
+        return place, Skipped(place, _("it is no JSON from character %(n)s on") % {"n": at}, True)
 
 
 def _document(text: str, label: str) -> Iterator[tuple[str, Any]]:
@@ -160,9 +161,9 @@ def _rows(text: str, label: str) -> Iterator[tuple[str, Any]]:
         rows = csv.DictReader(io.StringIO(text, newline=""))
         for row in rows:
             yield f"{label}line {rows.line_num}", {**row}
-    except csv.Error as error:
+    except csv.Error:
         place = f"{label}line {rows.line_num + 1}"
-        yield place, Skipped(place, f"is no CSV: {error}", is_bad=True)
+        yield place, Skipped(place, _("it is no CSV that can be read"), is_bad=True)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ from sessions_app.moving.records import (
     CONSOLE,
     EARLIEST,
     INVISIBLE,
+    MIN_DIGITS,
     Found,
     Known,
     MoveError,
@@ -59,6 +60,7 @@ from sessions_app.moving.records import (
     Skipped,
     moment,
     old_message,
+    place_shown,
 )
 from sessions_app.moving.sources import FromSource, Source
 
@@ -91,14 +93,17 @@ class Report:
     def tell(self, skipped: Skipped) -> None:
         self.bad += skipped.is_bad
         self.skipped += not skipped.is_bad
+        self.note(skipped.place, skipped.why, skipped.is_bad)
+
+    def note(self, place: str, why: Any, is_bad: bool = False) -> None:
         if len(self.notes) < MAX_NOTES:
-            why = {"why": str(skipped.why), "bad": skipped.is_bad}
-            self.notes.append({"place": skipped.place, **why})
+            self.notes.append({"place": place_shown(place), "why": str(why), "bad": is_bad})
 
     def count(self, chat: str, what: str, shown: Mapping[str, Any]) -> None:
         self.chats.setdefault(chat, Counter())[what] += 1
         if len(self.first) < SHOWN:
-            self.first.append({"what": what, "chat": chat, **shown})
+            place = place_shown(str(shown["place"]))
+            self.first.append({"what": what, "chat": chat, **shown, "place": place})
 
     def as_dict(self) -> dict[str, Any]:
         chats = [{"whatsapp_chat": chat or None, **counts} for chat, counts in self.chats.items()]
@@ -174,13 +179,17 @@ class MoveIn:
         """Return the stored form of a chat's id, "" if it has none that can be used."""
         # A number is typed as people write it, or copied from a page, with marks of direction.
         number = phone_digits(INVISIBLE.sub("", self.options.chat))
+        no_chat = _("%(chat)s is no number with its country code, and no id of a chat.")
         try:
+            if number and len(number) < MIN_DIGITS:
+                raise WhatsAppChatError
             return whatsapp_chat_normalise(number or self.options.chat or chat)
         except WhatsAppChatError as error:
             if self.options.chat:
-                raise MoveError(f"{self.options.chat}: {error}", "chat") from error
+                raise MoveError(no_chat, "chat", chat=self.options.chat) from error
             unknown = _("it doesn't tell whose it is: choose a chat")
-            self.report.tell(Skipped(place, str(error) if chat else unknown, is_bad=True))
+            why = no_chat % {"chat": chat} if chat else unknown
+            self.report.tell(Skipped(place, why, is_bad=True))
             return ""
 
     def _erased_until(self, chat: str) -> datetime:
@@ -314,6 +323,9 @@ class MoveIn:
             record["memory_id"] = str(uuid5(_KEYS, f"{self.kind}\0{chat}\0{one.key or content}"))
             record.setdefault("source", "import")
         self.report.count(chat, "memories", {"place": one.place, "text": content[:200]})
+        if one.unread:
+            why = _("it comes in without a time of its own: %(time)s is none that can be read")
+            self.report.note(one.place, why % {"time": ", ".join(one.unread)})
         return record
 
 

@@ -40,6 +40,7 @@ MAX_COUNTED = 100
 STATES = {
     OPEN: pgettext_lazy("promises", "Open"),
     "overdue": gettext_lazy("Overdue"),
+    "due": gettext_lazy("Overdue or due today"),
     KEPT: pgettext_lazy("promises", "Kept"),
     DROPPED: pgettext_lazy("promises", "Dropped"),
     "all": gettext_lazy("All"),
@@ -129,8 +130,9 @@ def _listed(shown: str) -> QuerySet[Memory]:
     found = promises().defer("terms", "likeness")
     if shown == OPEN:
         found = open_promises(found)
-    elif shown == "overdue":
-        found = due_until(open_promises(found), today() - timedelta(days=1))
+    elif shown in ("overdue", "due"):
+        last = today() if shown == "due" else today() - timedelta(days=1)
+        found = due_until(open_promises(found), last)
     elif shown != "all":
         found = found.filter(metadata__promise__state=shown)
     is_closed = Case(

@@ -13,6 +13,10 @@ from memoryproject.foundation.retrieval.query import informative_terms, query_te
 from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.characters import detect_language
 from memoryproject.foundation.text.terms import index_terms
+from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations.phrases import text_for
+from sessions_app.hours import hours_of
+from sessions_app.hours_answers import hours_answer
 from sessions_app.models import CheckDay, CheckQuestion, Turn, TurnReplay
 from sessions_app.models.trials import ANSWER, QuestionState
 from sessions_app.recall.facade import MEMORY
@@ -89,7 +93,9 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
     state, key = QuestionState.FAILS, memory and memory.pk
     if memory is None and not question.expected:
         state = QuestionState.OFF
-    elif any(hit.id == key or holds_words(hit.content, question.expected) for hit in found.hits):
+    elif any(
+        hit.id == key or holds_words(hit.content, question.expected) for hit in found.hits
+    ) or holds_words(_from_hours(question, now), question.expected):
         state = QuestionState.PASSES
     hits = [[str(hit.id), round(hit.score, 2)] for hit in found.hits if hit.source == MEMORY]
     question.since = question.since if state == question.state else now
@@ -97,6 +103,14 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
     if state == QuestionState.PASSES:
         question.passed_at, question.recalled_then = now, hits
     return not found.degraded
+
+
+def _from_hours(question: CheckQuestion, now: datetime) -> str:
+    """Return the answer that the opening hours give by themselves, "" for none."""
+    hours, language = hours_of(profile_current()), question.language
+    answer = hours and hours_answer(question.asked, hours=hours, now=now, language=language)
+    # It doesn't say of itself that these are the hours.
+    return text_for("handover_hours", language, hours=answer) if answer else ""
 
 
 def _in_use(memory: Memory | None) -> Memory | None:

@@ -51,6 +51,20 @@ def left_of(page: Page, selector: str) -> float:
     return box["x"]
 
 
+def test_on_a_telephone_messages_have_room_after_a_hand_over(staff: Page, world: World) -> None:
+    for number in range(4):
+        world.say(CLIENT, f"question {number}")
+    world.say(CLIENT, "human please")
+    staff.set_viewport_size({"width": 390, "height": 844})
+    staff.goto(f"{CHATS}{world.chat(CLIENT).pk}/conversation/")
+    expect(staff.get_by_text("The client asked for a person.")).to_be_visible()
+    expect(staff.get_by_role("button", name="Send", exact=True)).to_be_in_viewport(ratio=1)
+    box = staff.get_by_role("log").bounding_box()
+    assert box is not None
+    assert box["height"] > 844 * 0.45
+    assert not is_scrolled_sideways(staff)
+
+
 def test_both_have_their_own_side(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, HEBREW)
     open_conversation(staff)

@@ -37,12 +37,13 @@ from sessions_app.models import (
 )
 from sessions_app.outcomes.judge import sessions_judge
 from sessions_app.trials.run_trial import trial_run
+from sessions_app.turns.question_set import questions_check_store
 from tests.browser.test_broadcasts import listed as listed
 from tests.browser.test_forget import work
 from tests.browser.test_reply_box import PICTURE
 from tests.browser.visit import Visit, clicks, count_clicks
 from tests.remembering import remember as proposed
-from tests.world import CLIENT, World, remember
+from tests.world import CLIENT, World, message_from, remember
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 CHATS = "/admin/sessions_app/chat/"
@@ -167,8 +168,17 @@ def import_prices(job: Job) -> None:
 
 
 def see_health(job: Job) -> None:
+    job.world.receive(message_from(CLIENT, "hello?"))
     job.page.goto("/admin/")
     job.says("Right now")
+    for part, text in (
+        ("workers", "none running"),
+        ("schedules", "none installed"),
+        ("waiting", "the oldest for"),
+        ("storage", "free on the disk"),
+    ):
+        expect(job.page.locator(f"#figure-{part}")).to_contain_text(text)
+    expect(job.page.locator(".figure.bad")).to_have_count(2)
 
 
 def see_who_read(job: Job) -> None:
@@ -196,14 +206,25 @@ def mark_an_answer_right(job: Job) -> None:
 def try_a_change_on_the_question_set(job: Job) -> None:
     job.misled()
     memory = Memory.objects.get()
-    CheckQuestion.objects.create(text=QUESTION, expected="two")
+    question = CheckQuestion.objects.create(text=QUESTION, expected="two")
+    questions_check_store(dependencies=job.world.dependencies, now=timezone.now())
+    question.refresh_from_db()
+    assert question.state == "fails"
     job.page.goto(f"/admin/memories_app/memory/{memory.pk}/change/")
     job.page.get_by_label("Content").fill(RIGHT)
     job.button("See what would change")
+    # The question was asked once, and is recalled with the change beside what holds.
+    job.says("For 1 of them something else would be recalled")
+    expect(job.page.locator(".compared .sides del").first).to_contain_text(STALE)
+    expect(job.page.locator(".compared .sides ins").first).to_contain_text(RIGHT)
+    memory.refresh_from_db()
+    assert memory.content == STALE
     with job.page.expect_navigation():
         job.page.locator("[data-save]").click()
     memory.refresh_from_db()
     assert memory.content == RIGHT
+    questions_check_store(dependencies=job.world.dependencies, now=timezone.now())
+    assert CheckQuestion.objects.get().state == "passes"
 
 
 def see_why_it_did_not_help_and_overrule_it(job: Job) -> None:

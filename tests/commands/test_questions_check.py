@@ -21,7 +21,7 @@ from memories_app.store.change import memory_patch
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.models import CheckDay, CheckQuestion, Message, Turn
+from sessions_app.models import AssistantProfile, CheckDay, CheckQuestion, Message, Turn
 from sessions_app.tasks import check_questions
 from sessions_app.turns.answer_review import answer_rate, rating_remove
 from sessions_app.turns.dependencies import build_turn_dependencies
@@ -128,6 +128,17 @@ def test_words_are_looked_for_in_what_that_person_is_told(
         text="Is there parking for members?", expected=expected, user_role=role
     )
     assert (check("--min", "0")["percent"] == 100) is passes
+
+
+def test_the_opening_hours_answer_questions_about_them(world: World) -> None:
+    asked = {"When do you open?": "open", "What are your working hours?": "hours"}
+    for text, expected in {**asked, "When do you open the pool?": "open"}.items():
+        CheckQuestion.objects.create(text=text, expected=expected, language="en")
+    assert check()["percent"] == 0
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": {"sunday": "9:00-17:00"}})
+    check_questions()
+    passed = CheckQuestion.objects.filter(state="passes").values_list("text", flat=True)
+    assert {*passed} == {*asked}
 
 
 def test_the_nightly_run_tells_what_passed_before_and_fails_now(marked: Memory) -> None:

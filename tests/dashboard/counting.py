@@ -75,7 +75,8 @@ def is_unknown(turn: Turn) -> bool:
     if turn.state != "sent" or turn.by_hand or message is None or "!asks" not in message.terms:
         return False
     sources = {entry.get("source") for entry in replay.recalled}
-    return bool(replay.model) and not sources & {"memory", "message"}
+    is_below = bool(replay.recalled and replay.recalled[0].get("nearest"))
+    return bool(replay.model) and (is_below or not sources & {"memory", "message"})
 
 
 def seconds_taken(rows: Rows, start: datetime, end: datetime) -> list[float]:

@@ -10,16 +10,32 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client, override_settings
 from django.utils import timezone
-from django_q.models import Schedule
+from django_q.brokers import get_broker
+from django_q.models import OrmQ, Schedule
+from django_q.signing import SignedPackage
 
-from memories_app.models import Memory
+from memories_app.models import Memory, MergeProposal, ProposalMemory
 from memoryproject.foundation.admin_kit.periods import DAYS
+from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
-from sessions_app.models import Chat, Message, Turn, UsageDay
+from sessions_app.models import (
+    AnswerResolved,
+    Chat,
+    CheckQuestion,
+    InboundDelivery,
+    Message,
+    Turn,
+    TurnReplay,
+    UsageDay,
+)
+from sessions_app.models.deliveries import UNPROCESSED
+from sessions_app.models.messages import ASKING
+from sessions_app.turns.answer_review import answer_rate
 from tests.dashboard.staff import page, staff_with
 from tests.remembering import remember
 from tests.shown import words_of
@@ -66,6 +82,8 @@ def led_to(client: Client, address: str) -> int:
     answer = client.get(html.unescape(address))
     assert answer.status_code == 200, address
     context: Any = answer.context
+    if "needs=1" in address:
+        return answer.content.decode().count('<li class="chat')
     return int(context["cl"].result_count if "cl" in context else context["page"].paginator.count)
 
 
@@ -103,6 +121,63 @@ def test_each_figure_leads_to_its_list(busy: World, admin_client: Client, period
     assert len(links) > 12
     for address, told in links:
         assert led_to(admin_client, address) == int(told.split()[0].replace(",", "")), address
+
+
+@pytest.fixture
+def all_waits(busy: World, admin_user: User) -> None:
+    """Of each figure something that it counts, and something near it that it doesn't."""
+    now = timezone.now()
+    first, second, third = Turn.objects.filter(state="sent", by_hand=False).order_by("-id")[:3]
+    Message.objects.filter(turn__in=[first, second, third]).update(terms=[ASKING])
+    for turn, recalled in ((first, []), (second, [{"source": "memory", "nearest": True}])):
+        TurnReplay.objects.update_or_create(
+            turn=turn, defaults={"recalled": recalled, "model": "m"}
+        )
+    memory = [{"source": "memory"}]
+    TurnReplay.objects.update_or_create(turn=third, defaults={"recalled": memory, "model": "m"})
+    # It counts as unknown although staff saw to it.
+    AnswerResolved.objects.create(turn=first, resolved_at=now)
+    for state in ("held", "pending"):
+        Turn.objects.create(chat=first.chat, provider="cloud", asked_at=now, state=state)
+    for turn, is_good in ((third, False), (second, True)):
+        answer_rate(turn_id=turn.pk, user=admin_user, is_good=is_good, reason="", actor=SYSTEM)
+    for number in range(3):
+        due = None if number == 2 else (timezone.localdate() - timedelta(days=number)).isoformat()
+        promise = {"state": "open", "by": "assistant", "due": due}
+        text = f"Promised: thing {number} of many"
+        remember(text, type="promise", metadata={"promise": promise})
+    remember("Perhaps Rex likes bones", proposed=True)
+    parts = [remember(f"Dana likes tea {number}") for number in range(2)]
+    made = MergeProposal.objects.create(kind="merge", content="x", similarity=0.9, alike_key="x")
+    for number, each in enumerate(parts):
+        ProposalMemory.objects.create(proposal=made, memory=each, number=number)
+    fails = {"state": "fails", "since": now, "passed_at": now}
+    CheckQuestion.objects.create(text="Where are you?", **fails)
+    CheckQuestion.objects.create(text="When do you open?", state="fails", since=now)
+    UsageDay.objects.filter(chat=first.chat).update(reached="limit_model_calls", is_owner=False)
+    InboundDelivery.objects.create(provider="cloud", outcome=UNPROCESSED, delivery_key="x")
+    for lock in (now - timedelta(minutes=1), now + timedelta(minutes=1)):
+        OrmQ.objects.create(
+            key=get_broker().list_key, payload=SignedPackage.dumps({"func": "x"}), lock=lock
+        )
+
+
+LED = (
+    "attention answers_review promises regressed unknown held failed missed rated_bad answers"
+    " messages chats added forgotten waiting limits unprocessed queue"
+)
+
+
+def test_each_figure_has_as_many_rows_behind_it(all_waits: None, admin_client: Client) -> None:
+    shown = tiles(home(admin_client, "7"))
+    for key in LED.split():
+        links = [(found, re.search(r"[\d,]+", text)) for found, text in LINK.findall(shown[key])]
+        numbers = [(address, int(text[0].replace(",", ""))) for address, text in links if text]
+        assert numbers, key
+        assert numbers[0][1] > 0, key
+        # A note may lead to the one thing that it names.
+        for address, number in (each for each in numbers if "/change/" not in each[0]):
+            assert (key, led_to(admin_client, address)) == (key, number), address
 
 
 def test_figures_and_charts_are_told_in_words(busy: World, admin_client: Client) -> None:

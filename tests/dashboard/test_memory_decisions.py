@@ -17,10 +17,10 @@ from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.embedding.choice import embedder
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.models import Message
+from sessions_app.models import Chat, Message
 from tests.dashboard.staff import page
 from tests.remembering import memory_update, remember
-from tests.shown import said
+from tests.shown import said, words
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -225,6 +225,12 @@ def test_two_memories_are_decided_about_on_the_page_of_one(
     elif texts is PRICES:
         again = decide(admin_client, this, decision, other)
         assert "decided about these memories meanwhile" in said(again)
+        if states == ("active", "superseded"):
+            older, newer = (page(admin_client, of(each)) for each in both)
+            assert "An older memory was kept instead of this one:" in newer
+            assert "This memory was kept instead of a newer one:" in older
+            assert "Keep the newer one instead" in older
+            assert "A newer memory replaced this one" not in newer
 
 
 # Proposals
@@ -254,6 +260,32 @@ def test_a_proposal_is_decided_in_its_row_with_a_reason(admin_client: Client) ->
     assert AuditEvent.objects.get(action="proposal.dismiss").details["reason"] == "different"
     assert "dismissed already, by admin" in said(in_row(admin_client, proposal, "accept"))
     assert (now(one)[0], now(other)[0]) == ("active", "active")
+
+
+def test_it_is_said_whose_memories_they_are_and_how_similar(
+    admin_client: Client, world: World
+) -> None:
+    world.say(CLIENT, "Hello")
+    chat = Chat.objects.get()
+    Chat.objects.update(client_name="Petra Person")
+    for text in ("Levi is my dentist", "my dentist is Levi"):
+        remember(text, visibility="chat", chat_id=chat.pk)
+    remember("Perhaps Noa likes juice", proposed=True)
+    for text in ALIKE:
+        remember(text)
+    memories_propose_merges(model_id=embedder().model_id)
+    proposals: Any = MergeProposal.objects
+    assert proposals.count() == 2
+    proposals.update(similarity=1.0)
+    shown_now = words(admin_client.get(PROPOSALS))
+    assert (shown_now.count("99% similar"), "100%" in shown_now) == (2, False)
+    for address in (PROPOSALS, WAITING):
+        shown_now = words(admin_client.get(address))
+        assert ("Petra Person" in shown_now, "the business" in shown_now) == (True, True)
+    for each, whose in zip(proposals.order_by("pk"), ("Petra Person", "the business"), strict=True):
+        assert whose in words(admin_client.get(f"{PROPOSALS}{each.pk}/change/"))
+    MergeProposal.objects.update(kind="replace")
+    assert "similar" not in words(admin_client.get(PROPOSALS)).replace("similarity", "")
 
 
 def test_a_proposal_is_corrected_on_its_page(admin_client: Client) -> None:

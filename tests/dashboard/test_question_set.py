@@ -15,7 +15,7 @@ from sessions_app.question_pages import NAMES
 from sessions_app.tasks import check_questions
 from tests.forms import save
 from tests.remembering import remember
-from tests.shown import words_of
+from tests.shown import found_in, words_of
 from tests.world import CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -148,6 +148,16 @@ def test_results_are_a_plot_with_a_table(admin_client: Client) -> None:
     page = admin_client.get(LIST).content.decode()
     assert '<rect class="passed" x="0.1" y="0" width="0.8" height="17"/>' in page
     assert "<td>17</td><td>3</td>" in page
+    # One run is one bar of a week, under its day and beside its scale.
+    assert '<svg viewBox="-6 0 7 20"' in page
+    plot = words_of(found_in(r'<div class="plot">.*?</div>', page))
+    assert plot == "20 0 1 Mar 2026"
+    for day in range(2, 9):
+        CheckDay.objects.create(day=f"2026-03-{day:02}", passed=20, failed=0)
+    page = admin_client.get(LIST).content.decode()
+    assert '<svg viewBox="-0 0 8 20"' in page
+    plot = words_of(found_in(r'<div class="plot">.*?</div>', page))
+    assert plot == "20 0 1 Mar 2026 8 Mar 2026"
 
 
 def test_who_may_not_see_texts_sees_none(client: Client) -> None:

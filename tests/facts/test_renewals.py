@@ -7,12 +7,13 @@ of the comparison. "unsure" are renewals that the rules miss: both texts stay.
 """
 
 import json
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from memories_app.facts.facts import Verdict, likeness_of, verdict_on
-from memories_app.facts.renewals import renews, says_new
+from memories_app.facts.renewals import may_renew, renews, says_new
 from memories_app.models import Memory, MemoryStatus, MergeProposal
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
@@ -26,6 +27,38 @@ WITH_VECTORS = [
     if language not in ("ar", "he", "ru", "uk")
 ]
 BOTH = [(older, newer) for half in HALVES.values() for _, older, newer in half["both"]]
+UNSURE = [(older, newer) for half in HALVES.values() for _, older, newer in half["unsure"]]
+# By language: whose it is, what it is, values, an older statement and newer ones.
+UNRELATED = {
+    "en": (
+        ("Dana's", "Noa's", "the shop's", "my", "our", "my mother's"),
+        ("phone number", "hour", "plumber", "locker", "rent", "class"),
+        ("Tom", "12", "on Monday", "5 Oak street", "red"),
+        "{} {} is {}",
+        ("{} {} is now {}", "{} {} changed to {}", "now {} {} is {}"),
+    ),
+    "he": (
+        ("של דנה", "של נועה", "של החנות", "שלי", "של אמא"),
+        ("הטלפון", "השרברב", "השכירות", "הקוד"),
+        ("תום", "12", "ביום שני", "אדום"),
+        "{1} {0} {2}",
+        ("{1} {0} עכשיו {2}", "{1} {0} השתנה ל{2}"),
+    ),
+    "es": (
+        ("de Dana", "de Nora", "de la tienda", "de mi madre"),
+        ("el número", "el fontanero", "el alquiler", "la clase"),
+        ("Tom", "12", "el lunes", "rojo"),
+        "{1} {0} es {2}",
+        ("{1} {0} ahora es {2}", "ahora {1} {0} es {2}"),
+    ),
+    "ru": (
+        ("Даны", "Нины", "магазина", "моей мамы"),
+        ("номер", "мастер", "аренда", "урок"),
+        ("Олег", "12", "в понедельник", "красный"),
+        "{1} {0} {2}",
+        ("{1} {0} теперь {2}", "теперь {1} {0} {2}"),
+    ),
+}
 
 
 def is_renewed(older: str, newer: str) -> bool:
@@ -41,6 +74,29 @@ def test_a_new_value_renews_the_older_one(older: str, newer: str) -> None:
 @pytest.mark.parametrize(("older", "newer"), BOTH)
 def test_what_can_both_be_true_is_no_renewal(older: str, newer: str) -> None:
     assert not is_renewed(older, newer)
+
+
+def is_asked_about(older: str, newer: str) -> bool:
+    """Return whether staff are asked, however near the two are."""
+    by_rules = verdict_on(newer=likeness_of(newer), older=likeness_of(older))
+    return by_rules is Verdict.UNSURE or (says_new(newer) and may_renew(newer, older))
+
+
+@pytest.mark.parametrize("language", UNRELATED)
+def test_staff_are_not_asked_about_unrelated_statements(language: str) -> None:
+    whose, what, values, known, new = UNRELATED[language]
+    pairs = [pair for pair in product(product(whose, what), repeat=2) if pair[0] != pair[1]]
+    asked = 0
+    for number, (older, newer) in enumerate(pairs):
+        text = new[number % len(new)].format(*newer, values[number // 3 % len(values)])
+        asked += is_asked_about(known.format(*older, values[number % len(values)]), text)
+    assert len(pairs) >= 240
+    assert asked <= len(pairs) / 50
+
+
+def test_staff_are_asked_about_what_may_be_renewed() -> None:
+    assert sum(is_asked_about(*pair) for pair in BOTH) <= 3
+    assert sum(is_asked_about(*pair) for pair in UNSURE) >= len(UNSURE) / 2 - 1
 
 
 def active() -> set[str]:
@@ -66,6 +122,22 @@ def test_a_command_renews_nothing_else(world: World, older: str, newer: str) -> 
     world.remember(CLIENT, older)
     world.remember(CLIENT, newer)
     assert active() == {older, newer}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("older", "newer", "asked"),
+    [
+        ("the van is parked on Elm street", "the van is now parked on Oak street", 1),
+        ("Dana's phone is 0525551111", "the shop's hours are now 9 to 17", 0),
+        ("my phone number is 0525551111", "her phone number is now 0525552222", 0),
+    ],
+)
+def test_a_proposal_is_about_one_thing(world: World, older: str, newer: str, asked: int) -> None:
+    world.remember(CLIENT, older)
+    world.remember(CLIENT, newer)
+    assert active() == {older, newer}
+    assert MergeProposal.objects.count() == asked
 
 
 @pytest.mark.django_db

@@ -73,6 +73,7 @@ def test_similar_memories_are_proposed_and_nothing_else_happens(proposal: MergeP
             "Dana Levi paid invoice INV-002 for carpets",
         ),
         ("Customer Dana Levi likes green carpets", "Dana Levi doesn't like any green carpets"),
+        ("Her plumber in Haifa is Dan", "My plumber in Haifa is Dan"),
         ("הלקוחה דנה לוי רוצה שטיח ירוק", "הלקוחה דנה לוי לא רוצה שטיח ירוק גדול"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 import zipfile
 from io import StringIO
 from pathlib import Path
@@ -22,6 +23,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.inbound.facade import old_thread_take
 from sessions_app.models import Chat, MediaFile, Message, Turn
 from sessions_app.moving import store_records
+from tests.shown import found_in, words_of
 from tests.threads import begin
 from tests.world import CLIENT, World
 
@@ -336,6 +338,61 @@ def test_lines_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     report = moved("mem0", path, fails=True)
     assert (report["memories"], report["bad"]) == (2, 2)
     assert [one["place"] for one in report["notes"]] == ["line 2", "line 3"]
+
+
+ODD = [
+    {"id": "1", "memory": "Likes tea", "user_id": "+15554009999"},
+    {"id": "2", "user_id": "+15554009999"},
+    {"id": "3", "memory": "", "user_id": "x"},
+    {"id": "4", "memory": "Owns a dog", "user_id": "+12", "created_at": "yesterday"},
+]
+
+
+def test_nothing_is_left_out_or_changed_without_a_word(tmp_path: Path) -> None:
+    path = write(tmp_path, "mem0.json", json.dumps({"results": ODD}))
+    report = moved("mem0", path, fails=True)
+    assert (report["memories"], report["bad"], report["skipped"]) == (2, 2, 0)
+    told = {one["place"]: one["why"] for one in report["notes"]}
+    assert told == {
+        "results[2]": "it lacks what the others of its list have",
+        "results[3]": "it has no text",
+        "results[4]": "it comes in without a time of its own: yesterday is none that can be read",
+    }
+    chats = {each["whatsapp_chat"] for each in report["chats"]}
+    assert [each.partition("@")[2] for each in sorted(chats)] == ["c.us", "external"]
+    assert "12 is no number" in refused("mem0", path, "--chat", "12")
+
+
+def test_the_page_says_all_of_it_in_the_readers_language(admin_client: Client) -> None:
+    admin_client.cookies["django_language"] = "he"
+
+    def sent(content: str, **fields: str) -> str:
+        file = SimpleUploadedFile("export.jsonl", content.encode())
+        form = {"kind": "mem0", "do": "preview", "file": file, **fields}
+        shown = html.unescape(admin_client.post("/admin/moving/", form).content.decode())
+        report = found_in(
+            r"(?:<h2 id=\"report-title\".*?)?(?=<form class=\"plain card import\")", shown
+        )
+        return words_of(report) + words_of(" ".join(ERRORS.findall(shown)))
+
+    lines = [json.dumps(one) for one in ODD]
+    for shown in (
+        sent("no json\n"),
+        sent("\n".join([*lines, "{"])),
+        sent("\n".join(lines), whatsapp_chat="12"),
+        sent(json.dumps({"memory": "5 " * 10_000})),
+        sent(lines[0], kind="zep"),
+        sent(lines[0], kind="archive"),
+    ):
+        english = set(re.findall(r"[A-Za-z]{3,}", shown)) - NAMES
+        assert not english, shown
+    assert "אין בו" in sent("no json\n")
+
+
+# Names, and what the file has.
+NAMES = {"mem", "JSON", "Zep", "zep", "archive", "export", "jsonl", "Likes", "tea", "Owns", "dog"}
+NAMES |= {"yesterday", "external", "results", "content"}
+ERRORS = re.compile(r'<ul class="errorlist.*?</ul>', re.DOTALL)
 
 
 @pytest.mark.parametrize(

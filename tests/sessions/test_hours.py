@@ -199,6 +199,15 @@ def test_the_form(admin_client: Client) -> None:
     for dates in ("24/12 closed", f"24/12/2026 closed {'x' * 200}"):
         refused = admin_client.post(FORM, posted(sunday="nine to five", dates=dates, seen=seen))
         assert {*refused.context["adminform"].form.errors} == {"sunday", "dates"}
+    for first, second in (
+        ("24/12/2026 closed", "24.12.2026 9-13"),
+        ("24/12/2026-26/12/2026 closed", "25/12/2026 9-13"),
+    ):
+        dates = f"{first}\n{second}"
+        refused = admin_client.post(FORM, posted(sunday="9-17", dates=dates, seen=seen))
+        (told,) = refused.context["adminform"].form.errors["dates"]
+        assert told.startswith("The date of this line has hours already: “2")
+        assert second in told
     saved = admin_client.post(FORM, posted(**HOURS, seen=seen))
     assert saved.status_code == 302
     assert AssistantProfile.objects.get().hours == HOURS

@@ -40,7 +40,7 @@ from sessions_app.tasks import run_rules, sweep_work
 from sessions_app.turns.facade import chat_locked
 from tests.sessions.test_hours import closed_today
 from tests.threads import begin_all_blocked
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
 
@@ -189,6 +189,23 @@ def test_the_away_text_once_a_closed_period(world: World) -> None:
     AssistantProfile.objects.update(hours={**hours, "dates": ""})
     world.say("15550100789@c.us", "Hello")
     assert sweep(world) == []
+
+
+def test_a_hand_over_text_is_told_instead_of_the_away_text(world: World) -> None:
+    hours = {**closed_today(), "away_text": "We are away"}
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": hours})
+    AssistantProfile.objects.update(updated_at=timezone.now() - timedelta(days=1))
+    (told,) = world.say(CLIENT, "human please")
+    assert "Somebody answers" in told
+    # A colleague gave it back to the assistant.
+    ChatPause.objects.all().delete()
+    assert sweep(world) == []
+    world.say(CLIENT, "Anybody?")
+    assert sweep(world) == []
+    # Nor just before, while the answer is made.
+    world.receive(message_from(OTHER_CLIENT, "human please"))
+    (told,) = sweep(world)
+    assert "Somebody answers" in told
 
 
 def test_one_person_of_two_chats_gets_a_text_once(world: World) -> None:

@@ -52,7 +52,7 @@ from memoryproject.staff_site.server_state import (
     BrokerGoneError,
     clusters_working,
     database_bytes,
-    queue_depth,
+    jobs_known,
     schedules_late,
 )
 from sessions_app.inbound.facade import unprocessed_count
@@ -288,7 +288,7 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
 def _machine(to: Places, now: datetime) -> Iterator[Tile]:
     operations = to.operations()
     try:
-        working, queued = clusters_working(), count_shown(queue_depth())
+        working, queued = clusters_working(), count_shown(jobs_known())
     except BrokerGoneError:
         working, queued = [], ""
     address = to.list_of(QUEUE) or operations

@@ -161,6 +161,7 @@ MESSAGES = "sessions_app_message"
 CHATS = "sessions_app_chat"
 TURNS = "sessions_app_turn"
 MEMORIES = "memories_app_memory"
+MERGES = "memories_app_mergeproposal"
 RECEIPTS = "sessions_app_forgetreceipt"
 SCHEDULES = "django_q_schedule"
 QUEUE = "django_q_ormq"
@@ -252,11 +253,11 @@ def answer_tiles(figures: Figures, to: Places, usual: "Usual") -> Iterator[Tile]
         return
     sent = to.list_of(TURNS, usual.period, state__exact="sent")
     yield _outcome(figures, usual, "answers", _("Answers"), sent)
-    questions = to.unknown_questions(usual.period)
-    note = _("nothing was recalled")
-    yield _outcome(figures, usual, "unknown", _("Unknown questions"), questions, note, "warn")
+    unknown = to.list_of(TURNS, usual.period, review="unknown")
+    note = Note(_("nothing was recalled"), to.unknown_questions(usual.period))
+    yield _outcome(figures, usual, "unknown", _("Unknown questions"), unknown, note, "warn")
     held = to.list_of(TURNS, usual.period, **HELD)
-    yield _outcome(figures, usual, "held", _("Handed over"), held, _("left to a person"))
+    yield _outcome(figures, usual, "held", _("Held"), held, Note(_("left to a person")))
     failed = to.list_of(TURNS, usual.period, state__exact="failed")
     yield _outcome(figures, usual, "failed", _("Failed"), failed, tone="bad")
     yield _helped(figures, usual, to)
@@ -270,7 +271,7 @@ def rarer_tiles(figures: Figures, to: Places, usual: "Usual") -> Iterator[Tile]:
     if not to.may("sessions_app.view_turn"):
         return
     missed = to.list_of(TURNS, usual.period, state__exact="missed")
-    late = _("past WhatsApp's 24 hours")
+    late = Note(_("past WhatsApp's 24 hours"))
     yield _outcome(figures, usual, "missed", _("Too late to answer"), missed, late, "warn")
     bad, good = (to.list_of(TURNS, usual.period, **each) for each in (RATED_BAD, RATED_GOOD))
     yield _ratings(figures, usual, bad, good)
@@ -288,11 +289,11 @@ def _outcome(
     name: str,
     title: str,
     address: str,
-    note: str = "",
+    note: Note | None = None,
     tone: str = "",
 ) -> Tile:
     count = int(getattr(figures, name))
-    notes = [Note(text) for text in (note, _compared(usual, name)) if text]
+    notes = [each for each in (note, Note(_compared(usual, name))) if each and each.text]
     return Tile(name, title, count, address, notes, tone if count else "")
 
 
@@ -397,13 +398,13 @@ def _until(days: Sequence[date], local: datetime) -> Q:
 def _queue(to: Places) -> Tile:
     """Return the number of rows of the queue, as the menu's badge and the tab have it."""
     waiting = waiting_for(to.user)
-    review = to.page("memories_app_memory_waiting")
+    review, proposals = to.page("memories_app_memory_waiting"), to.list_of(MERGES)
     notes = [
         Note(text % {"number": number}, address)
         for number, text, address in (
             (waiting.conversations, _("conversations: %(number)s"), ""),
             (waiting.suggested, _("suggested memories: %(number)s"), review),
-            (waiting.proposals, _("duplicates and contradictions: %(number)s"), review),
+            (waiting.proposals, _("duplicates and contradictions: %(number)s"), proposals),
         )
         if number
     ]
@@ -419,8 +420,8 @@ def review_tiles(to: Places) -> Iterator[Tile]:
     if to.may("memories_app.view_memory"):
         count = promises_due()
         notes = [Note(_("overdue or due today"))]
-        address, tone = to.page("memories_app_memory_promises"), "warn" if count else ""
-        yield Tile("promises", _("Promises"), count, address, notes, tone)
+        address = to.page("memories_app_memory_promises", state="due")
+        yield Tile("promises", _("Promises"), count, address, notes, "warn" if count else "")
     if to.may("sessions_app.view_turn"):
         count = len(to_review_ids())
         address = to.list_of(TURNS, **TO_REVIEW)

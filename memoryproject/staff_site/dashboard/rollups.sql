@@ -31,8 +31,8 @@ CROSS JOIN LATERAL (
     JOIN sessions_app_turnreplay ON sessions_app_turnreplay.turn_id = sessions_app_turn.id
     WHERE created_at >= starts_at AND created_at < starts_at + interval '15 minutes'
       AND state = 'sent' AND NOT by_hand AND model <> '' AND terms @> ARRAY['!asks']
-      AND NOT recalled @> '[{"source": "memory"}]'
-      AND NOT recalled @> '[{"source": "message"}]'
+      AND (recalled -> 0 -> 'nearest' = 'true' OR NOT recalled @> '[{"source": "memory"}]'
+           AND NOT recalled @> '[{"source": "message"}]')
 ) AS of_questions
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(bin), '{}') AS answer_bins,

@@ -22,7 +22,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
 )
 from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
-from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, to_review_ids
+from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, is_unknown, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
@@ -67,6 +67,7 @@ REVIEW_FILTER = choice_filter(
         ),
         "bad": (gettext_lazy("Rated bad"), _rated(False)),
         "good": (gettext_lazy("Rated good"), _rated(True)),
+        "unknown": (gettext_lazy("Unknown questions"), is_unknown()),
     },
 )
 
