@@ -289,7 +289,9 @@ def model_refusal(
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
-    used = UsageDay.objects.filter(chat_id=chat_id, day=today).first() or UsageDay()
+    used = UsageDay()
+    if limits.model_calls_per_day or limits.tokens_per_day:
+        used = UsageDay.objects.filter(chat_id=chat_id, day=today).first() or used
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS

@@ -8,9 +8,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import IntegrityError, connection
-from django.db.models import OuterRef
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
@@ -37,7 +35,7 @@ from sessions_app.limits.answer_limits import (
     notice_for,
 )
 from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
-from sessions_app.models import ChatAddress, Message, Turn
+from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
@@ -71,7 +69,7 @@ from sessions_app.turns.reply_store import (
     small_talk_reply,
 )
 from sessions_app.turns.send import recipient_of, reply_send
-from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns.turn_claims import TurnLease, turns_read
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 logger = logging.getLogger(__name__)
@@ -88,7 +86,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """
     has_ended = False
     try:
-        work = TurnWork(_turn_read(lease), lease, dependencies)
+        work = TurnWork(lease.row, lease, dependencies)
         refused = _role_renew(work) or broadcast_refusal(work.turn)
         message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
@@ -173,11 +171,7 @@ def _role_renew(work: TurnWork) -> str:
 
 def _turn_read(lease: TurnLease) -> Any:
     """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
-    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
-    addresses = ArraySubquery(current.values("address"))
-    turns = Turn.objects.select_related("chat__access", "session", "message")
-    turns = turns.annotate(current_addresses=addresses).defer("message__terms")
-    return turns.get(pk=lease.turn_id)
+    return turns_read().get(pk=lease.turn_id)
 
 
 def _answer(work: TurnWork) -> Turn | None:

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, When
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
@@ -21,7 +22,7 @@ from memoryproject.foundation.leases import RELEASED, Lease
 from sessions_app.conversations.buttons import command_in
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
-from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
+from sessions_app.models import Chat, ChatAddress, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
@@ -81,7 +82,7 @@ BEGUN_FIRST = Case(When(state=TurnState.RUNNING, then=0), default=1)
 
 @dataclass(frozen=True)
 class TurnLease(Lease[Turn]):
-    """The right to work on one turn."""
+    """The right to work on one turn. ``row`` is as it was read for the claim, and claimed."""
 
     @property
     def turn_id(self) -> int:
@@ -110,17 +111,19 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     unchanged = Turn.objects.filter(
         pk=oldest.pk, chat=chat_id, state=oldest.state, lease_token=oldest.lease_token
     )
-    taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
+    taken = {"attempts": oldest.attempts + 1, **Turn.lease_values(token, now)}
     try:
         if oldest.state == TurnState.PENDING:
-            claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+            turn_move(oldest, TurnState.RUNNING, **taken)
+        elif unchanged.update(**taken):
+            oldest.attempts += 1
         else:
-            claimed = unchanged.update(**taken)
-    except IntegrityError:
-        # A merge has just moved the turn into a chat in which another turn is being answered. The
-        # worker of that chat continues with this turn.
+            return None
+    except (IntegrityError, TransitionError):
+        # Another worker was faster, or a merge has just moved the turn into a chat in which
+        # another turn is being answered. The worker of that chat continues with this turn.
         return None
-    return TurnLease(oldest, token) if claimed else None
+    return TurnLease(oldest, token)
 
 
 def _oldest(chat_id: UUID, now: datetime) -> Turn | None:
@@ -136,13 +139,24 @@ def _oldest(chat_id: UUID, now: datetime) -> Turn | None:
     return waiting.first()
 
 
-def turns_waiting(chat_id: UUID) -> QuerySet[Turn]:
+def turns_waiting(chat_id: UUID) -> QuerySet[Any]:
     """Return the turns to answer, in order: first one that was begun, then the oldest.
 
     After a merge of two chats, an older turn may stand behind the one that was begun.
     """
-    waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
+    waiting = turns_read().filter(chat_id=chat_id, state__in=WAITING_STATES)
     return waiting.order_by(BEGUN_FIRST, "id")
+
+
+def turns_read() -> QuerySet[Any]:
+    """Return turns with all that an answer needs of them and their chats."""
+    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
+    before = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id"))
+    turns = Turn.objects.select_related("chat__access", "session", "message")
+    return turns.defer("message__terms").annotate(
+        current_addresses=ArraySubquery(current.values("address")),
+        state_before=Subquery(before.order_by("-id").values("state")[:1]),
+    )
 
 
 def turns_ready(now: datetime) -> QuerySet[Turn]:
