@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
 from memoryproject.foundation.integrations.llm.base import Picture
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
@@ -103,7 +103,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             if answered.pk != lease.turn_id:
                 # The apology of a question that has no answer.
                 lease = TurnLease(answered, lease.token)
-            work = TurnWork(answered, lease, dependencies)
+            work.turn, work.lease = answered, lease
         if work.turn.state == TurnState.REPLIED:
             has_ended = reply_send(work, refused=refused)
     except LeaseLostError as lost:
@@ -279,7 +279,7 @@ def _store(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None) -> 
     turn = work.turn
     if draft.is_apology and turn.provider != str(Provider.CONSOLE):
         return question_unanswered(work, draft, epoch)
-    if notice := notice_for(turn=turn):
+    if notice := notice_for(turn=turn, profile=work.profile):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
     return reply_store(work, draft, epoch if draft.uses_memory else None, may_learn=not is_notice)
@@ -358,9 +358,12 @@ def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
     """
     if turn.attempts > 1 or not turn.provider_message_id:
         return
+    # Where the message came from; it is answered where the person is by then.
+    sender = turn.message.sender if turn.message and not turn.chat.is_group else ""
+    to = Recipient(sender, by_number=turn.number_id) if sender else recipient_of(turn)
     try:
         dependencies.providers[turn.provider].mark_read(
-            provider_message_id=turn.provider_message_id, to=recipient_of(turn), typing=True
+            provider_message_id=turn.provider_message_id, to=to, typing=True
         )
     except SendError as error:
         logger.info("A message could not be marked as read: %s", error)

@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from sessions_app.cards.card_recall import CardHit, cards_recall
-from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
+from sessions_app.conversations.history_queries import History, messages_left_out
 from sessions_app.conversations.message_context import QUOTED
 from sessions_app.conversations.message_store import chat_form
 from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
@@ -70,6 +70,7 @@ class Material:
     history: History | None
     recalled: RecallResult
     cards: Sequence[CardHit]
+    profile: AssistantProfile
     pictures: Sequence[Picture] = ()
     person: PersonHit | None = None
 
@@ -209,7 +210,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
     """Return all the parts of a prompt, before anything is left out."""
     turn, history = material.turn, material.history
     return PromptParts(
-        profile=profile_for_prompt(profile_current()),
+        profile=profile_for_prompt(material.profile),
         now=timezone.now(),
         time_zone=dependencies.rules.time_zone,
         fence=turn.turn_id.hex[:12],

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, BinaryIO, cast
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
@@ -75,7 +75,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     max_age = work.dependencies.rules.max_answer_age
     to = recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
-    parts = list(waiting.order_by("number"))
+    parts = list(work.parts or waiting.order_by("number"))
     if refused and parts:
         _refuse(lease, parts[0], refused)
         return True
@@ -254,14 +254,21 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
 
 def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
-    with transaction.atomic():
-        # The echo of a send may have been taken for an older one of the same text.
+    try:
+        return _sent_store(part, result, is_console=is_console, is_last=is_last)
+    except IntegrityError:
+        # The echo of this send was taken for an older one of the same text.
         mistaken = OutboundPart.objects.filter(
             provider=part.provider,
             number_id=part.number_id,
             provider_message_id=result.provider_message_id,
         )
         mistaken.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
+    return _sent_store(part, result, is_console=is_console, is_last=is_last)
+
+
+def _sent_store(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
+    with transaction.atomic():
         # A status may be on its way in at this moment: neither write may overwrite the other.
         part, parts = parts_locked(part)
         part.provider_message_id = result.provider_message_id

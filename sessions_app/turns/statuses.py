@@ -181,12 +181,12 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
 
     The turn comes first: the order in which all code locks. Raises Turn.DoesNotExist.
     """
-    turn = Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
-    of_turn = OutboundPart.objects.select_for_update(no_key=True).filter(turn=turn)
-    parts = {each.pk: each for each in of_turn.order_by("number")}
-    locked = parts[part.pk]
-    locked.turn = turn
-    return locked, list(parts.values())
+    of_turn = OutboundPart.objects.filter(turn=part.turn_id).select_related("turn")
+    rows = of_turn.select_for_update(no_key=True, of=("turn", "self")).order_by("number")
+    parts = {each.pk: each for each in rows}
+    if part.pk not in parts:
+        raise Turn.DoesNotExist
+    return parts[part.pk], list(parts.values())
 
 
 def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> EventResult:
