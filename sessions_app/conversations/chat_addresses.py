@@ -71,6 +71,8 @@ def chats_of_other_forms(chats: Collection[Chat]) -> dict[UUID, list[Chat]]:
     Both are one WhatsApp account, in which people talked before the forms were known as one.
     """
     of = {form: chat.pk for chat in chats for form in address_forms(chat.whatsapp_chat)[1:]}
+    if not of:
+        return {}
     links = ChatAddress.objects.filter(address__in=of, left_at__isnull=True)
     found: dict[UUID, list[Chat]] = {}
     for link in links.select_related("chat").order_by("id"):

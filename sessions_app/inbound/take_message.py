@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef
+from django.db.models import OuterRef, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -237,11 +238,16 @@ def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
     were before.
     """
     Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
+    chat = _chats_read().get(pk=chat_id)
+    return chat, chat.current_addresses
+
+
+@cache
+def _chats_read() -> QuerySet[Any]:
+    """Return chats with all that intake needs. Made once: it takes longer than reading one."""
     current = ChatAddress.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
     addresses = ArraySubquery(current.values("address"))
-    chats = Chat.objects.select_related("access", "pause").annotate(current_addresses=addresses)
-    chat = chats.get(pk=chat_id)
-    return chat, chat.current_addresses
+    return Chat.objects.select_related("access", "pause").annotate(current_addresses=addresses)
 
 
 def _decide(incoming: _Incoming) -> Entry:

@@ -60,7 +60,9 @@ def standing_of(access: ChatAccess) -> str:
     """Return what staff decided about the chat, or about that of another form of its number."""
     if access.standing:
         return access.standing
-    others = chats_of_other_forms([access.chat]).get(access.chat_id, [])
+    others = chats_of_other_forms([access.chat]).get(access.chat_id)
+    if not others:
+        return ""
     found = ChatAccess.objects.filter(chat__in=others).values_list("standing", flat=True)
     # "blocked" comes after "allowed", and this after no decision.
     return max(found, default="")

@@ -7,6 +7,7 @@ said in between: it has the question's place.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import cache
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -98,10 +99,16 @@ class Line:
 
 def messages_visible(within: Q) -> QuerySet[Message]:
     """Return those of these messages that may be recalled. No other function decides this."""
-    messages = Message.objects.filter(within, revoked_at__isnull=True)
-    messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
+    return _visible().filter(within)
+
+
+@cache
+def _visible() -> QuerySet[Message]:
+    messages = Message.objects.filter(revoked_at__isnull=True, role__in=[Role.USER, Role.ASSISTANT])
     # Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge.
-    return messages.exclude(metadata__has_any_keys=["command", "system_text", SURVEY])
+    return messages.exclude(content="").exclude(
+        metadata__has_any_keys=["command", "system_text", SURVEY]
+    )
 
 
 def messages_searched(
@@ -380,6 +387,7 @@ def read_memories(
         yield Hit("memory", key, then.get(key, content), score, known, created_at, about)
 
 
+@cache
 def _newer() -> QuerySet[Any]:
     """Return the ids of the newer memories of which staff are asked whether they replace it."""
     open_ones = ProposalMemory.objects.filter(

@@ -141,6 +141,8 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
         if work.turn.state != TurnState.RUNNING:
             # It was stored after all: only the database's word that it was got lost.
             return work.turn
+        # They were not stored.
+        work.parts = ()
         if not tries_left or time_left() == 0:
             break
     return _store(work, apology_draft(work.turn, fault))

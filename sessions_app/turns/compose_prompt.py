@@ -136,7 +136,7 @@ def recall_for_prompt(
         min_similarity=dependencies.rules.min_similarity,
         nearest=near if asks_in_words(query) else 0,
         with_ended=asks_for_all(query),
-        left_out=None if history is None else messages_left_out(history),
+        left_out=None if history is None else messages_left_out(history, chat_id),
     )
 
 

@@ -181,9 +181,9 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
 
     The turn comes first: the order in which all code locks. Raises Turn.DoesNotExist.
     """
-    of_turn = OutboundPart.objects.filter(turn=part.turn_id).select_related("turn")
-    rows = of_turn.select_for_update(no_key=True, of=("turn", "self")).order_by("number")
-    parts = {each.pk: each for each in rows}
+    rows = OutboundPart.objects.filter(turn=part.turn_id).select_related("turn")
+    locked = rows.select_for_update(no_key=True, of=("turn", "self")).order_by("number")
+    parts = {each.pk: each for each in locked}
     if part.pk not in parts:
         raise Turn.DoesNotExist
     return parts[part.pk], list(parts.values())

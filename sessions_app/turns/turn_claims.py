@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -96,13 +96,14 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     Where staff have paused the assistant, only stored answers and commands are claimed.
     """
     now = now or timezone.now()
-    oldest: Any = _oldest(chat_id, now)
+    oldest = turns_waiting(chat_id).first()
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
     if oldest is None or (oldest.is_sending and sending.held(now)):
         return None
-    if oldest.is_paused:
+    pause = getattr(oldest.chat, "pause", None)
+    if pause is not None and pause.holds(now):
         paused_turns_hold(chat_id, now)
-        oldest = _oldest(chat_id, now)
+        oldest = turns_waiting(chat_id).first()
     if oldest is None or oldest.is_held(now):
         return None
     if oldest.not_before and oldest.not_before > now:
@@ -126,19 +127,6 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     return TurnLease(oldest, token)
 
 
-def _oldest(chat_id: UUID, now: datetime) -> Turn | None:
-    """Return the turn to answer next, and whether an answer is being sent or staff have paused.
-
-    Nearly always neither is so.
-    """
-    sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
-    leased = sending.filter(lease_token__isnull=False, lease_until__gt=now)
-    waiting = turns_waiting(chat_id).annotate(
-        is_sending=Exists(leased), is_paused=Exists(pauses_in_force(chat_id, now))
-    )
-    return waiting.first()
-
-
 def turns_waiting(chat_id: UUID) -> QuerySet[Any]:
     """Return the turns to answer, in order: first one that was begun, then the oldest.
 
@@ -148,14 +136,20 @@ def turns_waiting(chat_id: UUID) -> QuerySet[Any]:
     return waiting.order_by(BEGUN_FIRST, "id")
 
 
+@cache
 def turns_read() -> QuerySet[Any]:
-    """Return turns with all that an answer needs of them and their chats."""
+    """Return turns with all that a claim and an answer need of them and their chats.
+
+    Made once: making it takes longer than reading a turn.
+    """
     current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
     before = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id"))
-    turns = Turn.objects.select_related("chat__access", "session", "message")
+    sending = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING)
+    turns = Turn.objects.select_related("chat__access", "chat__pause", "session", "message")
     return turns.defer("message__terms").annotate(
-        current_addresses=ArraySubquery(current.values("address")),
+        current_addresses=ArraySubquery(current.order_by().values("address")),
         state_before=Subquery(before.order_by("-id").values("state")[:1]),
+        is_sending=Exists(sending.filter(lease_token__isnull=False).order_by()),
     )
 
 
