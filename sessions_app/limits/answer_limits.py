@@ -45,17 +45,10 @@ from sessions_app.limits.intake import (
     reached_mark,
     standing_of,
 )
-from sessions_app.models import (
-    AssistantProfile,
-    Broadcast,
-    Chat,
-    ChatAccess,
-    ChatAddress,
-    Turn,
-    UsageDay,
-)
+from sessions_app.models import Broadcast, Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
+from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.takeover import BroadcastState
 from sessions_app.models.turns import BROADCAST, TurnState
 

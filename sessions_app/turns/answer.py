@@ -137,7 +137,7 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
             logger.exception("An answer could not be made or stored.")
             fault = ErrorText("answer_fault", why=named_error_text(error))
         work.lease.renew()
-        work.turn = _turn_read(work.lease)
+        work.turn = turns_read().get(pk=work.lease.turn_id)
         if work.turn.state != TurnState.RUNNING:
             # It was stored after all: only the database's word that it was got lost.
             return work.turn
@@ -169,11 +169,6 @@ def _role_renew(work: TurnWork) -> str:
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
         return ""
     return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
-
-
-def _turn_read(lease: TurnLease) -> Any:
-    """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
-    return turns_read().get(pk=lease.turn_id)
 
 
 def _answer(work: TurnWork) -> Turn | None:
@@ -273,7 +268,7 @@ def _join_newer(work: TurnWork, draft: Draft, *, begun_at: datetime, took: float
     if lease is work.lease and not (draft.prompt and edited.exists()):
         return
     Turn.objects.filter(pk=lease.turn_id).update(context={**lease.row.context, REMADE: True})
-    work.lease, work.turn = lease, _turn_read(lease)
+    work.lease, work.turn = lease, turns_read().get(pk=lease.turn_id)
     raise _NewerTextError
 
 

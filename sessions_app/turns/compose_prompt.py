@@ -1,7 +1,7 @@
 """Compose the prompt of an answer from history, recalled texts, cards and the profile."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from sessions_app.cards.card_recall import CardHit, cards_recall
-from sessions_app.conversations.history_queries import History, messages_left_out
+from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
 from sessions_app.conversations.message_context import QUOTED
 from sessions_app.conversations.message_store import chat_form
 from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
@@ -70,9 +70,9 @@ class Material:
     history: History | None
     recalled: RecallResult
     cards: Sequence[CardHit]
-    profile: AssistantProfile
     pictures: Sequence[Picture] = ()
     person: PersonHit | None = None
+    profile: AssistantProfile = field(default_factory=profile_current)
 
 
 def history_for_prompt(

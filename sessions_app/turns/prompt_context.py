@@ -10,12 +10,7 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage
 from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations.history_queries import (
-    History,
-    conversation_walk,
-    last_messages,
-    profile_current,
-)
+from sessions_app.conversations.history_queries import History, conversation_walk, last_messages
 from sessions_app.conversations.message_text import HistoryMessage
 from sessions_app.conversations.session_lifecycle import SessionInChat
 from sessions_app.models import ChatSession, Turn
@@ -186,7 +181,7 @@ def memory_beside(
     )
     known = {" ".join(text.split()) for text in texts}
     hits = [hit for hit in found.hits if " ".join(hit.content.split()) not in known]
-    material = Material(turn, query, None, replace(found, hits=hits), [], profile_current())
+    material = Material(turn, query, None, replace(found, hits=hits), [])
     parts = replace(
         prompt_parts(material, dependencies),
         history=(),
@@ -214,7 +209,7 @@ def _material(
     )
     cards = cards_in_reach(turn, history, dependencies)
     person = person_in_reach(turn, history, recalled, dependencies)
-    return Material(turn, text, history, recalled, cards, profile_current(), person=person)
+    return Material(turn, text, history, recalled, cards, person=person)
 
 
 def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -> Prompt:

@@ -255,32 +255,28 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
 def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
     try:
-        return _sent_store(part, result, is_console=is_console, is_last=is_last)
+        with transaction.atomic():
+            # A status may be on its way in at this moment: neither write may overwrite the other.
+            part, parts = parts_locked(part)
+            part.provider_message_id = result.provider_message_id
+            part.state = PartState.SENT
+            part.content = ""
+            if not part.delivery_status:
+                arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
+                part.delivery_status = arrived
+            early_statuses_take(part=part)
+            part.save(update_fields=SENT_FIELDS)
+            reply_refresh(part=part, parts=parts)
+            if is_last:
+                turn_update_state(turn=part.turn, parts=parts)
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
-        mistaken = OutboundPart.objects.filter(
-            provider=part.provider,
-            number_id=part.number_id,
-            provider_message_id=result.provider_message_id,
-        )
-        mistaken.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
-    return _sent_store(part, result, is_console=is_console, is_last=is_last)
-
-
-def _sent_store(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
-    with transaction.atomic():
-        # A status may be on its way in at this moment: neither write may overwrite the other.
-        part, parts = parts_locked(part)
-        part.provider_message_id = result.provider_message_id
-        part.state = PartState.SENT
-        part.content = ""
-        if not part.delivery_status:
-            part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
-        early_statuses_take(part=part)
-        part.save(update_fields=SENT_FIELDS)
-        reply_refresh(part=part, parts=parts)
-        if is_last:
-            turn_update_state(turn=part.turn, parts=parts)
+        at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)
+        mistaken = at_provider.filter(provider_message_id=result.provider_message_id)
+        mistaken = mistaken.exclude(pk=part.pk)
+        if not mistaken.update(provider_message_id=None, state=PartState.UNCONFIRMED):
+            raise
+        return _part_sent(part, result, is_console=is_console, is_last=is_last)
     return part.turn.lease_token is None
 
 

@@ -253,12 +253,8 @@ def pause_in_force(chat_id: UUID, now: datetime) -> ChatPause | None:
 
     A caller that decides by it must hold the lock of the chat's row, and ask only after that.
     """
-    return pauses_in_force(chat_id, now).first()
-
-
-def pauses_in_force(chat_id: UUID, now: datetime) -> QuerySet[ChatPause]:
-    """Return the pause that is in force now, as a query."""
-    return ChatPause.objects.filter(Q(until__isnull=True) | Q(until__gt=now), chat=chat_id)
+    pauses = ChatPause.objects.filter(Q(until__isnull=True) | Q(until__gt=now), chat=chat_id)
+    return pauses.first()
 
 
 def chat_pause(
