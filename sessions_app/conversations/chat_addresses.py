@@ -11,7 +11,6 @@ import hashlib
 import logging
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Literal, overload
 from uuid import UUID
 
 from django.db import connection
@@ -71,8 +70,6 @@ def chats_of_other_forms(chats: Collection[Chat]) -> dict[UUID, list[Chat]]:
     Both are one WhatsApp account, in which people talked before the forms were known as one.
     """
     of = {form: chat.pk for chat in chats for form in address_forms(chat.whatsapp_chat)[1:]}
-    if not of:
-        return {}
     links = ChatAddress.objects.filter(address__in=of, left_at__isnull=True)
     found: dict[UUID, list[Chat]] = {}
     for link in links.select_related("chat").order_by("id"):
@@ -98,20 +95,14 @@ def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = 
     return _seen(chat, provider=provider, number_id=number_id, name=name)
 
 
-@overload
-def chat_for_party(
-    *, provider: str, number_id: str, party: Party, at: datetime, create: Literal[True] = True
-) -> Chat: ...
+def chat_for_party(*, provider: str, number_id: str, party: Party, at: datetime) -> Chat:
+    """Return the chat of a person as ``chat_of_party`` does; create it if it is new."""
+    chat = chat_of_party(provider=provider, number_id=number_id, party=party, at=at, create=True)
+    return instance(chat, Chat)
 
 
-@overload
-def chat_for_party(
-    *, provider: str, number_id: str, party: Party, at: datetime, create: bool
-) -> Chat | None: ...
-
-
-def chat_for_party(
-    *, provider: str, number_id: str, party: Party, at: datetime, create: bool = True
+def chat_of_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: bool = False
 ) -> Chat | None:
     """Return the chat of a person, linked to the addresses that this event shows.
 

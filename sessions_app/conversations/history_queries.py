@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet, Subquery
+from django.db.models import Q, Subquery
 
 from cards_app.rules.extract import (
     Entry,
@@ -66,6 +65,14 @@ _COLUMNS = (
 )
 _OF_ANSWER = tuple(f"answer__{name}" for name in _COLUMNS)
 _WIDTH = len(_COLUMNS)
+# Summaries, and questions with their answers. What is the same in each query is made once: making
+# it takes longer than reading the rows.
+_NEWEST_FIRST = Message.objects.order_by("-order_num")
+_SUMMARIES = _NEWEST_FIRST.filter(role=Role.SUMMARY).values_list(
+    *_COLUMNS, "summarization__last_order", "summarization__chapter"
+)
+_QUESTIONS = _NEWEST_FIRST.filter(answers__isnull=True).exclude(role__in=NOT_SAID)
+_SAID = _QUESTIONS.values_list(*_COLUMNS, *_OF_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -167,7 +174,7 @@ def summaries_before(
     """
     earlier = Q(summarization__last_order__lt=message.order_num)
     given = Q(summarization=None, order_num__lt=message.order_num)
-    rows = _summaries().filter(earlier | given, session_id=message.session_id)
+    rows = _SUMMARIES.filter(earlier | given, session_id=message.session_id)
     own = None
     others: list[HistoryMessage] = []
     for *columns, last_order, chapter in rows[: MAX_SUMMARIES_GIVEN + 1]:
@@ -307,7 +314,7 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
     ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
     they are made, so an answer may have a higher order_num.
     """
-    rows = _said().filter(session_id=session_id)
+    rows = _SAID.filter(session_id=session_id)
     size = FIRST_BATCH
     while True:
         batch = list(rows.filter(order_num__lt=before)[:size])
@@ -323,22 +330,6 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
             return
         before = message.order_num
         size = min(size * 2, MAX_BATCH)
-
-
-# What is the same in each query is made once: making it takes longer than reading the rows.
-
-
-@cache
-def _summaries() -> QuerySet[Message, tuple[Any, ...]]:
-    rows = Message.objects.filter(role=Role.SUMMARY).order_by("-order_num")
-    return rows.values_list(*_COLUMNS, "summarization__last_order", "summarization__chapter")
-
-
-@cache
-def _said() -> QuerySet[Message, tuple[Any, ...]]:
-    """Return all questions, with their answers."""
-    stored = Message.objects.filter(answers__isnull=True).exclude(role__in=NOT_SAID)
-    return stored.values_list(*_COLUMNS, *_OF_ANSWER).order_by("-order_num")
 
 
 def _from_row(row: Sequence[Any]) -> tuple[HistoryMessage, bool]:

@@ -97,18 +97,16 @@ class Line:
         return self.sender or speaker_named(self.content)
 
 
+# Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge. What is the
+# same in each query is made once: making it takes longer than reading a few rows.
+_SPOKEN = Message.objects.filter(revoked_at__isnull=True, role__in=[Role.USER, Role.ASSISTANT])
+_NOT_KNOWN = ["command", "system_text", SURVEY]
+_VISIBLE = _SPOKEN.exclude(content="").exclude(metadata__has_any_keys=_NOT_KNOWN)
+
+
 def messages_visible(within: Q) -> QuerySet[Message]:
     """Return those of these messages that may be recalled. No other function decides this."""
-    return _visible().filter(within)
-
-
-@cache
-def _visible() -> QuerySet[Message]:
-    messages = Message.objects.filter(revoked_at__isnull=True, role__in=[Role.USER, Role.ASSISTANT])
-    # Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge.
-    return messages.exclude(content="").exclude(
-        metadata__has_any_keys=["command", "system_text", SURVEY]
-    )
+    return _VISIBLE.filter(within)
 
 
 def messages_searched(

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Any, BinaryIO, cast
 from uuid import UUID
 
@@ -169,7 +168,7 @@ def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
-            _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
+            _commit(lease, part, TurnState.REPLIED, PartState.WAITING, {})
             work.dependencies.sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
 
@@ -203,11 +202,8 @@ def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
 
     Raises LeaseLostError and LimitReachedError.
     """
-    only = (
-        {"chat": CHAT_NOT_BLOCKED}
-        if can_be_blocked(turn, is_owners=turn.user_role == GODFATHER)
-        else {}
-    )
+    is_owners = turn.user_role == GODFATHER
+    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn, is_owners=is_owners) else {}
     try:
         _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
     except LeaseLostError:
@@ -217,11 +213,7 @@ def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
 
 
 def _commit(
-    lease: TurnLease,
-    part: OutboundPart,
-    turn_state: str,
-    part_state: str,
-    only: Mapping[str, Any] = MappingProxyType({}),
+    lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str, only: Mapping[str, Any]
 ) -> None:
     """Commit the new states of the turn and of a part, and the renewed lease, together.
 

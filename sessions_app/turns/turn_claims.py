@@ -12,7 +12,6 @@ from functools import cache, partial
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import IntegrityError, transaction
 from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, When
 from django.utils import timezone
@@ -22,8 +21,8 @@ from memoryproject.foundation.leases import RELEASED, Lease
 from sessions_app.conversations.buttons import command_in
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
-from sessions_app.models import Chat, ChatAddress, ChatPause, OutboundPart, Turn
-from sessions_app.models.chats import Provider
+from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
+from sessions_app.models.chats import Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
@@ -142,12 +141,11 @@ def turns_read() -> QuerySet[Any]:
 
     Made once: making it takes longer than reading a turn.
     """
-    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
     before = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id"))
     sending = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING)
     turns = Turn.objects.select_related("chat__access", "chat__pause", "session", "message")
     return turns.defer("message__terms").annotate(
-        current_addresses=ArraySubquery(current.order_by().values("address")),
+        current_addresses=addresses_now("chat"),
         state_before=Subquery(before.order_by("-id").values("state")[:1]),
         is_sending=Exists(sending.filter(lease_token__isnull=False).order_by()),
     )

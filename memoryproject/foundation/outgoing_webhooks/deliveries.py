@@ -274,11 +274,9 @@ def _logged(named: Sequence[tuple[UUID, HookEvent]], now: datetime) -> list[Webh
         [json.dumps(event.data) for _id, event in named],
         [event.chat_id for _id, event in named],
     ]
+    log = _LOG if settings.EVENT_LOG_DAYS else ""
     with connection.cursor() as cursor:
-        if settings.EVENT_LOG_DAYS:
-            cursor.execute(_LOG + _ENDPOINTS, [now, *columns])
-        else:
-            cursor.execute(_ENDPOINTS)
+        cursor.execute(log + _ENDPOINTS, [now, *columns] if log else [])
         keys = [key for (key,) in cursor.fetchall()]
     return list(WebhookEndpoint.objects.filter(pk__in=keys)) if keys else []
 
