@@ -11,6 +11,7 @@ import hashlib
 import logging
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
+from typing import cast
 from uuid import UUID
 
 from django.db import connection
@@ -98,7 +99,7 @@ def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = 
 def chat_for_party(*, provider: str, number_id: str, party: Party, at: datetime) -> Chat:
     """Return the chat of a person as ``chat_of_party`` does; create it if it is new."""
     chat = chat_of_party(provider=provider, number_id=number_id, party=party, at=at, create=True)
-    return instance(chat, Chat)
+    return cast(Chat, chat)
 
 
 def chat_of_party(

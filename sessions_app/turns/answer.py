@@ -69,7 +69,7 @@ from sessions_app.turns.reply_store import (
     small_talk_reply,
 )
 from sessions_app.turns.send import recipient_of, reply_send
-from sessions_app.turns.turn_claims import TurnLease, turns_read
+from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
             logger.exception("An answer could not be made or stored.")
             fault = ErrorText("answer_fault", why=named_error_text(error))
         work.lease.renew()
-        work.turn = turns_read().get(pk=work.lease.turn_id)
+        work.turn = WHOLE_TURNS.get(pk=work.lease.turn_id)
         if work.turn.state != TurnState.RUNNING:
             # It was stored after all: only the database's word that it was got lost.
             return work.turn
@@ -268,7 +268,7 @@ def _join_newer(work: TurnWork, draft: Draft, *, begun_at: datetime, took: float
     if lease is work.lease and not (draft.prompt and edited.exists()):
         return
     Turn.objects.filter(pk=lease.turn_id).update(context={**lease.row.context, REMADE: True})
-    work.lease, work.turn = lease, turns_read().get(pk=lease.turn_id)
+    work.lease, work.turn = lease, WHOLE_TURNS.get(pk=lease.turn_id)
     raise _NewerTextError
 
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -76,6 +76,17 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
 
 logger = logging.getLogger(__name__)
 
+_BEFORE = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id")).order_by("-id")
+_SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).order_by()
+# Turns with all that a claim and an answer need of them and their chats. Made once: making it takes
+# longer than reading a turn.
+WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
+    current_addresses=addresses_now("chat"),
+    state_before=Subquery(_BEFORE.values("state")[:1]),
+    is_sending=Exists(_SENDING.filter(lease_token__isnull=False)),
+)
+WHOLE_TURNS = WHOLE_TURNS.select_related("chat__access", "chat__pause", "session", "message")
+
 BEGUN_FIRST = Case(When(state=TurnState.RUNNING, then=0), default=1)
 
 
@@ -99,8 +110,7 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
     if oldest is None or (oldest.is_sending and sending.held(now)):
         return None
-    pause = getattr(oldest.chat, "pause", None)
-    if pause is not None and pause.holds(now):
+    if (pause := getattr(oldest.chat, "pause", None)) and pause.holds(now):
         paused_turns_hold(chat_id, now)
         oldest = turns_waiting(chat_id).first()
     if oldest is None or oldest.is_held(now):
@@ -131,24 +141,8 @@ def turns_waiting(chat_id: UUID) -> QuerySet[Any]:
 
     After a merge of two chats, an older turn may stand behind the one that was begun.
     """
-    waiting = turns_read().filter(chat_id=chat_id, state__in=WAITING_STATES)
+    waiting = WHOLE_TURNS.filter(chat_id=chat_id, state__in=WAITING_STATES)
     return waiting.order_by(BEGUN_FIRST, "id")
-
-
-@cache
-def turns_read() -> QuerySet[Any]:
-    """Return turns with all that a claim and an answer need of them and their chats.
-
-    Made once: making it takes longer than reading a turn.
-    """
-    before = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id"))
-    sending = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING)
-    turns = Turn.objects.select_related("chat__access", "chat__pause", "session", "message")
-    return turns.defer("message__terms").annotate(
-        current_addresses=addresses_now("chat"),
-        state_before=Subquery(before.order_by("-id").values("state")[:1]),
-        is_sending=Exists(sending.filter(lease_token__isnull=False).order_by()),
-    )
 
 
 def turns_ready(now: datetime) -> QuerySet[Turn]:
