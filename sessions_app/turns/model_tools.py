@@ -169,7 +169,7 @@ class ToolCalls:
             top_k=number_for(query, rules.top_k),
             min_similarity=rules.min_similarity * LOWER_BAR,
             sources=(source,),
-            left_out=self.history and messages_left_out(self.history, chat_id),
+            left_out=None if self.history is None else messages_left_out(self.history, chat_id),
         )
         # An erasure finds by this record what the answer was told.
         self.recalled += [{**hit_record(hit), "in_prompt": True} for hit in found.hits]
