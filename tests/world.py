@@ -73,11 +73,15 @@ class World:
         events_receive(received=events, rules=self.rules, enqueue=self.enqueued.append)
 
     def work(self) -> None:
-        """What the workers do: answer every chat in which a turn waits."""
-        waiting = Turn.objects.filter(state__in=["pending", "running", "replied"])
-        for chat_id in list(waiting.values_list("chat_id", flat=True).distinct()):
-            chat_answer(chat_id=chat_id, dependencies=self.dependencies)
+        """What the workers do: answer a turn of every chat in which one waits, until none does."""
+        waiting = Turn.objects.filter(state__in=["pending", "running", "replied"]).order_by()
+        chats = waiting.values_list("chat_id", flat=True).distinct()
+        while sum(self._answer(chat_id) for chat_id in list(chats.all())):
+            pass
         self.enqueued.clear()
+
+    def _answer(self, chat_id: UUID) -> int:
+        return chat_answer(chat_id=chat_id, dependencies=self.dependencies, most=1)
 
     def say(self, whatsapp_chat: str, text: str, **changes: Any) -> list[str]:
         """One message and the answers to it."""

@@ -3,8 +3,6 @@
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef
 from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.exceptions import APIException
@@ -31,10 +29,11 @@ from sessions_app.conversation_views.session_actions import (
     session_reset,
 )
 from sessions_app.conversations.message_store import ConversationNotFoundError
+from sessions_app.conversations.session_lifecycle import sessions_in_chats
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import MemoryDisabledError, session_open_in
-from sessions_app.models import ChatAddress, ChatSession, SummarizationMetadata
+from sessions_app.models import ChatSession, SummarizationMetadata
 from sessions_app.presentation.access import (
     SESSION_FIELDS,
     SessionFilters,
@@ -45,14 +44,6 @@ from sessions_app.presentation.access import (
 from sessions_app.presentation.serializers import NewSessionSerializer, SessionSerializer
 
 # Sessions.
-
-
-# Of the session's chat, which decide its role.
-ADDRESSES = ArraySubquery(
-    ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
-    .order_by()
-    .values("address")
-)
 
 
 def memory_disabled(error: Exception) -> APIException:
@@ -77,7 +68,7 @@ class SessionsView(ListView):
     # A token that is bound to one chat needs to name none.
     needs_body = False
     raises = REFUSALS
-    queryset = ChatSession.objects.select_related("chat").annotate(current_addresses=ADDRESSES)
+    queryset = sessions_in_chats()
     serializer_class = SessionSerializer
     repeatable = frozenset({"status"})
     filterset_class = SessionFilters

@@ -11,7 +11,7 @@ import hashlib
 import logging
 from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
-from typing import Literal, overload
+from typing import cast
 from uuid import UUID
 
 from django.db import connection
@@ -96,20 +96,14 @@ def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = 
     return _seen(chat, provider=provider, number_id=number_id, name=name)
 
 
-@overload
-def chat_for_party(
-    *, provider: str, number_id: str, party: Party, at: datetime, create: Literal[True] = True
-) -> Chat: ...
+def chat_for_party(*, provider: str, number_id: str, party: Party, at: datetime) -> Chat:
+    """Return the chat of a person as ``chat_of_party`` does; create it if it is new."""
+    chat = chat_of_party(provider=provider, number_id=number_id, party=party, at=at, create=True)
+    return cast(Chat, chat)
 
 
-@overload
-def chat_for_party(
-    *, provider: str, number_id: str, party: Party, at: datetime, create: bool
-) -> Chat | None: ...
-
-
-def chat_for_party(
-    *, provider: str, number_id: str, party: Party, at: datetime, create: bool = True
+def chat_of_party(
+    *, provider: str, number_id: str, party: Party, at: datetime, create: bool = False
 ) -> Chat | None:
     """Return the chat of a person, linked to the addresses that this event shows.
 

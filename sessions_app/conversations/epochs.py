@@ -138,13 +138,15 @@ def epoch_read(reader: Reader) -> EpochSnapshot:
 
     The counters only rise, so an equal sum means that every counter is equal.
     """
+    epochs = ForgetEpoch.objects.order_by()
     seen = Q(scope__in=[chat_scope(reader.chat_id), PUBLIC])
+    if not reader.sees_all:
+        return EpochSnapshot(reader, sum(epochs.filter(seen).values_list("epoch", flat=True)))
     # Whoever sees all memories also counts the forgettings of memories in other scopes.
-    epochs = ForgetEpoch.objects.all() if reader.sees_all else ForgetEpoch.objects.filter(seen)
     sums = epochs.aggregate(
         seen=Sum("epoch", filter=seen, default=0), memories=Sum("memories", default=0)
     )
-    return EpochSnapshot(reader, sums["seen"] + (sums["memories"] if reader.sees_all else 0))
+    return EpochSnapshot(reader, sums["seen"] + sums["memories"])
 
 
 def forgetting_wait(reader: Reader) -> None:

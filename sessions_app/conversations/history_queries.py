@@ -65,6 +65,14 @@ _COLUMNS = (
 )
 _OF_ANSWER = tuple(f"answer__{name}" for name in _COLUMNS)
 _WIDTH = len(_COLUMNS)
+# Summaries, and questions with their answers. What is the same in each query is made once: making
+# it takes longer than reading the rows.
+_NEWEST_FIRST = Message.objects.order_by("-order_num")
+_SUMMARIES = _NEWEST_FIRST.filter(role=Role.SUMMARY).values_list(
+    *_COLUMNS, "summarization__last_order", "summarization__chapter"
+)
+_QUESTIONS = _NEWEST_FIRST.filter(answers__isnull=True).exclude(role__in=NOT_SAID)
+_SAID = _QUESTIONS.values_list(*_COLUMNS, *_OF_ANSWER)
 
 
 @dataclass(frozen=True)
@@ -166,13 +174,10 @@ def summaries_before(
     """
     earlier = Q(summarization__last_order__lt=message.order_num)
     given = Q(summarization=None, order_num__lt=message.order_num)
-    summaries = Message.objects.filter(session_id=message.session_id, role=Role.SUMMARY)
-    rows = summaries.filter(earlier | given).values_list(
-        *_COLUMNS, "summarization__last_order", "summarization__chapter"
-    )
+    rows = _SUMMARIES.filter(earlier | given, session_id=message.session_id)
     own = None
     others: list[HistoryMessage] = []
-    for *columns, last_order, chapter in rows.order_by("-order_num")[: MAX_SUMMARIES_GIVEN + 1]:
+    for *columns, last_order, chapter in rows[: MAX_SUMMARIES_GIVEN + 1]:
         stored, is_revoked = _from_row(columns)
         if last_order is None and not is_revoked and stored.content.strip():
             others.insert(0, stored)
@@ -309,11 +314,10 @@ def conversation_walk(session_id: UUID, before: int = _LAST) -> Iterator[History
     ``before``: only messages with a lower order_num, and their answers. Answers are numbered when
     they are made, so an answer may have a higher order_num.
     """
-    stored = Message.objects.filter(session_id=session_id, answers__isnull=True)
-    rows = stored.exclude(role__in=NOT_SAID).values_list(*_COLUMNS, *_OF_ANSWER)
+    rows = _SAID.filter(session_id=session_id)
     size = FIRST_BATCH
     while True:
-        batch = list(rows.filter(order_num__lt=before).order_by("-order_num")[:size])
+        batch = list(rows.filter(order_num__lt=before)[:size])
         for row in batch:
             message, is_revoked = _from_row(row[:_WIDTH])
             if row[_WIDTH] is not None:
@@ -366,19 +370,17 @@ def _passage(gap: list[HistoryMessage], user_role: str, longest: int) -> str:
     return render_entries(entries)
 
 
-def messages_left_out(history: History) -> LeftOut:
-    """Return the messages of the chat that a prompt with this history doesn't hold.
+def messages_left_out(history: History, chat_id: UUID) -> LeftOut:
+    """Return the messages of this chat, the history's, that a prompt with it doesn't hold.
 
     They were said before the last message of the history. Those of earlier sessions are included.
     """
     session_id = history.messages[-1].session_id
-    own = ChatSession.objects.filter(pk=session_id)
-    later = ChatSession.objects.filter(
-        chat_id=Subquery(own.values("chat_id")), created_at__gte=Subquery(own.values("created_at"))
-    ).exclude(pk=session_id)
+    own = ChatSession.objects.filter(pk=session_id).order_by().values("created_at")
+    later = ChatSession.objects.order_by().filter(~Q(pk=session_id), chat_id=chat_id)
     return LeftOut(
         session_id=session_id,
         until=history.left_out_until,
         first_id=history.messages[0].message_id,
-        later=list(later.values_list("pk", flat=True)),
+        later=list(later.filter(created_at__gte=Subquery(own)).values_list("pk", flat=True)),
     )

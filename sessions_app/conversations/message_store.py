@@ -51,6 +51,8 @@ def window_prune(*, session: ChatSession, token_limit: int) -> None:
     the last messages. Reads the messages that leave the window, not those before or long after.
     The rows stay; ``session`` is changed, not saved.
     """
+    if session.total_tokens <= token_limit:
+        return
     newest = session.messages.exclude(role=Role.SUMMARY).order_by("-order_num").values("order_num")
     last, only = (Subquery(newest[place : place + 1]) for place in (KEEP_LAST - 1, 0))
     leaving = session.messages.filter(order_num__lt=Coalesce(last, only, 1)).order_by("order_num")

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 from django.dispatch import Signal
@@ -27,7 +26,6 @@ from sessions_app.models import (
     CardWork,
     Chat,
     ChatActivity,
-    ChatAddress,
     ChatSession,
     Evidence,
     Message,
@@ -35,6 +33,7 @@ from sessions_app.models import (
     SessionOutcome,
     Turn,
 )
+from sessions_app.models.chats import addresses_now
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import Outcome, TurnState
@@ -386,11 +385,14 @@ def session_lock(
 
 
 def _sessions(session_id: UUID, chat_ids: Collection[UUID] | None) -> QuerySet[Any]:
-    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
-    sessions = ChatSession.objects.filter(pk=session_id).select_related("chat")
-    if chat_ids is not None:
-        sessions = sessions.filter(chat__in=chat_ids)
-    return sessions.annotate(current_addresses=ArraySubquery(current.values("address")))
+    sessions = sessions_in_chats().filter(pk=session_id)
+    return sessions if chat_ids is None else sessions.filter(chat__in=chat_ids)
+
+
+def sessions_in_chats() -> QuerySet[Any]:
+    """Return the sessions with their chats and the chats' current addresses."""
+    sessions = ChatSession.objects.select_related("chat")
+    return sessions.annotate(current_addresses=addresses_now("chat"))
 
 
 def _first(sessions: QuerySet[Any]) -> SessionInChat | None:

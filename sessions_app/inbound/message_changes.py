@@ -124,7 +124,7 @@ def early_changes_apply(
         event__in=["MessageEdited", "MessageRevoked", "Reaction"],
         change__isnull=False,
     )
-    for delivery in early.select_related("chat").order_by("id"):
+    for delivery in early.order_by("id"):
         change = delivery.change or {}
         if REDACT in change or not _is_of(delivery, change, message, party):
             continue

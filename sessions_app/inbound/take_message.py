@@ -6,9 +6,6 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef
-
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
@@ -51,14 +48,13 @@ from sessions_app.limits.intake import (
 from sessions_app.models import (
     Chat,
     ChatAccess,
-    ChatAddress,
     ChatSession,
     Message,
     OwnAddress,
     SessionOutcome,
     Turn,
 )
-from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in
+from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in, addresses_now
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import SURVEY
 from sessions_app.models.takeover import PauseCause
@@ -230,6 +226,12 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
         session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
+# With all that intake needs of them. Made once: making it takes longer than reading a chat.
+_CHATS = Chat.objects.select_related("access", "pause").annotate(
+    current_addresses=addresses_now("pk")
+)
+
+
 def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
     """Return the chat, locked, with its access and its pause, and its current addresses.
 
@@ -237,10 +239,7 @@ def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
     were before.
     """
     Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
-    current = ChatAddress.objects.filter(chat=OuterRef("pk"), left_at__isnull=True)
-    addresses = ArraySubquery(current.values("address"))
-    chats = Chat.objects.select_related("access", "pause").annotate(current_addresses=addresses)
-    chat = chats.get(pk=chat_id)
+    chat = _CHATS.get(pk=chat_id)
     return chat, chat.current_addresses
 
 

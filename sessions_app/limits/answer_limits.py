@@ -26,7 +26,6 @@ from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.buttons import command_in
-from sessions_app.conversations.history_queries import profile_current
 from sessions_app.limits.intake import (
     BLOCKED,
     BUDGET,
@@ -49,6 +48,7 @@ from sessions_app.limits.intake import (
 from sessions_app.models import Broadcast, Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
+from sessions_app.models.profile import AssistantProfile
 from sessions_app.models.takeover import BroadcastState
 from sessions_app.models.turns import BROADCAST, TurnState
 
@@ -216,13 +216,12 @@ def spent_on(day: object) -> Decimal:
     return clients.aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
 
 
-def notice_for(*, turn: Turn) -> str:
+def notice_for(*, turn: Turn, profile: AssistantProfile) -> str:
     """Return the privacy notice if the turn's answer is the first to this chat, or "".
 
     The turn that carries it is recorded first: tried again, it carries it again, and no other does
     unless this one ends without an answer.
     """
-    profile = profile_current()
     # The English one, and after lines such as [es] those in further languages.
     english, *further = re.split(r"^\[(\w\w)\]\s*$", profile.privacy_notice_en, flags=re.MULTILINE)
     notices = {
@@ -289,7 +288,9 @@ def model_refusal(
 def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
-    used = UsageDay.objects.filter(chat_id=chat_id, day=today).first() or UsageDay()
+    used = UsageDay()
+    if limits.model_calls_per_day or limits.tokens_per_day:
+        used = UsageDay.objects.filter(chat_id=chat_id, day=today).first() or used
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
         code = MODEL_CALLS

@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModelError, model_tokens
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
 from sessions_app.conversations.phrases import languages, phrases_at
@@ -58,7 +59,7 @@ def access_of(chat: Chat) -> ChatAccess:
 
 def standing_of(access: ChatAccess) -> str:
     """Return what staff decided about the chat, or about that of another form of its number."""
-    if access.standing:
+    if access.standing or len(address_forms(access.chat.whatsapp_chat)) == 1:
         return access.standing
     others = chats_of_other_forms([access.chat]).get(access.chat_id, [])
     found = ChatAccess.objects.filter(chat__in=others).values_list("standing", flat=True)

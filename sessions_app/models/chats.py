@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.indexes import OpClass
 from django.db import models
-from django.db.models import CASCADE
+from django.db.models import CASCADE, OuterRef
 from django.db.models.functions import Reverse
 from django.utils.translation import gettext_lazy as _
 
@@ -262,6 +263,12 @@ def chat_role(
         current = chat.addresses.filter(left_at__isnull=True)
         addresses = current.values_list("address", flat=True)
     return user_role(addresses=addresses, is_group=chat.is_group, godfather=godfather)
+
+
+def addresses_now(chat: str) -> ArraySubquery:
+    """Return the current addresses of the chat that this field names, which decide its role."""
+    current = ChatAddress.objects.filter(chat=OuterRef(chat), left_at__isnull=True)
+    return ArraySubquery(current.order_by().values("address"))
 
 
 # The name in a turn's context.

@@ -7,7 +7,6 @@ said in between: it has the question's place.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -96,12 +95,16 @@ class Line:
         return self.sender or speaker_named(self.content)
 
 
+# Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge. What is the
+# same in each query is made once: making it takes longer than reading a few rows.
+_SPOKEN = Message.objects.filter(revoked_at__isnull=True, role__in=[Role.USER, Role.ASSISTANT])
+_NOT_KNOWN = ["command", "system_text", SURVEY]
+_VISIBLE = _SPOKEN.exclude(content="").exclude(metadata__has_any_keys=_NOT_KNOWN)
+
+
 def messages_visible(within: Q) -> QuerySet[Message]:
     """Return those of these messages that may be recalled. No other function decides this."""
-    messages = Message.objects.filter(within, revoked_at__isnull=True)
-    messages = messages.filter(role__in=[Role.USER, Role.ASSISTANT]).exclude(content="")
-    # Commands, system texts ("Remembered: …", apologies), and surveys are no knowledge.
-    return messages.exclude(metadata__has_any_keys=["command", "system_text", SURVEY])
+    return _VISIBLE.filter(within)
 
 
 def messages_searched(
@@ -332,6 +335,15 @@ def _period_fits(text: str, lines: Sequence[Line], now: datetime) -> Floats:
 
 # Read the memories that a recall found, as hits.
 
+# The ids of the newer memories of which staff are asked whether they replace one.
+_OPEN = ProposalMemory.objects.filter(
+    number=1,
+    proposal__kind=ProposalKind.REPLACE,
+    proposal__state=ProposalState.OPEN,
+    proposal__parts__memory=OuterRef("pk"),
+)
+_NEWER = _OPEN.exclude(memory=OuterRef("pk")).values_list("memory_id")
+
 
 def read_memories(
     visible: QuerySet[Memory],
@@ -357,7 +369,7 @@ def read_memories(
         "said_at",
         "valid_from",
         "valid_until",
-        ArraySubquery(_newer()),
+        ArraySubquery(_NEWER),
         "metadata__promise",
     )
     found = {key: rest for key, *rest in rows}
@@ -378,17 +390,6 @@ def read_memories(
         cosine = near.get(key)
         known = None if cosine is None or cosine != cosine else float(cosine)
         yield Hit("memory", key, then.get(key, content), score, known, created_at, about)
-
-
-def _newer() -> QuerySet[Any]:
-    """Return the ids of the newer memories of which staff are asked whether they replace it."""
-    open_ones = ProposalMemory.objects.filter(
-        number=1,
-        proposal__kind=ProposalKind.REPLACE,
-        proposal__state=ProposalState.OPEN,
-        proposal__parts__memory=OuterRef("pk"),
-    )
-    return open_ones.exclude(memory=OuterRef("pk")).values_list("memory_id")
 
 
 def _client(viewer: Viewer) -> Combinable:

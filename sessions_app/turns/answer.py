@@ -8,14 +8,12 @@ import time
 from datetime import datetime
 from typing import Any
 
-from django.contrib.postgres.expressions import ArraySubquery
 from django.db import IntegrityError, connection
-from django.db.models import OuterRef
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, named_error_text
 from memoryproject.foundation.integrations.llm.base import Picture
-from memoryproject.foundation.integrations.whatsapp.base import SendError
+from memoryproject.foundation.integrations.whatsapp.base import Recipient, SendError
 from memoryproject.foundation.leases import LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline, time_left
 from memoryproject.foundation.process.storage import is_disk_full
@@ -37,7 +35,7 @@ from sessions_app.limits.answer_limits import (
     notice_for,
 )
 from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
-from sessions_app.models import ChatAddress, Message, Turn
+from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
@@ -71,7 +69,7 @@ from sessions_app.turns.reply_store import (
     small_talk_reply,
 )
 from sessions_app.turns.send import recipient_of, reply_send
-from sessions_app.turns.turn_claims import TurnLease
+from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 logger = logging.getLogger(__name__)
@@ -88,7 +86,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
     """
     has_ended = False
     try:
-        work = TurnWork(_turn_read(lease), lease, dependencies)
+        work = TurnWork(lease.row, lease, dependencies)
         refused = _role_renew(work) or broadcast_refusal(work.turn)
         message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
@@ -105,7 +103,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
             if answered.pk != lease.turn_id:
                 # The apology of a question that has no answer.
                 lease = TurnLease(answered, lease.token)
-            work = TurnWork(answered, lease, dependencies)
+            work.turn, work.lease = answered, lease
         if work.turn.state == TurnState.REPLIED:
             has_ended = reply_send(work, refused=refused)
     except LeaseLostError as lost:
@@ -139,10 +137,12 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
             logger.exception("An answer could not be made or stored.")
             fault = ErrorText("answer_fault", why=named_error_text(error))
         work.lease.renew()
-        work.turn = _turn_read(work.lease)
+        work.turn = WHOLE_TURNS.get(pk=work.lease.turn_id)
         if work.turn.state != TurnState.RUNNING:
             # It was stored after all: only the database's word that it was got lost.
             return work.turn
+        # They were not stored.
+        work.parts = ()
         if not tries_left or time_left() == 0:
             break
     return _store(work, apology_draft(work.turn, fault))
@@ -169,15 +169,6 @@ def _role_renew(work: TurnWork) -> str:
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
         return ""
     return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
-
-
-def _turn_read(lease: TurnLease) -> Any:
-    """Return the turn with all that an answer needs of it. Raises Turn.DoesNotExist."""
-    current = ChatAddress.objects.filter(chat=OuterRef("chat"), left_at__isnull=True)
-    addresses = ArraySubquery(current.values("address"))
-    turns = Turn.objects.select_related("chat__access", "session", "message")
-    turns = turns.annotate(current_addresses=addresses).defer("message__terms")
-    return turns.get(pk=lease.turn_id)
 
 
 def _answer(work: TurnWork) -> Turn | None:
@@ -277,7 +268,7 @@ def _join_newer(work: TurnWork, draft: Draft, *, begun_at: datetime, took: float
     if lease is work.lease and not (draft.prompt and edited.exists()):
         return
     Turn.objects.filter(pk=lease.turn_id).update(context={**lease.row.context, REMADE: True})
-    work.lease, work.turn = lease, _turn_read(lease)
+    work.lease, work.turn = lease, WHOLE_TURNS.get(pk=lease.turn_id)
     raise _NewerTextError
 
 
@@ -285,7 +276,7 @@ def _store(work: TurnWork, draft: Draft, epoch: EpochSnapshot | None = None) -> 
     turn = work.turn
     if draft.is_apology and turn.provider != str(Provider.CONSOLE):
         return question_unanswered(work, draft, epoch)
-    if notice := notice_for(turn=turn):
+    if notice := notice_for(turn=turn, profile=work.profile):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
     return reply_store(work, draft, epoch if draft.uses_memory else None, may_learn=not is_notice)
@@ -364,9 +355,12 @@ def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
     """
     if turn.attempts > 1 or not turn.provider_message_id:
         return
+    # Where the message came from; it is answered where the person is by then.
+    sender = turn.message.sender if turn.message and not turn.chat.is_group else ""
+    to = Recipient(sender, by_number=turn.number_id) if sender else recipient_of(turn)
     try:
         dependencies.providers[turn.provider].mark_read(
-            provider_message_id=turn.provider_message_id, to=recipient_of(turn), typing=True
+            provider_message_id=turn.provider_message_id, to=to, typing=True
         )
     except SendError as error:
         logger.info("A message could not be marked as read: %s", error)

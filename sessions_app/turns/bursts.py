@@ -17,7 +17,7 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.turn_claims import TurnLease, is_command
+from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease, is_command
 
 # The key of a turn's context: its message came while an answer was made, which was dropped.
 REMADE = "remade"
@@ -117,4 +117,4 @@ def _merge(lease: TurnLease, burst: list[Turn]) -> TurnLease | None:
             attempts=newest.attempts + 1,
             **{name: getattr(held, name) for name in RELEASED},
         )
-    return TurnLease(newest, lease.token)
+    return TurnLease(WHOLE_TURNS.get(pk=newest.pk), lease.token)

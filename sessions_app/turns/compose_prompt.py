@@ -1,7 +1,7 @@
 """Compose the prompt of an answer from history, recalled texts, cards and the profile."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -72,6 +72,7 @@ class Material:
     cards: Sequence[CardHit]
     pictures: Sequence[Picture] = ()
     person: PersonHit | None = None
+    profile: AssistantProfile = field(default_factory=profile_current)
 
 
 def history_for_prompt(
@@ -135,7 +136,7 @@ def recall_for_prompt(
         min_similarity=dependencies.rules.min_similarity,
         nearest=near if asks_in_words(query) else 0,
         with_ended=asks_for_all(query),
-        left_out=None if history is None else messages_left_out(history),
+        left_out=None if history is None else messages_left_out(history, chat_id),
     )
 
 
@@ -209,7 +210,7 @@ def prompt_parts(material: Material, dependencies: Dependencies) -> PromptParts:
     """Return all the parts of a prompt, before anything is left out."""
     turn, history = material.turn, material.history
     return PromptParts(
-        profile=profile_for_prompt(profile_current()),
+        profile=profile_for_prompt(material.profile),
         now=timezone.now(),
         time_zone=dependencies.rules.time_zone,
         fence=turn.turn_id.hex[:12],

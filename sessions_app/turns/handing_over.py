@@ -7,6 +7,7 @@ chat needs attention, and the operator and integrators are told.
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -66,16 +67,14 @@ def _is_own(turn: Turn) -> bool:
     return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
 
 
-def _said_before(turn: Turn) -> Iterator[str]:
+def _said_before(turn: Any) -> Iterator[str]:
     """Yield what was said just before and has no answer: "A person please", then "it's urgent".
 
     That is the rest of a burst, and what waited while the assistant was paused.
     """
-    if turn.session_id is None:
+    if turn.state_before not in (TurnState.MERGED, TurnState.HELD):
         return
     before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk).order_by("-id")
-    if before.values_list("state", flat=True).first() not in (TurnState.MERGED, TurnState.HELD):
-        return
     for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
         if earlier.state not in (TurnState.MERGED, TurnState.HELD):
             return

@@ -161,15 +161,15 @@ class ToolCalls:
         return "A person has been called and will answer here."
 
     def _search(self, query: str, source: str) -> str:
-        rules = self.dependencies.rules
+        rules, chat_id = self.dependencies.rules, self.turn.chat_id
         found = recall(
             query=query[:MAX_QUERY],
-            viewer=Viewer(reading_role(self.turn.user_role, self.turn.context), self.turn.chat_id),
+            viewer=Viewer(reading_role(self.turn.user_role, self.turn.context), chat_id),
             embedder=self.dependencies.embedder,
             top_k=number_for(query, rules.top_k),
             min_similarity=rules.min_similarity * LOWER_BAR,
             sources=(source,),
-            left_out=None if self.history is None else messages_left_out(self.history),
+            left_out=None if self.history is None else messages_left_out(self.history, chat_id),
         )
         # An erasure finds by this record what the answer was told.
         self.recalled += [{**hit_record(hit), "in_prompt": True} for hit in found.hits]

@@ -145,7 +145,7 @@ def next_needs_model(chat_id: UUID) -> bool:
     A command and a notice need none, and an answer that is stored is only sent. False without a
     turn.
     """
-    turn = turns_waiting(chat_id).select_related("message", "chat").first()
+    turn = turns_waiting(chat_id).first()
     if turn is None or turn.state not in OPEN_STATES or "notice" in turn.context:
         return False
     text = turn.message.content if turn.message else turn.unstored_text

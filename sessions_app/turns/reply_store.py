@@ -71,7 +71,7 @@ def reply_store(
         parts = parts_of(draft, provider)
         if context := _context_of(draft, len(parts)):
             stored["context"] = {**turn.context, **context}
-        parts_store(turn, parts)
+        work.parts = parts_store(turn, parts)
         replay_store(turn, draft)
         stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
         turn_move(turn, TurnState.REPLIED, **stored)
@@ -106,12 +106,12 @@ def session_locked(session_id: UUID | None) -> ChatSession | None:
     return ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
 
 
-def parts_store(turn: Turn, texts: Sequence[str]) -> None:
-    """Store the parts to send, in this order.
+def parts_store(turn: Turn, texts: Sequence[str]) -> list[OutboundPart]:
+    """Store the parts to send, in this order, and return them.
 
     Call it in the transaction that stores the answer.
     """
-    OutboundPart.objects.bulk_create(
+    return OutboundPart.objects.bulk_create(
         OutboundPart(
             turn=turn, number=number, content=text, provider=turn.provider, number_id=turn.number_id
         )

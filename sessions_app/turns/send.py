@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Any, BinaryIO, cast
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
@@ -75,7 +74,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     max_age = work.dependencies.rules.max_answer_age
     to = recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
-    parts = list(waiting.order_by("number"))
+    parts = list(work.parts or waiting.order_by("number"))
     if refused and parts:
         _refuse(lease, parts[0], refused)
         return True
@@ -169,7 +168,7 @@ def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
-            _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
+            _commit(lease, part, TurnState.REPLIED, PartState.WAITING, {})
             work.dependencies.sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
 
@@ -203,11 +202,8 @@ def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
 
     Raises LeaseLostError and LimitReachedError.
     """
-    only = (
-        {"chat": CHAT_NOT_BLOCKED}
-        if can_be_blocked(turn, is_owners=turn.user_role == GODFATHER)
-        else {}
-    )
+    is_owners = turn.user_role == GODFATHER
+    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn, is_owners=is_owners) else {}
     try:
         _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
     except LeaseLostError:
@@ -217,11 +213,7 @@ def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
 
 
 def _commit(
-    lease: TurnLease,
-    part: OutboundPart,
-    turn_state: str,
-    part_state: str,
-    only: Mapping[str, Any] = MappingProxyType({}),
+    lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str, only: Mapping[str, Any]
 ) -> None:
     """Commit the new states of the turn and of a part, and the renewed lease, together.
 
@@ -254,26 +246,29 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
 
 def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
-    with transaction.atomic():
-        # The echo of a send may have been taken for an older one of the same text.
-        mistaken = OutboundPart.objects.filter(
-            provider=part.provider,
-            number_id=part.number_id,
-            provider_message_id=result.provider_message_id,
-        )
-        mistaken.exclude(pk=part.pk).update(provider_message_id=None, state=PartState.UNCONFIRMED)
-        # A status may be on its way in at this moment: neither write may overwrite the other.
-        part, parts = parts_locked(part)
-        part.provider_message_id = result.provider_message_id
-        part.state = PartState.SENT
-        part.content = ""
-        if not part.delivery_status:
-            part.delivery_status = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
-        early_statuses_take(part=part)
-        part.save(update_fields=SENT_FIELDS)
-        reply_refresh(part=part, parts=parts)
-        if is_last:
-            turn_update_state(turn=part.turn, parts=parts)
+    try:
+        with transaction.atomic():
+            # A status may be on its way in at this moment: neither write may overwrite the other.
+            part, parts = parts_locked(part)
+            part.provider_message_id = result.provider_message_id
+            part.state = PartState.SENT
+            part.content = ""
+            if not part.delivery_status:
+                arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
+                part.delivery_status = arrived
+            early_statuses_take(part=part)
+            part.save(update_fields=SENT_FIELDS)
+            reply_refresh(part=part, parts=parts)
+            if is_last:
+                turn_update_state(turn=part.turn, parts=parts)
+    except IntegrityError:
+        # The echo of this send was taken for an older one of the same text.
+        at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)
+        mistaken = at_provider.filter(provider_message_id=result.provider_message_id)
+        mistaken = mistaken.exclude(pk=part.pk)
+        if not mistaken.update(provider_message_id=None, state=PartState.UNCONFIRMED):
+            raise
+        return _part_sent(part, result, is_console=is_console, is_last=is_last)
     return part.turn.lease_token is None
 
 

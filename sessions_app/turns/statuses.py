@@ -31,7 +31,7 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.storage import SharedTimes
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.chat_addresses import chat_find, chat_for_party
+from sessions_app.conversations.chat_addresses import chat_find, chat_of_party
 from sessions_app.conversations.chat_language import language_of
 from sessions_app.conversations.message_text import row_by_token, row_of
 from sessions_app.conversations.phrases import text_for
@@ -65,13 +65,10 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     answer was lost: then our own id in the status identifies the part.
     """
     chat = None
-    if event.party and event.party.addresses():
-        chat = chat_for_party(
-            provider=event.provider,
-            number_id=event.number_id,
-            party=event.party,
-            at=event.timestamp,
-            create=False,
+    party = event.party
+    if party and party.addresses():
+        chat = chat_of_party(
+            provider=event.provider, number_id=event.number_id, party=party, at=event.timestamp
         )
     found = _part_of(event, chat)
     if found is None:
@@ -181,12 +178,12 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
 
     The turn comes first: the order in which all code locks. Raises Turn.DoesNotExist.
     """
-    turn = Turn.objects.select_for_update(no_key=True).get(pk=part.turn_id)
-    of_turn = OutboundPart.objects.select_for_update(no_key=True).filter(turn=turn)
-    parts = {each.pk: each for each in of_turn.order_by("number")}
-    locked = parts[part.pk]
-    locked.turn = turn
-    return locked, list(parts.values())
+    rows = OutboundPart.objects.filter(turn=part.turn_id).select_related("turn")
+    locked = rows.select_for_update(no_key=True, of=("turn", "self")).order_by("number")
+    parts = {each.pk: each for each in locked}
+    if part.pk not in parts:
+        raise Turn.DoesNotExist
+    return parts[part.pk], list(parts.values())
 
 
 def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> EventResult:
@@ -354,9 +351,5 @@ def _sender(event: InboundMessage) -> Recipient:
         group_id = event.group_id.removesuffix("@g.us")
         return Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
     party = event.party
-    return Recipient(
-        next(iter(party.addresses()), ""),
-        phone=party.phone,
-        bsuid=party.bsuid,
-        by_number=event.number_id,
-    )
+    address = next(iter(party.addresses()), "")
+    return Recipient(address, party.phone, party.bsuid, by_number=event.number_id)

@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Subquery, When
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
@@ -22,7 +22,7 @@ from sessions_app.conversations.buttons import command_in
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
-from sessions_app.models.chats import Provider
+from sessions_app.models.chats import Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
@@ -76,12 +76,23 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
 
 logger = logging.getLogger(__name__)
 
+_BEFORE = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id")).order_by("-id")
+_SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).order_by()
+# Turns with all that a claim and an answer need of them and their chats. Made once: making it takes
+# longer than reading a turn.
+WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
+    current_addresses=addresses_now("chat"),
+    state_before=Subquery(_BEFORE.values("state")[:1]),
+    is_sending=Exists(_SENDING.filter(lease_token__isnull=False)),
+)
+WHOLE_TURNS = WHOLE_TURNS.select_related("chat__access", "chat__pause", "session", "message")
+
 BEGUN_FIRST = Case(When(state=TurnState.RUNNING, then=0), default=1)
 
 
 @dataclass(frozen=True)
 class TurnLease(Lease[Turn]):
-    """The right to work on one turn."""
+    """The right to work on one turn. ``row`` is as it was read for the claim, and claimed."""
 
     @property
     def turn_id(self) -> int:
@@ -95,13 +106,13 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     Where staff have paused the assistant, only stored answers and commands are claimed.
     """
     now = now or timezone.now()
-    oldest: Any = _oldest(chat_id, now)
+    oldest = turns_waiting(chat_id).first()
     sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
     if oldest is None or (oldest.is_sending and sending.held(now)):
         return None
-    if oldest.is_paused:
+    if (pause := getattr(oldest.chat, "pause", None)) and pause.holds(now):
         paused_turns_hold(chat_id, now)
-        oldest = _oldest(chat_id, now)
+        oldest = turns_waiting(chat_id).first()
     if oldest is None or oldest.is_held(now):
         return None
     if oldest.not_before and oldest.not_before > now:
@@ -110,38 +121,27 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     unchanged = Turn.objects.filter(
         pk=oldest.pk, chat=chat_id, state=oldest.state, lease_token=oldest.lease_token
     )
-    taken = {"attempts": F("attempts") + 1, **Turn.lease_values(token, now)}
+    taken = {"attempts": oldest.attempts + 1, **Turn.lease_values(token, now)}
     try:
         if oldest.state == TurnState.PENDING:
-            claimed = turns_move(unchanged, TurnState.RUNNING, **taken)
+            turn_move(oldest, TurnState.RUNNING, **taken)
+        elif unchanged.update(**taken):
+            oldest.attempts += 1
         else:
-            claimed = unchanged.update(**taken)
-    except IntegrityError:
-        # A merge has just moved the turn into a chat in which another turn is being answered. The
-        # worker of that chat continues with this turn.
+            return None
+    except (IntegrityError, TransitionError):
+        # Another worker was faster, or a merge has just moved the turn into a chat in which
+        # another turn is being answered. The worker of that chat continues with this turn.
         return None
-    return TurnLease(oldest, token) if claimed else None
+    return TurnLease(oldest, token)
 
 
-def _oldest(chat_id: UUID, now: datetime) -> Turn | None:
-    """Return the turn to answer next, and whether an answer is being sent or staff have paused.
-
-    Nearly always neither is so.
-    """
-    sending = Turn.objects.filter(chat_id=chat_id, state=TurnState.SENDING)
-    leased = sending.filter(lease_token__isnull=False, lease_until__gt=now)
-    waiting = turns_waiting(chat_id).annotate(
-        is_sending=Exists(leased), is_paused=Exists(pauses_in_force(chat_id, now))
-    )
-    return waiting.first()
-
-
-def turns_waiting(chat_id: UUID) -> QuerySet[Turn]:
+def turns_waiting(chat_id: UUID) -> QuerySet[Any]:
     """Return the turns to answer, in order: first one that was begun, then the oldest.
 
     After a merge of two chats, an older turn may stand behind the one that was begun.
     """
-    waiting = Turn.objects.filter(chat_id=chat_id, state__in=WAITING_STATES)
+    waiting = WHOLE_TURNS.filter(chat_id=chat_id, state__in=WAITING_STATES)
     return waiting.order_by(BEGUN_FIRST, "id")
 
 
@@ -245,12 +245,8 @@ def pause_in_force(chat_id: UUID, now: datetime) -> ChatPause | None:
 
     A caller that decides by it must hold the lock of the chat's row, and ask only after that.
     """
-    return pauses_in_force(chat_id, now).first()
-
-
-def pauses_in_force(chat_id: UUID, now: datetime) -> QuerySet[ChatPause]:
-    """Return the pause that is in force now, as a query."""
-    return ChatPause.objects.filter(Q(until__isnull=True) | Q(until__gt=now), chat=chat_id)
+    pauses = ChatPause.objects.filter(Q(until__isnull=True) | Q(until__gt=now), chat=chat_id)
+    return pauses.first()
 
 
 def chat_pause(

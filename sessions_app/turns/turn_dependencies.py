@@ -1,9 +1,10 @@
 """The dependencies of a turn; the entry point that runs it chooses them."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
 from uuid import UUID
 
@@ -14,9 +15,10 @@ from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits
-from sessions_app.models import Turn
+from sessions_app.models import AssistantProfile, OutboundPart, Turn
 from sessions_app.transcript_files.backups import Backups
 from sessions_app.turns.statuses import StorageNotices
 from sessions_app.turns.turn_claims import TurnLease
@@ -90,8 +92,17 @@ class Dependencies:
 
 @dataclass
 class TurnWork:
-    """A turn that is being answered: the right to do it, and what that depends on."""
+    """A turn that is being answered: the right to do it, and what that depends on.
+
+    ``parts``: those of an answer that was stored just now.
+    """
 
     turn: Turn
     lease: TurnLease
     dependencies: Dependencies
+    parts: Sequence[OutboundPart] = ()
+
+    @cached_property
+    def profile(self) -> AssistantProfile:
+        """The assistant's profile, read once for an answer."""
+        return profile_current()

@@ -19,7 +19,7 @@ from tests.world import CLIENT, World, message_from
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MAX_TO_TAKE_IN = 15
-MAX_TO_ANSWER = 54
+MAX_TO_ANSWER = 46
 # With the word to the programs that answer.
 MAX_OF_A_WEBHOOK = 18
 MAX_OF_A_REPEATED_WEBHOOK = 3

@@ -164,7 +164,7 @@ FIELDS = "fields"
 
 # A removal of an endpoint waits until the transaction ends, so that no delivery is left without its
 # endpoint. Nothing else waits.
-_ENDPOINTS = "SELECT * FROM hooks_webhookendpoint WHERE enabled FOR KEY SHARE"
+_ENDPOINTS = "SELECT id FROM hooks_webhookendpoint WHERE enabled FOR KEY SHARE"
 # In one statement with it: most events are those of messages, whose people wait.
 _LOG = """
 WITH logged AS (
@@ -268,15 +268,17 @@ def _write(events: Sequence[HookEvent]) -> None:
 
 def _logged(named: Sequence[tuple[UUID, HookEvent]], now: datetime) -> list[WebhookEndpoint]:
     """Write the events into the log, if it is kept; return the endpoints that are enabled."""
-    if not settings.EVENT_LOG_DAYS:
-        return list(WebhookEndpoint.objects.raw(_ENDPOINTS))
     columns = [
         [event_id for event_id, _event in named],
         [event.type for _id, event in named],
         [json.dumps(event.data) for _id, event in named],
         [event.chat_id for _id, event in named],
     ]
-    return list(WebhookEndpoint.objects.raw(_LOG + _ENDPOINTS, [now, *columns]))
+    log = _LOG if settings.EVENT_LOG_DAYS else ""
+    with connection.cursor() as cursor:
+        cursor.execute(log + _ENDPOINTS, [now, *columns] if log else [])
+        keys = [key for (key,) in cursor.fetchall()]
+    return list(WebhookEndpoint.objects.filter(pk__in=keys)) if keys else []
 
 
 # Read the log of events.
