@@ -91,7 +91,8 @@ _SPLIT = r"\d{3}[ -]\d{3}(?![\w-])|\d\d(?:[ -]\d\d){2}(?![\w-])|\d(?:[ -]\d){3,7
 _LINK = (
     rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
     # without a colon, the secret has a digit or a mark inside, unlike "the password is wrong"
-    rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}(?:\d|[$#@%&*+=_!]\w)))"
+    rf"|(?:(?:, {_LETTERS}{{1,12}})?[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}"
+    r"(?=\S{0,40}(?:\d|[$#@%&*+=_!]\w)))"
 )
 _AFTER = rf"{_END}(?:\"|'s?)?"
 _SECRET = (
@@ -124,6 +125,23 @@ _DIGITS = (
 SECRETS = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
+        (
+            "secret",
+            rf"{_START}{_words('phrase')}{_AFTER}(?: ?:| {_words('is')}) "
+            r"(?P<code>[^\n,.;]{4,120})",
+        ),
+        # an account's name and its password: "user dana / Sea42"
+        (
+            "secret",
+            rf"{_START}{_words('login')}{_AFTER}:? \S{{2,40}} ?[/|] ?"
+            r"(?P<code>(?=\S{0,40}[\d!#$%&*_=+])\S{4,60})",
+        ),
+        (
+            "secret",
+            rf"{_START}{_words('password')}{_AFTER}(?: {_LETTERS}{{1,12}}){{0,3}}? ?[:=] ?"
+            rf"(?!{_words('no_password')}(?!\w))"
+            rf"(?P<code>{_LETTERS}{{3,20}}(?: {_LETTERS}{{3,20}}){{1,3}})[.!]?(?=\n|$)",
+        ),
         ("secret", _START + _words("password") + _WORD_AND_NUMBER),
         ("secret", _START + _words("secret") + _SECRET),
         ("secret", _START + _words("password") + _PLAIN_PASSWORD),
@@ -266,7 +284,7 @@ SORT_CODE = re.compile(
     r"sort(?:[ -]code)?(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
 )
 COMBINATION = re.compile(
-    rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')}) "
+    rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})? "
     r"(?P<code>\d{1,2}(?:[ -]\d{1,2}){2,3})(?![\w-])",
     re.IGNORECASE,
 )
@@ -294,10 +312,10 @@ SUSPECT = re.compile(
     re.I,
 )
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
-LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
+LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
-    *("bare_code", "as_password", "combination"),
+    *("bare_code", "as_password", "combination", "phrase", "login"),
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
