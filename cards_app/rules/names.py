@@ -113,6 +113,8 @@ class _Cased:
         self.loud = _without_small_letters(words) or _in_title_case(words)
         self.foreign = any(word.uncased for word in words)
         self.only_people = all(self.names.person(word.key) for word in words)
+        # German writes all nouns with a capital.
+        self.german = sum(word.key in keys("german") for word in words) > 1
         self.list_end = 0
 
     def name(self, place: int) -> tuple[int, Mention | None]:
@@ -146,7 +148,8 @@ class _Cased:
         emphasis = word.text.isupper() and letter_count(word.text) > MAX_ACRONYM
         mixed = any(each.isupper() for each in word.text[1:])
         says = self._after(place) in keys("says")
-        sure = not (common or emphasis) and (not starts or mixed or self.foreign or says)
+        apart = not (starts or self.german)
+        sure = not (common or emphasis) and (apart or mixed or self.foreign or says)
         return Mention(mention.text, mention.key, sure=sure)
 
     def _sure(self, place: int) -> bool:

@@ -110,9 +110,16 @@ def _end_of_place(words: SentenceWords, place: int, kind: str) -> int:
         key = words[end - 1].key
         if is_common(key) or key in keys("kinds"):
             return max(place + 1, end - 1)
+        if end > place + 1 and _is_town_after_prefix(words, words[end - 1]):
+            return end - 1
         if words.ends(end - 1):
             return end
     return place + 1
+
+
+def _is_town_after_prefix(words: SentenceWords, word: Word) -> bool:
+    """Return whether the word says in which town the place is: "רחוב הרימון בגבעתיים"."""
+    return any(prefix in _AT and bare in words.names.places for prefix, bare in word.readings())
 
 
 def _in_two_words(words: SentenceWords, place: int) -> bool:
@@ -130,7 +137,8 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     empty where it isn't part of the name ("חברת").
     """
     if not words.joined(place):
-        return "", None
+        says = not words.ends(place) and words[place + 1].key in keys("uncased_says")
+        return LIKELY if says else "", None
     before = words[place - 1]
     first = words[place - 2] if place > 1 else None
     if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
@@ -148,8 +156,10 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
         if key in keys("titles"):
             return SURE, None
     likely = before.key in keys("before_people") and words.ends(place)
-    likely = likely or before.key in keys("relatives")
-    return LIKELY if likely else "", None
+    likely = likely or before.key in keys("relatives") | keys("toward_people")
+    own = before.key in keys("possessives") and first and first.key in keys("relatives")
+    says = not words.ends(place) and words[place + 1].key in keys("uncased_says")
+    return LIKELY if likely or own or says else "", None
 
 
 def _pair(first: Word | None, second: str, name: str) -> str | None:
