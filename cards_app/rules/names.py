@@ -38,6 +38,7 @@ _ANSWER = re.compile(rf"\s*{_CLAUSE}")
 _WELCOMES = re.compile(f"(?:{'|'.join(LISTS['welcomes'])}){_CLAUSE}")
 _QUOTED = re.compile(rf"«({_PARTS})»|(?<![א-ת])[ושהבלמכ]{{0,3}}[\"״“„]([א-ת]{{3,}})[\"״”](?![א-ת])")
 _LABELLED = re.compile(rf"\b(?:{'|'.join(LISTS['name_labels'])}): *{_CLAUSE}", re.IGNORECASE)
+_INTRODUCED = re.compile(rf"\b(?:{'|'.join(LISTS['introduces'])}) {_CLAUSE}", re.IGNORECASE)
 _ASKS_NAME = re.compile("|".join(LISTS["asks_name"]), re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[А-яЁё]")
@@ -89,14 +90,14 @@ def _marked(words: SentenceWords, *, answers: bool) -> Iterator[tuple[int, Menti
     given = [*_LABELLED.finditer(words.text)]
     if answers and (answer := _ANSWER.match(words.text)):
         given.append(answer)
-    for match in [*_WELCOMES.finditer(words.text), *given]:
+    for match in [*_WELCOMES.finditer(words.text), *given, *_INTRODUCED.finditer(words.text)]:
         keys_of_parts = [key_of(part) for part in match[1].split()]
         # An answer of names only may be written small: "gallagher".
-        whole = match.end() >= len(words.text.rstrip(" .!")) and not any(
-            map(is_common, keys_of_parts)
-        )
+        unknown = not any(map(is_common, keys_of_parts))
+        whole = match.end() >= len(words.text.rstrip(" .!")) and unknown
         capital = match[1][0].isupper()
         name = is_uncased(match[1]) or (match in given and (capital or whole))
+        name = name or (match.re is _INTRODUCED and unknown)
         # After a known person something else follows.
         known = len(keys_of_parts) > 1 and words.names.sure(keys_of_parts[0]) is not None
         if name and not known and not any(is_common(key, FUNCTION_WORDS) for key in keys_of_parts):
@@ -113,6 +114,8 @@ class _Cased:
         self.loud = _without_small_letters(words) or _in_title_case(words)
         self.foreign = any(word.uncased for word in words)
         self.only_people = all(self.names.person(word.key) for word in words)
+        # German writes all nouns with a capital.
+        self.german = sum(word.key in keys("german") for word in words) > 1
         self.list_end = 0
 
     def name(self, place: int) -> tuple[int, Mention | None]:
@@ -142,11 +145,12 @@ class _Cased:
             return None
         if self._sure(place) or (place and self._titled(place)):
             return mention
-        common = word.key in COMMON_WORDS
+        common = word.key in COMMON_WORDS or word.key in keys("everyday")
         emphasis = word.text.isupper() and letter_count(word.text) > MAX_ACRONYM
         mixed = any(each.isupper() for each in word.text[1:])
         says = self._after(place) in keys("says")
-        sure = not (common or emphasis) and (not starts or mixed or self.foreign or says)
+        apart = not (starts or self.german)
+        sure = not (common or emphasis) and (apart or mixed or self.foreign or says)
         return Mention(mention.text, mention.key, sure=sure)
 
     def _sure(self, place: int) -> bool:

@@ -2,8 +2,9 @@
 
 People agree in a few words on what was proposed before, and what they settle or promise is often
 repeated in the next message. So each sentence has features: the kinds of phrases in it and in the
-messages beside it, and what they share. An embedder adds what the sentence means. The weights in
-``weights.json`` are fitted to labelled conversations by ``benchmarks/fit_card_rules.py``.
+messages beside it, and what they share. An embedder adds what the sentence means, and the last
+sentence that the other side said before it. The weights in ``weights.json`` are fitted to labelled
+conversations by ``benchmarks/fit_card_rules.py``. A sentence is a decision or a task, not both.
 """
 
 import base64
@@ -31,14 +32,14 @@ from memoryproject.foundation.text.characters import fold
 
 KINDS = ("decisions", "todos")
 # A sentence is a decision or a task from this probability on.
-MIN_PROBABILITY = {"decisions": 0.5, "todos": 0.4}
-# The words of seed 001 and other plain ones are always one.
+MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.3}
+# The words of seed 001 are always one, as are plain requests for something to be done.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
 MIN_EMBEDDED = 0.03
 # … and not for more sentences of a session, so that a card is made within seconds.
 MAX_EMBEDDED = 300
-PLAIN_WORDS = {"decisions": {"decides", "firm"}, "todos": {"todo", "reminds"}}
+PLAIN_WORDS = {"decisions": {"decides"}, "todos": {"todo", "reminds"}}
 # So many letters of a word are compared: its forms differ at the end.
 STEM, MIN_STEM = 6, 4
 # Beside other things these are seen in the messages before and after.
@@ -79,7 +80,8 @@ Meaning = Callable[[str], Sequence[float] | None]
 class Weights:
     """What each feature adds to the logarithm of the odds; "" is for every sentence.
 
-    ``vector``: what each dimension of the meaning adds; empty for weights without it.
+    ``vector``: what each dimension of the meaning adds, and then of the meaning of what the other
+    side said before; empty for weights without it.
     """
 
     features: dict[str, float]
@@ -89,7 +91,8 @@ class Weights:
         total = self.features.get("", 0.0) + math.fsum(
             self.features.get(name, 0.0) for name in features
         )
-        total += math.fsum(a * b for a, b in zip(self.vector, vector, strict=True))
+        # Before the first message of a conversation nothing was said.
+        total += math.fsum(a * b for a, b in zip(self.vector, vector, strict=False))
         return 1 / (1 + math.exp(-total))
 
 
@@ -181,6 +184,7 @@ class Statements:
         self._meaning = meaning
         self._embedded = 0
         self._before: ReadMessage | None = None
+        self._meaning_before: Sequence[float] | None = None
         self._turn: list[ReadMessage] = []
         self._found: dict[str, list[Found]] = {kind: [] for kind in KINDS}
 
@@ -197,10 +201,13 @@ class Statements:
 
     def _judge(self, after: ReadMessage | None) -> None:
         for own in self._turn:
+            places = range(len(own.sentences))
+            chances = [self._chances(place, own, after) for place in places]
             for kind, found in self._found.items():
-                self._note(kind, found, self._best_sentence(kind, own, after))
+                of_kind = [each.get(kind, 0.0) for each in chances]
+                self._note(kind, found, _best_sentence(kind, own, of_kind, after))
         if self._turn:
-            self._before = self._turn[-1]
+            self._before, self._meaning_before = self._turn[-1], None
         self._turn = []
 
     def _note(self, kind: str, found: list[Found], new: Found | None) -> None:
@@ -212,30 +219,54 @@ class Statements:
         if len(found) > MAX_KEPT:
             found.remove(min(found[:-1], key=lambda each: each.probability))
 
-    def _best_sentence(
-        self, kind: str, own: ReadMessage, after: ReadMessage | None
-    ) -> Found | None:
-        """Return the message's surest sentence of this kind, if any; the first of equal ones."""
-        best: Found | None = None
-        for place, spoken in enumerate(own.sentences):
-            if excluded(kind, spoken):
-                continue
-            chance = self._chance(kind, spoken, features(place, own, self._before, after))
-            if chance >= MIN_PROBABILITY[kind] and (best is None or chance > best.probability):
-                best = Found(own, spoken, chance, _confirmation(spoken, own, after))
-        return best
+    def _chances(self, place: int, own: ReadMessage, after: ReadMessage | None) -> dict[str, float]:
+        """Return the probability of the kind that the sentence may be, if any: the likelier one."""
+        spoken = own.sentences[place]
+        found = features(place, own, self._before, after)
+        kinds = [kind for kind in KINDS if not excluded(kind, spoken)]
+        chances = {kind: BY_PHRASES[kind].chance(found) for kind in kinds}
+        if max(chances.values(), default=0.0) >= MIN_EMBEDDED:
+            vector = self._vector(spoken.sentence.text, last_before(own, self._before))
+            if vector:
+                chances = {kind: BY_MEANING[kind].chance(found, vector) for kind in kinds}
+        likelier = max(chances.values(), default=0.0)
+        chances = {kind: each for kind, each in chances.items() if each == likelier}
+        for kind in kinds:
+            if spoken.marks & PLAIN_WORDS[kind]:
+                chances[kind] = max(chances.get(kind, 0.0), OF_PLAIN_WORDS)
+        return chances
 
-    def _chance(self, kind: str, spoken: Spoken, found: frozenset[str]) -> float:
-        """Return the probability; rounded, so that equally sure sentences stay in their order."""
-        chance = BY_PHRASES[kind].chance(found)
-        if self._meaning is not None and chance >= MIN_EMBEDDED and self._embedded < MAX_EMBEDDED:
+    def _vector(self, text: str, before: str) -> Sequence[float]:
+        """Return what both mean, one behind the other; nothing if that isn't known."""
+        if self._meaning is None or self._embedded >= MAX_EMBEDDED:
+            return ()
+        self._embedded += 1
+        vector = self._meaning(text)
+        if vector is not None and before and self._meaning_before is None:
             self._embedded += 1
-            vector = self._meaning(spoken.sentence.text)
-            if vector is not None:
-                chance = BY_MEANING[kind].chance(found, vector)
-        if spoken.marks & PLAIN_WORDS[kind]:
-            chance = max(chance, OF_PLAIN_WORDS)
-        return round(chance, 1)
+            self._meaning_before = self._meaning(before)
+        return [] if vector is None else [*vector, *(self._meaning_before or ())]
+
+
+def last_before(own: ReadMessage, before: ReadMessage | None) -> str:
+    """Return the last sentence that the other side said before a message; "" for none."""
+    other = before is not None and before.side != own.side
+    return before.sentences[-1].sentence.text if before and other and before.sentences else ""
+
+
+def _best_sentence(
+    kind: str, own: ReadMessage, chances: list[float], after: ReadMessage | None
+) -> Found | None:
+    """Return the message's surest sentence of this kind, if any; the first of equal ones.
+
+    Probabilities are rounded, so that equally sure sentences stay in their order.
+    """
+    best: Found | None = None
+    for spoken, chance in zip(own.sentences, chances, strict=True):
+        rounded = round(chance, 1)
+        if chance >= MIN_PROBABILITY[kind] and (best is None or rounded > best.probability):
+            best = Found(own, spoken, rounded, _confirmation(spoken, own, after))
+    return best
 
 
 def _withdraw(found: list[Found], new: Found) -> None:

@@ -47,6 +47,9 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
                 elif key not in words.names.places:
                     end = words.with_family(end)
                 return end - place, _shown(words, place, end, bare, kind)
+    goes_on = not words.ends(place) and not is_common(words[place + 1].key)
+    for bare in (bare for _, bare in readings if key_of(bare) in keys("town_starts") and goes_on):
+        return 2, _shown(words, place, place + 2, bare, None)
     long_enough = letter_count(word.text) >= MIN_NAME_LENGTH
     in_two_words = kind is not None and _in_two_words(words, place)
     # An unknown person's name has no article.
@@ -88,7 +91,8 @@ def _before_family(words: SentenceWords, place: int) -> bool:
 
 def _only_family(words: SentenceWords, place: int) -> bool:
     key = words[place].key
-    return key in words.names.family and key not in words.names.also_words
+    known = key in words.names.family or key.endswith(tuple(keys("family_endings")))
+    return known and key not in words.names.also_words
 
 
 def _shown(words: SentenceWords, place: int, end: int, first: str, kind: str | None) -> Mention:
@@ -110,9 +114,16 @@ def _end_of_place(words: SentenceWords, place: int, kind: str) -> int:
         key = words[end - 1].key
         if is_common(key) or key in keys("kinds"):
             return max(place + 1, end - 1)
+        if end > place + 1 and _is_town_after_prefix(words, words[end - 1]):
+            return end - 1
         if words.ends(end - 1):
             return end
     return place + 1
+
+
+def _is_town_after_prefix(words: SentenceWords, word: Word) -> bool:
+    """Return whether the word says in which town the place is: "רחוב הרימון בגבעתיים"."""
+    return any(prefix in _AT and bare in words.names.places for prefix, bare in word.readings())
 
 
 def _in_two_words(words: SentenceWords, place: int) -> bool:
@@ -130,8 +141,9 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     empty where it isn't part of the name ("חברת").
     """
     if not words.joined(place):
-        return "", None
-    before = words[place - 1]
+        says = not words.ends(place) and words[place + 1].key in keys("uncased_says")
+        return LIKELY if says else "", None
+    word, before = words[place], words[place - 1]
     first = words[place - 2] if place > 1 else None
     if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
         return SURE, None
@@ -148,8 +160,15 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
         if key in keys("titles"):
             return SURE, None
     likely = before.key in keys("before_people") and words.ends(place)
-    likely = likely or before.key in keys("relatives")
-    return LIKELY if likely else "", None
+    likely = likely or before.key in keys("relatives") | keys("toward_people")
+    likely = likely or (word.text[0] in "וو" and _holds_name(words, before))
+    own = before.key in keys("possessives") and first and first.key in keys("relatives")
+    says = not words.ends(place) and words[place + 1].key in keys("uncased_says")
+    return LIKELY if likely or own or says else "", None
+
+
+def _holds_name(words: SentenceWords, word: Word) -> bool:
+    return any(words.names.sure(key_of(bare)) for _, bare in word.readings())
 
 
 def _pair(first: Word | None, second: str, name: str) -> str | None:

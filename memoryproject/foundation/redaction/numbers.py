@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 
 # Separators between two groups of one number.
-_GAP = re.compile(r"(?=[) ./(+-])\)?(?:[./]| {0,3}-? {0,3})[(+]{0,2}")
+_GAP = re.compile(r"(?=[) ./(+-])\)?(?:[./]| / | {0,3}-? {0,3})[(+]{0,2}")
 _MAX_GAP = 10
 _DIGITS = re.compile(r"\d+")
 

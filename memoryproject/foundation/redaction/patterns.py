@@ -53,7 +53,7 @@ _END = r"(?<=[\w.'º°/])(?!\w)"
 _LETTERS = r"[^\W\d_]"
 # Up to three words or marks between a word and its number: "number", "of my wife is", ":".
 _GAP = (
-    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º])?){{0,3}}?"
+    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,3}}?"
     r"[^\S\n]{0,2}"
 )
 
@@ -91,12 +91,17 @@ _SPLIT = r"\d{3}[ -]\d{3}(?![\w-])|\d\d(?:[ -]\d\d){2}(?![\w-])|\d(?:[ -]\d){3,7
 _LINK = (
     rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
     # without a colon, the secret has a digit or a mark inside, unlike "the password is wrong"
-    rf"|(?:[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}(?=\S{{0,40}}(?:\d|[$#@%&*+=_!]\w)))"
+    rf"|(?:(?:, {_LETTERS}{{1,12}})?[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}"
+    r"(?=\S{0,40}(?:\d|[$#@%&*+=_!]\w)))"
 )
 _AFTER = rf"{_END}(?:\"|'s?)?"
 _SECRET = (
     rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
     rf"(?P<code>\"[^\"\n]{{1,80}}\"|{_SPLIT}|\S{{1,200}})"
+)
+_WORD_AND_NUMBER = (
+    rf"{_AFTER}(?: ?:| {_words('is')})?[^\S\n](?!{_words('no_password')}(?!\w))"
+    rf"(?P<code>{_LETTERS}{{3,20}} \d{{3,8}})(?![\w:]| {_words('quantity')})"
 )
 # Of plain words there is nothing but the end of a clause behind a password.
 _PLAIN_PASSWORD = (
@@ -120,6 +125,24 @@ _DIGITS = (
 SECRETS = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
+        (
+            "secret",
+            rf"{_START}{_words('phrase')}{_AFTER}(?: ?:| {_words('is')}) "
+            r"(?P<code>[^\n,.;]{4,120})",
+        ),
+        # an account's name and its password: "user dana / Sea42"
+        (
+            "secret",
+            rf"{_START}{_words('login')}{_AFTER}:? \S{{2,40}} ?[/|] ?"
+            r"(?P<code>(?=\S{0,40}[\d!#$%&*_=+])\S{4,60})",
+        ),
+        (
+            "secret",
+            rf"{_START}{_words('password')}{_AFTER}(?: {_LETTERS}{{1,12}}){{0,3}}? ?[:=] ?"
+            rf"(?!{_words('no_password')}(?!\w))"
+            rf"(?P<code>{_LETTERS}{{3,20}}(?: {_LETTERS}{{3,20}}){{1,3}})[.!]?(?=\n|$)",
+        ),
+        ("secret", _START + _words("password") + _WORD_AND_NUMBER),
         ("secret", _START + _words("secret") + _SECRET),
         ("secret", _START + _words("password") + _PLAIN_PASSWORD),
         (
@@ -157,7 +180,8 @@ _HOST = (
     rf"[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
 )
 # "at" alone is a common word, so the end of the address must be spelled out, too.
-_AT = rf"(?: ?(?:\(at\)|\[at\]|\{{at\}}|<at>) ?| @ ?|@ | (?!at ){_words('at')} )"
+_BRACKETED = rf"[(\[{{<]{_words('at')}[)\]}}>]"
+_AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ | (?!at ){_words('at')} )"
 DISGUISED = re.compile(
     rf"(?<![\w.+-]){_PART}(?:(?: {_words('joint', 'dot')} ){_PART}){{0,3}}"
     rf"(?:{_AT}{_HOST}"
@@ -166,6 +190,27 @@ DISGUISED = re.compile(
     r"\.[a-z]{2,3}(?:\.[a-z]{2})?(?!\w))",
     re.IGNORECASE,
 )
+
+# A telephone number in words, and the code behind the number of a card.
+_SPELLED_LENGTH = 7
+_NUMERALS = frozenset(word for each in _LISTS for word in each["digit"])
+_SPACE = r"[ ,./-]{1,3}(?:(?:and|y|e|et|und|и) )?"
+SPELLED = re.compile(
+    rf"(?<!\w){_words('digit')}(?:{_SPACE}{_words('digit')}){{{_SPELLED_LENGTH - 1},24}}(?!\w)",
+    re.IGNORECASE,
+)
+CARD_CODE = re.compile(
+    r"\[card\][^\d\n\[]{0,25}(?:\d\d ?[/-] ?(?:20)?\d\d[^\d\n\[]{0,25})?"
+    rf"(?<=[ ,]){_words('bare_code')}:? (?P<code>\d{{3,4}})(?![\w/:-])",
+    re.IGNORECASE,
+)
+
+
+def holds_numerals(text: str) -> bool:
+    """Return whether the text has as many numerals as a telephone number in words. Cheap."""
+    words = re.sub("[,.-]", " ", text.lower()).split()
+    return len(words) >= _SPELLED_LENGTH <= sum(map(_NUMERALS.__contains__, words))
+
 
 _MONTH = _words("month")
 _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
@@ -234,9 +279,14 @@ ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
 PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 # Of well-known services, and this server's own tokens.
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
-# It has the form of a date.
+# These have the form of a date.
 SORT_CODE = re.compile(
     r"sort(?:[ -]code)?(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
+)
+COMBINATION = re.compile(
+    rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})? "
+    r"(?P<code>\d{1,2}(?:[ -]\d{1,2}){2,3})(?![\w-])",
+    re.IGNORECASE,
 )
 
 # What stays: it only looks like personal data.
@@ -257,16 +307,19 @@ IDENTIFIER = re.compile(
 )
 # A text without any of the following has no personal data that is recognised. They are cheap.
 SUSPECT = re.compile(
-    rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_words('password')}", re.I
+    rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
+    rf"|{_words('password')}",
+    re.I,
 )
-AT = re.compile(rf"@|[(\[{{<]at[)\]}}>]| (?:{_words('at')})(?= )", re.IGNORECASE)
-LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
+AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
+LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
-    *("bare_code", "as_password"),
+    *("bare_code", "as_password", "combination", "phrase", "login"),
 )
 PLACES = (
-    *("address", "living", "whereabouts", "street", "street_after", "street_mid", "box", "town"),
+    *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
+    *("street_before", "street_before_name", "box", "town"),
     *("flat", "code_of_place", "city_mark", "district"),
 )
 # For a text in small letters.

@@ -43,7 +43,7 @@ def redact(text: str, classes: Collection[str] = CLASSES) -> str:
     """
     if unknown := set(classes) - set(CLASSES):
         raise ValueError(f"No classes of personal data: {', '.join(sorted(unknown))}")
-    while patterns.SUSPECT.search(text):
+    while patterns.SUSPECT.search(text) or patterns.holds_numerals(text):
         # A redaction may reveal another match ("a@b.example@c.example").
         clean = _redact_once(text, classes)
         if clean == text:
@@ -97,6 +97,7 @@ class _Search:
         self._text = patterns.normalised(text)
         self._found: list[_Find] = []
         if "[" in text:
+            self._take(self._all(patterns.CARD_CODE, "card"))
             self._take(self._all(_MARK))
 
     def run(self) -> list[_Find]:
@@ -106,12 +107,15 @@ class _Search:
             self._take(self._all(patterns.EMAIL, "email"))
             self._take(self._all(patterns.DISGUISED, "email"))
         self._take(self._all(patterns.KEY, "secret"))
+        if patterns.holds_numerals(self._text):
+            self._take(self._all(patterns.SPELLED, "phone"))
         self._take(self._all(patterns.IDENTIFIER))
         has_word = patterns.KNOWN_WORD.search(self._text.lower()) is not None
         has_number = patterns.LONG_NUMBER.search(self._text) is not None
         if has_word:
             self._take(self._all(patterns.BIRTH_AFTER, "birth"))
             self._take(self._all(patterns.BIRTH, "birth"))
+            self._take(self._all(patterns.COMBINATION, "secret"))
         if has_number:
             self._take(self._ibans())
             self._take(self._checked(patterns.ID_FORMS, "id"))

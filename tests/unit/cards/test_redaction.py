@@ -90,6 +90,25 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("I set the password to margarita, ok", "I set the password to [secret], ok"),
         ("pon luna-roja-4 de contraseña", "pon [secret] de contraseña"),
         ("my birthday is 18/11", "my birthday is [birth]"),
+        ("it's oh seven double one, two three four", "it's [phone]"),
+        ("zéro six, douze, trente-quatre, dix-huit", "[phone]"),
+        ("anna(собака)post.example, k at web punkt de", "[email], [email]"),
+        ("14 bis rue des Lilas, 69003 Lyon", "[address]"),
+        (
+            "geboren am 9. November 1989, Kennzeichen B-KL 482",
+            "geboren am [birth], Kennzeichen [plate]",
+        ),
+        (
+            "mot de passe : soleil, Kontonummer 12345678",
+            "mot de passe : [secret], Kontonummer [account]",
+        ),
+        ("passeport n° 75CK69767, AHV 756.1234.5678.97", "passeport n° [passport], AHV [id]"),
+        ("card 4111 1111 1111 1111 until 09/28 code 332", "card [card] until 09/28 code [card]"),
+        (
+            "the combination is 24-06-33, password sandcastle 1990",
+            "the combination is [secret], password [secret]",
+        ),
+        ("gate code #4471*, 089 / 234 5678", "gate code [secret], [phone]"),
         ("5105 1051 0510 5100", "[card]"),
         ("(https://app.example/reset?token=9f8e7d6c).", "([url])."),
         ("/in?access_token=9f8e7d6c", "/in?access_token=[secret]"),
@@ -132,6 +151,8 @@ def test_what_goes(text: str, clean: str) -> None:
         "I'm at Gate 5, we're at Hall 12, אנחנו בשולחן 12, احنا في الطابق 3, мы в Кабинете 12",
         "error code 50012, promo code 4711, код товара 48812, código de barras 778812",
         "vivo en Madrid desde 2012, Monday to Saturday, 9 to 5, windows 11",
+        "one two three four, ticket #4471, 2 cours de yoga, 14 place settings",
+        "le mot de passe est incorrect, Fehlercode E-104, code promo NOEL20",
         "the password is case sensitive, la contraseña es obligatoria, пароль не подходит",
     ],
 )
@@ -168,7 +189,7 @@ def test_a_caller_names_classes() -> None:
         redact(text, ["phones"])
 
 
-@pytest.mark.parametrize("name", ["tuning", "habits"])
+@pytest.mark.parametrize("name", ["tuning", "habits", "fresh"])
 def test_of_the_tuning_set_little_leaks_and_little_goes_too_much(name: str) -> None:
     entries = json.loads(TUNING.with_stem(name).read_text("utf-8"))
     assert len(entries) >= 180

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
 from typing import Any
 
 import pytest
@@ -202,12 +201,13 @@ def test_a_language_that_is_not_covered_is_told(text: str, covered: bool) -> Non
 def test_meaning_decides_where_it_is_known() -> None:
     asked: list[str] = []
     weights: Any = BY_MEANING["todos"].vector
-    assert len(weights) == 384
-    assert struct.calcsize("<384e") == 768
+    own = weights[:384]
+    # The sentence's vector, and that of what the other side said before it.
+    assert len(weights) == 2 * len(own)
 
     def meaning(text: str) -> list[float] | None:
         asked.append(text)
-        return [3.0 if weight > 0 else -3.0 for weight in weights]
+        return [3.0 if weight > 0 else -3.0 for weight in own]
 
     plain = said("Good morning!", "the painter has the frame", "Fine.")
     assert extract_card(plain).todos == ()
@@ -216,3 +216,31 @@ def test_meaning_decides_where_it_is_known() -> None:
     many = said(*[f"I'll call number {number} on Monday." for number in range(400)])
     extract_card(many, meaning=meaning)
     assert len(asked) < 310
+
+
+def test_what_the_other_side_said_before_counts() -> None:
+    weights = BY_MEANING["decisions"].vector[384:]
+    for likely, decisions in ((True, ("a blue one",)), (False, ())):
+
+        def meaning(text: str, likely: bool = likely) -> list[float]:
+            if not text.startswith("Which"):
+                return [0.0] * 384
+            return [3.0 if (weight > 0) is likely else -3.0 for weight in weights]
+
+        lines = talk("a: Which colour would you like?", "a blue one", "a: Thanks.")
+        assert extract_card(lines, meaning=meaning).decisions == decisions
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "decisions", "todos"),
+    [
+        ("Anything else?", "I'll send you the measures tonight.", False, True),
+        ("Shall we take the oak or the pine?", "Let's go with the pine.", True, False),
+        ("Бывает.", "директор в прошлом году решил на серверах экономить", False, False),
+    ],
+)
+def test_a_sentence_is_a_decision_or_a_task(
+    before: str, text: str, *, decisions: bool, todos: bool
+) -> None:
+    card = card_of("a: " + before, text)
+    assert (bool(card.decisions), bool(card.todos)) == (decisions, todos)
