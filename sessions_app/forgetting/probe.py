@@ -81,7 +81,7 @@ class ProbeRecord:
     """The steps of a probe, by what they searched, and what it found: kinds and ids.
 
     Of each step the record has the number of ``queries`` made, the number of ``rows`` examined,
-    and the columns, indexes and statistics that were ``looked_at``.
+    and the columns and statistics that were ``looked_at``.
     """
 
     def __init__(self) -> None:

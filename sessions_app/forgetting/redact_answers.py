@@ -77,8 +77,12 @@ class AnswerRedaction:
             # An answer may be made long after its turn began.
             later = Q(created_at__gte=since) | Q(finished_at__gte=since)
             turns = turns.filter(later | Q(state__in=WAITING_STATES))
-        found = turns.select_related("message", "reply", "replay").defer("replay__prompt")
-        found = found.annotate(pictures=PICTURES, lines=PROMPT_LINES).order_by("id")
+        found = turns.select_related("message", "reply", "replay")
+        found = (
+            found.defer("replay__prompt", "message__terms", "reply__terms")
+            .annotate(pictures=PICTURES, lines=PROMPT_LINES)
+            .order_by("id")
+        )
         for turn in found.iterator(ROWS_AT_ONCE):
             seen = turn.pictures or () if turn.lines else None
             keys = self._lineage.given(turn, TurnReplay.of(turn), seen)
