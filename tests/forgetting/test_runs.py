@@ -135,7 +135,7 @@ def test_a_worker_that_lost_its_lease_forgets_nothing_more(world: World) -> None
     run = confirmed(*memories)
 
     class Robber(PreviewRecorder):
-        def record(self, *changes: object, **texts: str) -> None:
+        def record(self, kind: object, key: object, text: str = "", *, left: str = "") -> None:
             ForgetRun.objects.update(lease_token=uuid4())
 
     dependencies = dependencies_of(world, recorder=Robber(most=1))

@@ -94,7 +94,7 @@ def as_events(answer: Json) -> bytes:
     events: list[Json] = [{"type": "response.created", "response": begun}]
     for place, item in enumerate(answer["output"]):
         is_text = item["type"] == "message"
-        blank = {"content": []} if is_text else {"arguments": ""}
+        blank: Json = {"content": []} if is_text else {"arguments": ""}
         about = {"output_index": place, "item_id": item["id"]}
         added = {**item, **blank, "status": "in_progress"}
         events.append({"type": "response.output_item.added", "output_index": place, "item": added})
