@@ -151,6 +151,7 @@ def test_what_goes(text: str, clean: str) -> None:
         "I'm at Gate 5, we're at Hall 12, אנחנו בשולחן 12, احنا في الطابق 3, мы в Кабинете 12",
         "error code 50012, promo code 4711, код товара 48812, código de barras 778812",
         "vivo en Madrid desde 2012, Monday to Saturday, 9 to 5, windows 11",
+        "size A-B 12, T-C 40 bolts, Tisch für 4 am 12.05. um 19 Uhr",
         "one two three four, ticket #4471, 2 cours de yoga, 14 place settings",
         "le mot de passe est incorrect, Fehlercode E-104, code promo NOEL20",
         "the password is case sensitive, la contraseña es obligatoria, пароль не подходит",
