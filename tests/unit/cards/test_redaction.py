@@ -94,6 +94,16 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("(https://app.example/reset?token=9f8e7d6c).", "([url])."),
         ("/in?access_token=9f8e7d6c", "/in?access_token=[secret]"),
         ("https://wa.me/15550100123", "https://wa.me/[phone]"),
+        ("14 Oak Street. Thanks a lot", "[address] Thanks a lot"),
+        ("5 High Street, Leeds. Regards, Tom", "[address] Regards, Tom"),
+        ("22 Baker St. Please ring, 9 Elm St. Springfield", "[address] Please ring, [address]"),
+        ("Send it to 7 Park Road Thanks", "Send it to [address] Thanks"),
+        ("Hauptstr. 5, 10115 Berlin", "[address]"),
+        ("wir wohnen in der Gartenstraße 12, 2. OG", "wir wohnen in der [address], 2. OG"),
+        ("Am Markt 3; Kölner Str. 45; Rathausplatz 2", "[address]; [address]; [address]"),
+        ("Unter den Linden 77, bitte klingeln", "[address], bitte klingeln"),
+        ("lieferung an hauptstrasse 5 in köln", "lieferung an [address] in köln"),
+        ("my login code 131047", "my login code [secret]"),
     ],
 )
 def test_what_goes(text: str, clean: str) -> None:
@@ -133,6 +143,9 @@ def test_what_goes(text: str, clean: str) -> None:
         "error code 50012, promo code 4711, код товара 48812, código de barras 778812",
         "vivo en Madrid desde 2012, Monday to Saturday, 9 to 5, windows 11",
         "the password is case sensitive, la contraseña es obligatoria, пароль не подходит",
+        "The code 131047 came again, we got code 131026, apareceu o código 131047 de novo",
+        "Am Montag 3 Pakete, Am Ende 5, Im Schnitt 4 Anrufe, Am Morgen 2, Im Markt 3,50",
+        "Auf Platz 3, Parkplatz 12, der Umweg 5 km, Hering 3, Ordering 5, string 10",
     ],
 )
 def test_what_stays(text: str) -> None:
