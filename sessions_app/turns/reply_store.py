@@ -227,6 +227,8 @@ class Draft:
 # Answers where no model is configured, or none can be reached.
 
 ACKNOWLEDGED = "👍"
+# So many questions may follow one about the hours: "and on Sunday?".
+MAX_EARLIER = 5
 
 
 def is_offline(chat_model: ChatModel) -> bool:
@@ -279,7 +281,14 @@ def hours_reply(turn: Turn, text: str) -> str:
     now, fixed = timezone.now(), chat.fixed_language
     if hours is None:
         return ""
-    return hours_answer(text, hours=hours, now=now, language=chat.language, fixed=fixed) or ""
+    message = turn.message
+    said = Message.objects.filter(session=message.session_id, role=Role.USER)
+    earlier = said.filter(order_num__lt=message.order_num).order_by("-order_num")
+    before = earlier.values_list("content", flat=True)[:MAX_EARLIER]
+    answer = hours_answer(
+        text, hours=hours, now=now, language=chat.language, fixed=fixed, before=before
+    )
+    return answer or ""
 
 
 # Answers that are texts of ours: apologies, and what is said instead of an answer.
