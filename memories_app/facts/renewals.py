@@ -6,7 +6,7 @@ words. The words that say that something is new are those of ten languages (``re
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
@@ -22,6 +22,9 @@ MAX_WORDS = 14
 MAX_VALUE = 4
 _ARABIC = re.compile("[\u0600-\u06ff]")
 
+# Who says that something holds no longer says it with other words than before: "I'm", "there is".
+_CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
+_CLAUSE = re.compile(r"[,;:.!،]\s+|\s[-–—]\s|\n")
 _LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
@@ -32,37 +35,108 @@ def _words(*names: str) -> re.Pattern[str]:
 
 
 def says_new(content: str) -> bool:
-    """Return whether a text says that what it states is new, or has changed."""
-    return len(content) <= MAX_STATEMENT and bool(_words("now", "changed").search(fold(content)))
+    """Return whether a text says that what it states is new, has changed, or holds no longer."""
+    if len(content) > MAX_STATEMENT:
+        return False
+    text = fold(content)
+    lead, *rest = _CLAUSE.split(text, maxsplit=1)
+    is_new = _words("now", "changed", "ended").search(text)
+    return bool(is_new or (rest and _words("another").search(lead)))
 
 
 def renews(newer: str, older: str) -> bool:
     """Return whether ``newer``, which ``says_new``, states another value of what ``older`` states.
 
     Both have the same words but for one place, the value, which stands at the end and behind the
-    word that says that it is new. It may stand before a role: "Lisa is my accountant now".
+    word that says that it is new. It may stand before a role: "Lisa is my accountant now". What
+    changed may stand before it: "I changed cars, it's a Fiat now". Or the newer text says that the
+    older one holds no longer.
     """
-    text, known_text = fold(without_periods(newer)), fold(without_periods(older))
-    if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
+    text, known = fold(without_periods(newer)), fold(without_periods(older))
+    if _is_unclear(known):
+        return False
+    was_dated = fold(older) != known
+    if _names(newer) == _names(older) and _is_renewal(text, known, was_dated=was_dated):
+        return True
+    readings = _readings(text)
+    return any(_is_renewal(each, known, what) for each, what in readings) or _ends(text, known)
+
+
+def _readings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text without the clause that says that something changed, and what that names."""
+    lead, *rest = _CLAUSE.split(text, maxsplit=1)
+    if rest and _words("now", "changed", "another").search(lead):
+        named = _content(_words("now", "changed", "another", "got").sub(" ", lead))
+        value = _words("fresh").sub(" ", rest[0])
+        yield f"changed {value}", ""
+        if len(named) == 1:
+            yield f"{named[0].text} changed {value}", named[0].text
+
+
+def _ends(text: str, known_text: str) -> bool:
+    """Return whether a clause says that what is known holds no longer."""
+    known = _content(known_text)
+    for clause in filter(_words("ended").search, _CLAUSE.split(text)):
+        rest = _words("not", "now").sub(" ", clause)
+        given = _content(rest)
+        same = [any(_is_same(one, other) for other in known) for one in given]
+        is_whole = len(given) == len(known) >= 1 and all(same) and not _is_unclear(rest)
+        if is_whole and _joining(rest) ^ _joining(known_text) <= _words_of("free") | _CHANGING:
+            return True
+    return False
+
+
+def _is_same(one: Token, other: Token) -> bool:
+    """Return whether two words are forms of one. "Hija" and "hijo" are two people."""
+    is_exact = _words("several", "persons").fullmatch(one.text)
+    return one.text == other.text if is_exact else bool(_forms(one) & _forms(other))
+
+
+def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool = False) -> bool:
+    """Return whether the values differ.
+
+    ``thing``: that of the person which was said to change. ``was_dated``: what is known had a date
+    that is no part of the text: "tomorrow".
+    """
+    if _is_unclear(text):
         return False
     pieces = _words("now", "changed").split(text)
-    if not _joining(" ".join(pieces)) ^ _joining(known_text) <= _words_of("free"):
+    here, there = _joining(" ".join(pieces)), _joining(known_text)
+    kept = {word for word in there if not _words("mine").fullmatch(word)}
+    if not thing and not (here ^ there <= _words_of("free") or here ^ kept <= _words_of("free")):
         return False
     *parts, last = map(_content, pieces)
     given, known = [*chain.from_iterable(parts), *last], _content(known_text)
     if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
         return False
-    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
-    if len(changes) != 1 or changes[0][0] != "replace":
+    if thing and not _is_owned(known[0].text, known_text):
         return False
-    _, old, old_end, new, new_end = changes[0]
+    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
+    if len(changes) != 1:
+        return False
+    kind, old, old_end, new, new_end = changes[0]
+    if kind == "insert" and was_dated and old == len(known):
+        is_day = any(names_day(word.text) for word in given[new:new_end])
+        return is_day and _words("changed").search(text) is not None
+    if kind != "replace":
+        return False
     behind = given[new_end:]
     if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
         return _is_value(known[old:old_end], given[new:new_end], behind, text)
     is_last = all(_words("units").fullmatch(word.text) for word in behind)
     if not is_last or (last and new < len(given) - len(last)):
         return False
-    return _is_value(known[old:old_end], given[new:new_end], given[:new], text)
+    if _is_of_somebody(known[old:old_end], known_text):
+        return False
+    return _is_value(known[old:old_end], given[new:new_end], given[:new], text, is_one=bool(thing))
+
+
+def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
+    """Return whether a value begins with whose it is: "Ana" of "o carro da Ana é um Gol"."""
+    owner = re.escape(value[0].text)
+    of_name = re.compile(rf"\b(?:of|d[aeo]s?|del|di|von|של) {owner}\b")
+    is_person = any(_words("persons").fullmatch(token.text) for token in value)
+    return len(value) > 1 and (is_person or of_name.search(text) is not None)
 
 
 def _is_owned(role: str, text: str) -> bool:
@@ -123,24 +197,41 @@ def _forms(token: Token) -> set[str]:
 
 
 def _is_value(
-    known: Sequence[Token], given: Sequence[Token], subject: Sequence[Token], text: str
+    known: Sequence[Token],
+    given: Sequence[Token],
+    subject: Sequence[Token],
+    text: str,
+    *,
+    is_one: bool = False,
 ) -> bool:
-    """Return whether one value of the subject stands in place of another one."""
+    """Return whether one value of the subject stands in place of another one.
+
+    ``is_one``: the text says that the subject is another one, whatever its name.
+    """
     if not subject or max(len(known), len(given)) > MAX_VALUE:
         return False
     several = _words("several")
     if any(several.fullmatch(token.text) for token in (*known, *given)):
         return False
     words = [token.text for token in (*known, *given) if not token.text[0].isdigit()]
-    days = [names_day(word) for word in words]
+    days = [names_day(word) or names_day(word.removesuffix("s")) for word in words]
     if any(days):
         return all(days)
-    numbers = [sum(token.script == "number" for token in side) for side in (known, given)]
-    if any(numbers):
-        return numbers == [len(known), len(given)]
+    sides = (known, given)
+    numerals = [sum(_is_number(token) for token in side) for side in sides]
+    numbers = [sum(token.script == "number" for token in side) for side in sides]
+    is_address = numbers[0] == numbers[1] and any(
+        _words("address").fullmatch(token.text) for token in subject
+    )
+    if (any(numbers) or all(numerals)) and not is_one and not is_address:
+        return numerals == [len(known), len(given)]
     if several.fullmatch(subject[-1].text):
         return False
     if _words("changed").search(_words("now").sub(" ", text)):
         return True
     is_own = _words("mine").search(text) is not None
     return is_own and min(map(len, (known, given))) == 1 and not several.search(text)
+
+
+def _is_number(token: Token) -> bool:
+    return token.script == "number" or _words("numerals").fullmatch(token.text) is not None
