@@ -251,16 +251,12 @@ def _asked_on(
     With its mark, the name of a holiday asks by itself.
     """
     days, spoken = _days_alone(text, language, hours, today)
-    if not days:
-        return None
-    if "?" in text and _holiday(_words_and_dates(text, today)[0], hours, today)[1]:
-        return NOW, spoken, days
-    for earlier in before:
-        if _asked(earlier, language, hours, today):
-            return NOW, spoken, days
-        if not _days_alone(earlier, language, hours, today)[0]:
+    is_asked = "?" in text and _holiday(_words_and_dates(text, today)[0], hours, today)[1]
+    for earlier in before if days and not is_asked else ():
+        is_asked = _asked(earlier, language, hours, today) is not None
+        if is_asked or not _days_alone(earlier, language, hours, today)[0]:
             break
-    return None
+    return (NOW, spoken, days) if days and is_asked else None
 
 
 def _days_alone(

@@ -36,9 +36,7 @@ def _words(*names: str) -> re.Pattern[str]:
 
 def says_new(content: str) -> bool:
     """Return whether a text says that what it states is new, has changed, or holds no longer."""
-    if len(content) > MAX_STATEMENT:
-        return False
-    text = fold(content)
+    text = fold(content) if len(content) <= MAX_STATEMENT else ""
     lead, *rest = _CLAUSE.split(text, maxsplit=1)
     is_new = _words("now", "changed", "ended").search(text)
     return bool(is_new or (rest and _words("another").search(lead)))
@@ -55,11 +53,12 @@ def renews(newer: str, older: str) -> bool:
     text, known = fold(without_periods(newer)), fold(without_periods(older))
     if _is_unclear(known):
         return False
-    was_dated = fold(older) != known
-    if _names(newer) == _names(older) and _is_renewal(text, known, was_dated=was_dated):
+    is_dated = fold(older) != known
+    if _names(newer) == _names(older) and _is_renewal(text, known, was_dated=is_dated):
         return True
-    readings = _readings(text)
-    return any(_is_renewal(each, known, what) for each, what in readings) or _ends(text, known)
+    return _ends(text, known) or any(
+        _is_renewal(each, known, what) for each, what in _readings(text)
+    )
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:
@@ -79,17 +78,11 @@ def _ends(text: str, known_text: str) -> bool:
     for clause in filter(_words("ended").search, _CLAUSE.split(text)):
         rest = _words("not", "now").sub(" ", clause)
         given = _content(rest)
-        same = [any(_is_same(one, other) for other in known) for one in given]
+        same = [any(_forms(one) & _forms(other) for other in known) for one in given]
         is_whole = len(given) == len(known) >= 1 and all(same) and not _is_unclear(rest)
         if is_whole and _joining(rest) ^ _joining(known_text) <= _words_of("free") | _CHANGING:
             return True
     return False
-
-
-def _is_same(one: Token, other: Token) -> bool:
-    """Return whether two words are forms of one. "Hija" and "hijo" are two people."""
-    is_exact = _words("several", "persons").fullmatch(one.text)
-    return one.text == other.text if is_exact else bool(_forms(one) & _forms(other))
 
 
 def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool = False) -> bool:
@@ -102,33 +95,34 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
         return False
     pieces = _words("now", "changed").split(text)
     here, there = _joining(" ".join(pieces)), _joining(known_text)
-    kept = {word for word in there if not _words("mine").fullmatch(word)}
-    if not thing and not (here ^ there <= _words_of("free") or here ^ kept <= _words_of("free")):
+    # "My appointment" may be "the appointment" later, but not the other way about.
+    there -= {word for word in there - here if _words("mine").fullmatch(word)}
+    if not thing and not here ^ there <= _words_of("free"):
         return False
     *parts, last = map(_content, pieces)
     given, known = [*chain.from_iterable(parts), *last], _content(known_text)
     if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
         return False
-    if thing and not _is_owned(known[0].text, known_text):
-        return False
     changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
     if len(changes) != 1:
         return False
     kind, old, old_end, new, new_end = changes[0]
-    if kind == "insert" and was_dated and old == len(known):
-        is_day = any(names_day(word.text) for word in given[new:new_end])
-        return is_day and _words("changed").search(text) is not None
     if kind != "replace":
-        return False
+        is_day = was_dated and old == len(known) and _says_day(given[new:new_end])
+        return is_day and _words("changed").search(text) is not None
     behind = given[new_end:]
     if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
         return _is_value(known[old:old_end], given[new:new_end], behind, text)
     is_last = all(_words("units").fullmatch(word.text) for word in behind)
+    values = known[old:old_end], given[new:new_end]
+    is_last &= not _is_of_somebody(values[0], known_text)
     if not is_last or (last and new < len(given) - len(last)):
         return False
-    if _is_of_somebody(known[old:old_end], known_text):
-        return False
-    return _is_value(known[old:old_end], given[new:new_end], given[:new], text, is_one=bool(thing))
+    if thing:
+        is_mine = new > 0 and _is_owned(known[0].text, known_text)
+        is_mine &= _says_day(values[0]) == _says_day(values[1])
+        return is_mine and not _is_several(known[0], *chain(*values))
+    return _is_value(*values, given[:new], text)
 
 
 def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
@@ -136,7 +130,7 @@ def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
     owner = re.escape(value[0].text)
     of_name = re.compile(rf"\b(?:of|d[aeo]s?|del|di|von|של) {owner}\b")
     is_person = any(_words("persons").fullmatch(token.text) for token in value)
-    return len(value) > 1 and (is_person or of_name.search(text) is not None)
+    return len(value) > 1 and (is_person or bool(of_name.search(text)))
 
 
 def _is_owned(role: str, text: str) -> bool:
@@ -192,45 +186,48 @@ def _forms(token: Token) -> set[str]:
     if _ARABIC.search(token.text):
         # Whose it is, is their ending.
         return {token.text.removeprefix("ال")}
+    if _is_several(token) or _words("persons").fullmatch(token.text):
+        # "Hija" and "hijo" are two people.
+        return {token.text}
     forms = word_forms(token)
     return {token.text, forms.word, *forms.bare}
 
 
 def _is_value(
-    known: Sequence[Token],
-    given: Sequence[Token],
-    subject: Sequence[Token],
-    text: str,
-    *,
-    is_one: bool = False,
+    known: Sequence[Token], given: Sequence[Token], subject: Sequence[Token], text: str
 ) -> bool:
-    """Return whether one value of the subject stands in place of another one.
-
-    ``is_one``: the text says that the subject is another one, whatever its name.
-    """
+    """Return whether one value of the subject stands in place of another one."""
     if not subject or max(len(known), len(given)) > MAX_VALUE:
         return False
-    several = _words("several")
-    if any(several.fullmatch(token.text) for token in (*known, *given)):
+    if _is_several(*known, *given):
         return False
     words = [token.text for token in (*known, *given) if not token.text[0].isdigit()]
-    days = [names_day(word) or names_day(word.removesuffix("s")) for word in words]
+    # Who closes "at 5 on Fridays" may close "at 6 on Sundays".
+    is_bare = len(words) == len(known) + len(given)
+    days = [names_day(word.removesuffix("s") if is_bare else word) for word in words]
     if any(days):
         return all(days)
-    sides = (known, given)
-    numerals = [sum(_is_number(token) for token in side) for side in sides]
-    numbers = [sum(token.script == "number" for token in side) for side in sides]
-    is_address = numbers[0] == numbers[1] and any(
-        _words("address").fullmatch(token.text) for token in subject
+    counts = [sum(map(_is_number, side)) for side in (known, given)]
+    is_address = counts == [1, 1] and any(
+        _words("address").fullmatch(each.text) for each in subject
     )
-    if (any(numbers) or all(numerals)) and not is_one and not is_address:
-        return numerals == [len(known), len(given)]
-    if several.fullmatch(subject[-1].text):
+    if any(counts) and not is_address:
+        return counts == [len(known), len(given)]
+    if _is_several(subject[-1]):
         return False
     if _words("changed").search(_words("now").sub(" ", text)):
         return True
     is_own = _words("mine").search(text) is not None
-    return is_own and min(map(len, (known, given))) == 1 and not several.search(text)
+    return is_own and min(map(len, (known, given))) == 1 and not _words("several").search(text)
+
+
+def _says_day(words: Sequence[Token]) -> bool:
+    return names_day(" ".join(word.text for word in words))
+
+
+def _is_several(*tokens: Token) -> bool:
+    """Return whether a word names what a person may have several of."""
+    return any(_words("several").fullmatch(token.text) for token in tokens)
 
 
 def _is_number(token: Token) -> bool:

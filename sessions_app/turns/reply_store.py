@@ -281,10 +281,10 @@ def hours_reply(turn: Turn, text: str) -> str:
     now, fixed = timezone.now(), chat.fixed_language
     if hours is None:
         return ""
-    message = turn.message
-    said = Message.objects.filter(session=message.session_id, role=Role.USER)
-    earlier = said.filter(order_num__lt=message.order_num).order_by("-order_num")
-    before = earlier.values_list("content", flat=True)[:MAX_EARLIER]
+    asks = turn.message
+    earlier = Message.objects.filter(session=asks.session_id, order_num__lt=asks.order_num)
+    own = earlier.filter(role=Role.USER).order_by("-order_num")
+    before = own.values_list("content", flat=True)[:MAX_EARLIER]
     answer = hours_answer(
         text, hours=hours, now=now, language=chat.language, fixed=fixed, before=before
     )
