@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils import dates, translation
 
 from memoryproject.foundation.text.characters import fold
-from sessions_app.conversations.phrases import FOLDER, languages, words_of
+from sessions_app.conversations.phrases import FOLDER, TEXTS, languages, words_of
 from sessions_app.models import AssistantProfile
 
 # In English and Hebrew: the weekdays, of which Sunday is the first, the months, and what cells say.
@@ -267,15 +267,22 @@ def clock(minutes: int) -> str:
     return f"{minutes // 60}:{minutes % 60:02}"
 
 
+def tells_hours(content: str) -> bool:
+    """Return whether a memory's text is one of those by which recall finds the hours."""
+    return any(
+        content.startswith(text.partition("{")[0]) for text in TEXTS["handover_hours"].values()
+    )
+
+
 # The names of weekdays, months and holidays in all languages, as people write them.
 
 
 def day_or_month(word: str, part: int, language: str) -> int | None:
     """Return the weekday (``part`` 0) or the month (1), also by its name in another language."""
-    named = number_named(word, calendar_words(language)[part], language)
+    named = number_named(word, calendar_words(language)[:2][part], language)
     if named is not None or len(word) < MIN_STEM:
         return named
-    spoken = (calendar_words(code)[part].get(word) for code in languages())
+    spoken = (calendar_words(code)[:2][part].get(word) for code in languages())
     return next(filter(None, spoken), None)
 
 

@@ -24,7 +24,6 @@ from sessions_app.conversations.phrases import (
     HOURS_WEEKS,
     MAX_LENGTH,
     OPENERS,
-    TEXTS,
     languages,
     phrases_at,
     text_for,
@@ -183,13 +182,6 @@ def hours_remember(*, embedder: Embedder) -> int:
     return len(keys)
 
 
-def tells_hours(content: str) -> bool:
-    """Return whether a memory's text is one of those that ``hours_remember`` stores."""
-    return any(
-        content.startswith(text.partition("{")[0]) for text in TEXTS["handover_hours"].values()
-    )
-
-
 # Answer a question about the hours. Who asks something else besides gets no answer from here.
 
 
@@ -251,7 +243,8 @@ def _asked_on(
     With its mark, the name of a holiday asks by itself.
     """
     days, spoken = _days_alone(text, language, hours, today)
-    is_asked = "?" in text and _holiday(_words_and_dates(text, today)[0], hours, today)[1]
+    words, _dates = _words_and_dates(text, today)
+    is_asked = "?" in text and bool(_holiday(words, hours, today)[1])
     for earlier in before if days and not is_asked else ():
         is_asked = _asked(earlier, language, hours, today) is not None
         if is_asked or not _days_alone(earlier, language, hours, today)[0]:

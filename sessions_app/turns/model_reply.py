@@ -34,7 +34,7 @@ from sessions_app.conversations.history_queries import History
 from sessions_app.conversations.message_text import NOTICE
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
-from sessions_app.hours_answers import tells_hours
+from sessions_app.hours import tells_hours
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError
 from sessions_app.models import Turn

@@ -281,7 +281,7 @@ def hours_reply(turn: Turn, text: str) -> str:
     now, fixed = timezone.now(), chat.fixed_language
     if hours is None:
         return ""
-    asks = turn.message
+    asks = turn.message or Message(order_num=0)
     earlier = Message.objects.filter(session=asks.session_id, order_num__lt=asks.order_num)
     own = earlier.filter(role=Role.USER).order_by("-order_num")
     before = own.values_list("content", flat=True)[:MAX_EARLIER]

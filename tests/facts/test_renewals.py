@@ -3,10 +3,11 @@
 The half "tuned" was written with the rules. "held_out" was written when they were done: they found
 20 of its 25 renewals then (22 after a title and a helping verb were added), and took none of its 26
 other pairs for one. "owners" are what somebody else found to be lost then: whose it is, was no part
-of the comparison. "unsure" are renewals that the rules miss: both texts stay. "without_model" are as people write on
-WhatsApp: at first sight 25 of 66 renewals were found, and when the rules were mended by one half,
-27 of that and 18 of the other. By that one they were mended, too; then 24 of another 31 were
-found. Two and one of the 126 others were taken for one at first sight, and none is now.
+of the comparison. "unsure" are renewals that the rules miss: both texts stay. "without_model" are
+as people write on WhatsApp: at first sight 25 of 66 renewals were found, and when the rules were
+mended by one half, 27 of its 33 and 18 of the others'. By these they were mended, too; then 24 of
+another 31 were found. Of the 126 that are none, two and then one were taken for one at first sight,
+and none is now.
 """
 
 import json

@@ -215,9 +215,8 @@ def _filled(text: str) -> str:
 
 # Follows an address any number of times: flat, floor, postal code, town. After a full stop that
 # ends no abbreviation, another sentence begins.
-ADDRESS_PART = re.compile(
-    _filled(r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)«PART_OF»"), re.IGNORECASE
-)
+_NEXT = r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)"
+ADDRESS_PART = re.compile(_filled(f"{_NEXT}«PART_OF»"), re.IGNORECASE)
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
 ADDRESSES = tuple(
