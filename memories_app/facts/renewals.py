@@ -24,6 +24,7 @@ _ARABIC = re.compile("[\u0600-\u06ff]")
 
 # Who says that something holds no longer says it with other words than before: "I'm", "there is".
 _CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
+_OF_NAME = re.compile(r"\b(?:of|d[aeo]s?|del|di|von|של) (\w+)")
 _CLAUSE = re.compile(r"[,;:.!،]\s+|\s[-–—]\s|\n")
 _LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
@@ -127,10 +128,8 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
 
 def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
     """Return whether a value begins with whose it is: "Ana" of "o carro da Ana é um Gol"."""
-    owner = re.escape(value[0].text)
-    of_name = re.compile(rf"\b(?:of|d[aeo]s?|del|di|von|של) {owner}\b")
     is_person = any(_words("persons").fullmatch(token.text) for token in value)
-    return len(value) > 1 and (is_person or bool(of_name.search(text)))
+    return len(value) > 1 and (is_person or value[0].text in _OF_NAME.findall(text))
 
 
 def _is_owned(role: str, text: str) -> bool:
