@@ -6,15 +6,18 @@ Weekdays, dates and times are read in English and Hebrew.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, date, datetime, time, timedelta, timezone
+from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.utils import dates, translation
 
 from memoryproject.foundation.text.characters import fold
-from sessions_app.conversations.phrases import FOLDER
+from sessions_app.conversations.phrases import FOLDER, TEXTS, languages, words_of
 from sessions_app.models import AssistantProfile
 
 # In English and Hebrew: the weekdays, of which Sunday is the first, the months, and what cells say.
@@ -39,6 +42,9 @@ _HALVES = re.compile(r"[ap]\.?\s?m")
 _DATED = re.compile(
     r"(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4})(?:\s?[-–—]\s?(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}))?[:,]?\s(.+)"
 )
+# In Hebrew these letters before a word are "on", "to" and "the".
+_HEBREW_PREFIXES = ("ב", "ל", "ה", "בה")
+MIN_STEM = 4
 MIDNIGHT = 24 * 60
 # The longest holiday, and how far the next opening is looked for.
 MAX_DAYS = 366
@@ -271,3 +277,88 @@ def spans_in(text: str) -> list[Span] | None:
 def clock(minutes: int) -> str:
     minutes %= MIDNIGHT
     return f"{minutes // 60}:{minutes % 60:02}"
+
+
+def tells_hours(content: str) -> bool:
+    """Return whether a memory's text is one of those by which recall finds the hours."""
+    return any(
+        content.startswith(text.partition("{")[0]) for text in TEXTS["handover_hours"].values()
+    )
+
+
+# The names of weekdays, months and holidays in all languages, as people write them.
+
+
+def day_or_month(word: str, part: int, language: str) -> int | None:
+    """Return the weekday (``part`` 0) or the month (1), also by its name in another language."""
+    named = number_named(word, calendar_words(language)[:2][part], language)
+    if named is not None or len(word) < MIN_STEM:
+        return named
+    spoken = (calendar_words(code)[:2][part].get(word) for code in languages())
+    return next(filter(None, spoken), None)
+
+
+@cache
+def holidays() -> list[tuple[Any, ...]]:
+    """Return the date of each holiday, such as "12-25" or "", and its names as words."""
+    return [
+        (day, *(tuple(word.text for word in words_of(name)) for name in names))
+        for day, *names in WORDS["holidays"]
+    ]
+
+
+def number_named(word: str, names: Mapping[str, int], language: str) -> int | None:
+    """Return what a word names, in any of its forms: they differ in their ends."""
+    forms = [word]
+    if language == "he":
+        forms += [word.removeprefix(prefix) for prefix in _HEBREW_PREFIXES]
+    for form in forms:
+        if form in names:
+            return names[form]
+        for name, number in names.items():
+            is_near = abs(len(form) - len(name)) <= 2 and len(name) >= MIN_STEM
+            if is_near and form[: len(name) - 1] == name[:-1]:
+                return number
+    return None
+
+
+@cache
+def calendar_words(language: str) -> tuple[Mapping[str, int], Mapping[str, int], frozenset[str]]:
+    """Return the weekdays and months by name, and the words that are a part of their names."""
+    weekdays: dict[str, int] = {}
+    months: dict[str, int] = {}
+    others: set[str] = set()
+    with translation.override(language):
+        of_week = [*dates.WEEKDAYS_ABBR.items(), *dates.WEEKDAYS.items()]
+        days = [(day + 1, name) for day, name in of_week]
+        of_year = [*dates.MONTHS_3.items(), *dates.MONTHS_ALT.items(), *dates.MONTHS.items()]
+        for names, pairs in ((weekdays, days), (months, of_year)):
+            for number, name in pairs:
+                parts = sorted((word.text for word in words_of(str(name))), key=len, reverse=True)
+                # Short forms of other scripts are single letters, which are words of their own.
+                if parts and len(parts[0]) > 2:
+                    names[parts[0]] = number
+                others.update(parts[1:])
+    spoken = languages()[language].get("weekday_names", {})
+    weekdays |= {words_of(name)[0].text: number for name, number in spoken.items()}
+    return weekdays, months, frozenset(others)
+
+
+def numeric_date(text: str, today: date) -> date | None:
+    """Return the date of 24/12, 24.12.26 or 2026-12-24; without a year it is the next one."""
+    parts = re.split(r"[-/.]", text)
+    if len(parts) == 3:
+        return date_in(text)
+    day, month = int(parts[0]), int(parts[1])
+    if month > 12 and "/" in text:
+        day, month = month, day
+    return next_date(day, month, today)
+
+
+def next_date(day: int, month: int, today: date) -> date | None:
+    """Return the next such day of the month, today or later; None where there is none."""
+    for year in range(today.year, today.year + 5):
+        with suppress(ValueError):
+            if (found := date(year, month, day)) >= today:
+                return found
+    return None

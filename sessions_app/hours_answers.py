@@ -2,16 +2,13 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
-from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
 from django.utils import dateformat, translation
-from django.utils.dates import MONTHS, MONTHS_3, MONTHS_ALT, WEEKDAYS, WEEKDAYS_ABBR
 from django.utils.text import capfirst
 
 from memories_app.facts.validation import NewMemory
@@ -22,6 +19,7 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations.phrases import (
     HOURS_DAYS,
+    HOURS_MORE,
     HOURS_QUESTIONS,
     HOURS_WEEKS,
     MAX_LENGTH,
@@ -32,13 +30,24 @@ from sessions_app.conversations.phrases import (
     words_in,
     words_of,
 )
-from sessions_app.hours import Hours, clock, date_in, days_in, hours_of
+from sessions_app.hours import (
+    Hours,
+    calendar_words,
+    clock,
+    day_or_month,
+    days_in,
+    holidays,
+    hours_of,
+    next_date,
+    number_named,
+    numeric_date,
+)
 from sessions_app.models import AssistantProfile
 
 NOW, _TODAY, WEEK = HOURS_QUESTIONS
 _CORES = (*HOURS_QUESTIONS, HOURS_WEEKS)
 _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
-KINDS = (*_CORES, *HOURS_DAYS, "hours_fill", *_AROUND)
+KINDS = (*_CORES, *HOURS_DAYS, HOURS_MORE, "hours_fill", *_AROUND)
 _NUMERIC_DATE = re.compile(r"\b\d{1,4}([-/.])\d{1,2}(?:\1\d{2,4})?\b")
 _TIME = re.compile(r"\b\d{1,2}:\d{2}\b(?:\s?[ap]m\b)?|\b\d{1,2}\s?[ap]m\b", re.IGNORECASE)
 # 10.30, which is no date, and "at 8.10".
@@ -49,13 +58,12 @@ _DOTTED = re.compile(
 )
 _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
 _DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
-_NUMBER = re.compile(r"(\d{1,2})(st|nd|rd|th|er|º|ª)?")
+_NUMBER = re.compile(r"[בהל]{0,2}(\d{1,2})(st|nd|rd|th|er|º|ª|го)?")
 _YEAR = re.compile(r"20\d\d")
-# In Hebrew these letters before a word are "on", "to" and "the".
-_HEBREW_PREFIXES = ("ב", "ל", "ה", "בה")
 _DAY_WORDS = ("יומ", "ביומ")
-MIN_STEM = 4
 MAX_WORDS = 24
+# Of a text that names a day alone.
+MAX_MORE = 6
 MAX_OTHER_DAYS = 20
 # Any Sunday.
 SUNDAY = date(2023, 1, 1)
@@ -178,15 +186,24 @@ def hours_remember(*, embedder: Embedder) -> int:
 
 
 def hours_answer(
-    text: str, *, hours: Hours, now: datetime, language: str, fixed: str = ""
+    text: str,
+    *,
+    hours: Hours,
+    now: datetime,
+    language: str,
+    fixed: str = "",
+    before: Iterable[str] = (),
 ) -> str | None:
     """Return the answer to a question that is about the opening hours alone, else None.
 
     ``language``: the chat's, where the words are those of several; ``fixed``: that of the answer,
-    if it isn't the question's.
+    if it isn't the question's. ``before``: what the person wrote before, the latest first; it is
+    read only where the text names a day and nothing else, as in "and on Sunday?".
     """
     today = now.astimezone(hours.zone).date()
-    question = _asked(text, language, hours, today)
+    question = _asked(text, language, hours, today) or _asked_on(
+        text, language, hours, today, before
+    )
     if question is None:
         return None
     core, asked_in, days = question
@@ -202,31 +219,70 @@ def _asked(
     text: str, language: str, hours: Hours, today: date
 ) -> tuple[str, str, list[date]] | None:
     """Return the kind of the question, its language, and the days that it names."""
-    # "24/7" is no day of July.
-    if len(text) > MAX_LENGTH or _ALWAYS.search(text):
-        return None
-    text = _DOTTED.sub(" ", text)
-    read = [_numeric_date(found[0], today) for found in _NUMERIC_DATE.finditer(text)]
-    dates = [day for day in read if day is not None]
-    if len(dates) < len(read):
-        return None
-    words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
-    places = range(len(words) if len(words) <= MAX_WORDS else 0)
-    cores = [phrase for place in places for phrase in phrases_at(words[place:], _CORES)]
+    words, dates = _words_and_dates(text, today)
+    cores = [phrase for place in range(len(words)) for phrase in phrases_at(words[place:], _CORES)]
     asking = [phrase for phrase in cores if phrase.kind != HOURS_WEEKS]
     if not asking:
         return None
     core = max(asking, key=lambda each: (each.size, each.language == language))
-    words, holiday = _holiday(words, hours, today)
-    days = _days_named(words, core.language, today)
+    days = _days_in(words, dates, core.language, hours, today)
     if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
     if (needed := languages()[core.language]["hours_needs"]) and needed.isdisjoint(words):
         return None
     if any(each.kind == HOURS_WEEKS and each.language == core.language for each in cores):
         return WEEK, core.language, []
+    return core.kind, core.language, days
+
+
+def _asked_on(
+    text: str, language: str, hours: Hours, today: date, before: Iterable[str]
+) -> tuple[str, str, list[date]] | None:
+    """Return the question of a text that names a day alone, where one about the hours goes before.
+
+    With its mark, the name of a holiday asks by itself.
+    """
+    days, spoken = _days_alone(text, language, hours, today)
+    words, _dates = _words_and_dates(text, today)
+    is_asked = "?" in text and bool(_holiday(words, hours, today)[1])
+    for earlier in before if days and not is_asked else ():
+        is_asked = _asked(earlier, language, hours, today) is not None
+        if is_asked or not _days_alone(earlier, language, hours, today)[0]:
+            break
+    return (NOW, spoken, days) if days and is_asked else None
+
+
+def _days_alone(
+    text: str, language: str, hours: Hours, today: date
+) -> tuple[list[date] | None, str]:
+    """Return the days that a text names, which says nothing else, and its language."""
+    words, dates = _words_and_dates(text, today)
+    for spoken in (language, *languages()) if len(words) <= MAX_MORE else ():
+        if days := _days_in(words, dates, spoken, hours, today):
+            return days, spoken
+    return None, language
+
+
+def _words_and_dates(text: str, today: date) -> tuple[list[str], list[date]]:
+    """Return the words of a text, and its dates in numbers; no words where it can't be asking."""
+    # "24/7" is no day of July.
+    if len(text) > MAX_LENGTH or _ALWAYS.search(text):
+        return [], []
+    text = _DOTTED.sub(" ", text)
+    read = [numeric_date(found[0], today) for found in _NUMERIC_DATE.finditer(text)]
+    words = [word.text for word in words_of(_TIME.sub(" ", _NUMERIC_DATE.sub(" ", text)))]
+    dates = [day for day in read if day is not None]
+    return (words, dates) if len(dates) == len(read) and len(words) <= MAX_WORDS else ([], [])
+
+
+def _days_in(
+    words: list[str], dates: list[date], language: str, hours: Hours, today: date
+) -> list[date] | None:
+    """Return the days that a text names in any way; None where it says something else, too."""
+    words, holiday = _holiday(words, hours, today)
+    days = _days_named(words, language, today)
     # "Friday, 24/12" is one day.
-    return core.kind, core.language, list(dict.fromkeys([*dates, *holiday] or days))
+    return None if days is None else list(dict.fromkeys([*dates, *holiday] or days))
 
 
 def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], list[date]]:
@@ -237,10 +293,15 @@ def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], li
         days = named[tuple(word.text for word in words_of(name))]
         if not days_in(name) and (not days or day - days[-1] == timedelta(days=1)):
             days.append(day)
+    for day, *names in holidays():
+        of_staff = next((days for days in map(named.get, names) if days), None)
+        usual = [next_date(int(day[3:]), int(day[:2]), today)] if day else []
+        for name in names:
+            named[name] = named.get(name) or of_staff or [each for each in usual if each]
     for parts, days in sorted(named.items(), key=lambda each: -len(each[0])):
         for place in range(len(words) - len(parts) + 1 if parts and days else 0):
             pairs = zip(words[place:], parts, strict=False)
-            if all(_named(word, {part: 1}, "he") for word, part in pairs):
+            if all(number_named(word, {part: 1}, "he") for word, part in pairs):
                 return [*words[:place], *words[place + len(parts) :]], days
     return words, []
 
@@ -250,14 +311,14 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
     days: list[date] = []
     places: list[int] = []
     number = month = None
-    is_date = False
+    is_date, on_a_date = False, languages()[language]["date_words"]
     place = 0
     while place < len(words):
         word = words[place]
         before = words[place - 1] if place else ""
         # A single Hebrew letter is a weekday after "day" alone.
         letter = days_in(word) if before in _DAY_WORDS and len(word) == 1 else None
-        weekday = letter[0] or 7 if letter else _named(word, _calendar(language)[0], language)
+        weekday = letter[0] or 7 if letter else day_or_month(word, 0, language)
         found = phrases_at(words[place:], KINDS)
         fits = [each for each in found if each.language == language or each.kind in _AROUND]
         phrases = sorted(fits, key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
@@ -275,72 +336,23 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
             days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
             places.append(place - 1)
         elif digits := _NUMBER.fullmatch(word):
-            number, is_date = int(digits[1]), bool(digits[2])
-        elif named := _named(word, _calendar(language)[1], language):
+            number, is_date = int(digits[1]), bool(digits[2]) or before in on_a_date
+        elif named := day_or_month(word, 1, language):
             month = named
-        elif not _YEAR.fullmatch(word) and word not in _calendar(language)[2]:
+        elif word in on_a_date and before.isdecimal():
+            is_date = True
+        elif not _YEAR.fullmatch(word) and word not in calendar_words(language)[2]:
             return None
     # "Monday to Friday" are more days than the two.
     until = languages()[language]["until_words"]
     if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(places)):
         return None
     if month is not None:
-        day = _next_date(number or 0, month, today)
+        day = next_date(number or 0, month, today)
         return None if day is None else [day]
-    # "The 24th" of which month? "At 8" on which day?
-    return None if is_date or (number is not None and not days) else days
-
-
-def _named(word: str, names: Mapping[str, int], language: str) -> int | None:
-    """Return what a word names, in any of its forms: they differ in their ends."""
-    forms = [word]
-    if language == "he":
-        forms += [word.removeprefix(prefix) for prefix in _HEBREW_PREFIXES]
-    for form in forms:
-        if form in names:
-            return names[form]
-        for name, number in names.items():
-            is_near = abs(len(form) - len(name)) <= 2 and len(name) >= MIN_STEM
-            if is_near and form[: len(name) - 1] == name[:-1]:
-                return number
-    return None
-
-
-@cache
-def _calendar(language: str) -> tuple[Mapping[str, int], Mapping[str, int], frozenset[str]]:
-    """Return the weekdays and months by name, and the words that are a part of their names."""
-    weekdays: dict[str, int] = {}
-    months: dict[str, int] = {}
-    others: set[str] = set()
-    with translation.override(language):
-        days = [(day + 1, name) for few in (WEEKDAYS_ABBR, WEEKDAYS) for day, name in few.items()]
-        of_year = [pair for few in (MONTHS_3, MONTHS_ALT, MONTHS) for pair in few.items()]
-        for names, pairs in ((weekdays, days), (months, of_year)):
-            for number, name in pairs:
-                parts = sorted((word.text for word in words_of(str(name))), key=len, reverse=True)
-                # Short forms of other scripts are single letters, which are words of their own.
-                if parts and len(parts[0]) > 2:
-                    names[parts[0]] = number
-                others.update(parts[1:])
-    spoken = languages()[language].get("weekday_names", {})
-    weekdays |= {words_of(name)[0].text: number for name, number in spoken.items()}
-    return weekdays, months, frozenset(others)
-
-
-def _numeric_date(text: str, today: date) -> date | None:
-    """Return the date of 24/12, 24.12.26 or 2026-12-24; without a year it is the next one."""
-    parts = re.split(r"[-/.]", text)
-    if len(parts) == 3:
-        return date_in(text)
-    day, month = int(parts[0]), int(parts[1])
-    if month > 12 and "/" in text:
-        day, month = month, day
-    return _next_date(day, month, today)
-
-
-def _next_date(day: int, month: int, today: date) -> date | None:
-    for year in range(today.year, today.year + 5):
-        with suppress(ValueError):
-            if (found := date(year, month, day)) >= today:
-                return found
-    return None
+    if is_date:
+        coming = (next_date(number or 0, month, today) for month in range(1, 13))
+        # "The 24th" is the next one.
+        return sorted(filter(None, coming))[:1] or None
+    # "At 8" on which day?
+    return None if number is not None and not days else days

@@ -6,7 +6,7 @@ words. The words that say that something is new are those of ten languages (``re
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
@@ -22,6 +22,10 @@ MAX_WORDS = 14
 MAX_VALUE = 4
 _ARABIC = re.compile("[\u0600-\u06ff]")
 
+# Who says that something holds no longer says it with other words than before: "I'm", "there is".
+_CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
+_OF_NAME = re.compile(r"\b(?:of|d[aeo]s?|del|di|von|של) (\w+)")
+_CLAUSE = re.compile(r"[,;:.!،]\s+|\s[-–—]\s|\n")
 _LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
@@ -32,33 +36,100 @@ def _words(*names: str) -> re.Pattern[str]:
 
 
 def says_new(content: str) -> bool:
-    """Return whether a text says that what it states is new, or has changed."""
-    return len(content) <= MAX_STATEMENT and bool(_words("now", "changed").search(fold(content)))
+    """Return whether a text says that what it states is new, has changed, or holds no longer."""
+    text = fold(content) if len(content) <= MAX_STATEMENT else ""
+    lead, *rest = _CLAUSE.split(text, maxsplit=1)
+    is_new = _words("now", "changed", "ended").search(text)
+    return bool(is_new or (rest and _words("another").search(lead)))
 
 
 def renews(newer: str, older: str) -> bool:
     """Return whether ``newer``, which ``says_new``, states another value of what ``older`` states.
 
     Both have the same words but for one place, the value, which stands at the end and behind the
-    word that says that it is new. It may stand before a role: "Lisa is my accountant now".
+    word that says that it is new. It may stand before a role: "Lisa is my accountant now". What
+    changed may stand before it: "I changed cars, it's a Fiat now". Or the newer text says that the
+    older one holds no longer.
     """
-    text, known_text = fold(without_periods(newer)), fold(without_periods(older))
-    if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
+    text, known = fold(without_periods(newer)), fold(without_periods(older))
+    if _is_unclear(known):
+        return False
+    is_dated = fold(older) != known
+    if _names(newer) == _names(older) and _is_renewal(text, known, was_dated=is_dated):
+        return True
+    return _ends(text, known) or any(
+        _is_renewal(each, known, what) for each, what in _readings(text)
+    )
+
+
+def _readings(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text without the clause that says that something changed, and what that names."""
+    lead, *rest = _CLAUSE.split(text, maxsplit=1)
+    if rest and _words("now", "changed", "another").search(lead):
+        named = _content(_words("now", "changed", "another", "got").sub(" ", lead))
+        value = _words("fresh").sub(" ", rest[0])
+        yield f"changed {value}", ""
+        if len(named) == 1:
+            yield f"{named[0].text} changed {value}", named[0].text
+
+
+def _ends(text: str, known_text: str) -> bool:
+    """Return whether a clause says that what is known holds no longer."""
+    known = _content(known_text)
+    for clause in filter(_words("ended").search, _CLAUSE.split(text)):
+        rest = _words("not", "now").sub(" ", clause)
+        given = _content(rest)
+        same = [any(_forms(one) & _forms(other) for other in known) for one in given]
+        is_whole = len(given) == len(known) >= 1 and all(same) and not _is_unclear(rest)
+        if is_whole and _joining(rest) ^ _joining(known_text) <= _words_of("free") | _CHANGING:
+            return True
+    return False
+
+
+def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool = False) -> bool:
+    """Return whether the values differ.
+
+    ``thing``: that of the person which was said to change. ``was_dated``: what is known had a date
+    that is no part of the text: "tomorrow".
+    """
+    if _is_unclear(text):
         return False
     pieces = _words("now", "changed").split(text)
-    if not _joining(" ".join(pieces)) ^ _joining(known_text) <= _words_of("free"):
+    here, there = _joining(" ".join(pieces)), _joining(known_text)
+    # "My appointment" may be "the appointment" later, but not the other way about.
+    there -= {word for word in there - here if _words("mine").fullmatch(word)}
+    if not thing and not here ^ there <= _words_of("free"):
         return False
-    known, given = _content(known_text), _content(" ".join(pieces))
-    change = _one_change(known, given)
-    if change is None:
+    *parts, last = map(_content, pieces)
+    given, known = [*chain.from_iterable(parts), *last], _content(known_text)
+    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
         return False
-    old, old_end, new, new_end = change
+    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
+    if len(changes) != 1:
+        return False
+    kind, old, old_end, new, new_end = changes[0]
+    if kind != "replace":
+        is_day = was_dated and old == len(known) and _says_day(given[new:new_end])
+        return is_day and _words("changed").search(text) is not None
     behind = given[new_end:]
     if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
         return _is_value(known[old:old_end], given[new:new_end], behind, text)
-    if not _ends(behind) or new < _first_behind(pieces, given):
+    is_last = _are_units(behind)
+    values = known[old:old_end], given[new:new_end]
+    is_last &= not _is_of_somebody(values[0], known_text)
+    if not is_last or (last and new < len(given) - len(last)):
         return False
-    return _is_value(known[old:old_end], given[new:new_end], given[:new], text)
+    if thing:
+        is_mine = new > 0 and _is_owned(known[0].text, known_text)
+        is_mine &= _says_day(values[0]) == _says_day(values[1])
+        return is_mine and not _is_several(known[0], *chain(*values))
+    return _is_value(*values, given[:new], text)
+
+
+def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
+    """Return whether a value begins with whose it is: "Ana" of "o carro da Ana é um Gol"."""
+    is_person = any(_words("persons").fullmatch(token.text) for token in value)
+    return len(value) > 1 and (is_person or value[0].text in _OF_NAME.findall(text))
 
 
 def may_renew(newer: str, older: str) -> bool:
@@ -86,7 +157,7 @@ def may_renew(newer: str, older: str) -> bool:
         # A brother is not the sister.
         return False
     numbers = [sum(word.script == "number" for word in value) for value in values]
-    is_last = _ends(behind) or (len(behind) == 1 and not any(numbers))
+    is_last = _are_units(behind) or (len(behind) == 1 and not any(numbers))
     if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
         return False
     return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
@@ -187,6 +258,9 @@ def _forms(token: Token) -> set[str]:
     if _ARABIC.search(token.text):
         # Whose it is, is their ending.
         return {token.text.removeprefix("ال")}
+    if _is_several(token) or _words("persons").fullmatch(token.text):
+        # "Hija" and "hijo" are two people.
+        return {token.text}
     forms = word_forms(token)
     return {token.text, forms.word, *forms.bare}
 
@@ -197,19 +271,36 @@ def _is_value(
     """Return whether one value of the subject stands in place of another one."""
     if not subject or max(len(known), len(given)) > MAX_VALUE:
         return False
-    several = _words("several")
-    if any(several.fullmatch(token.text) for token in (*known, *given)):
+    if _is_several(*known, *given):
         return False
     words = [token.text for token in (*known, *given) if not token.text[0].isdigit()]
-    days = [names_day(word) for word in words]
+    # Who closes "at 5 on Fridays" may close "at 6 on Sundays".
+    is_bare = len(words) == len(known) + len(given)
+    days = [names_day(word.removesuffix("s") if is_bare else word) for word in words]
     if any(days):
         return all(days)
-    numbers = [sum(token.script == "number" for token in side) for side in (known, given)]
-    if any(numbers):
-        return numbers == [len(known), len(given)]
-    if several.fullmatch(subject[-1].text):
+    counts = [sum(map(_is_number, side)) for side in (known, given)]
+    is_address = counts == [1, 1] and any(
+        _words("address").fullmatch(each.text) for each in subject
+    )
+    if any(counts) and not is_address:
+        return counts == [len(known), len(given)]
+    if _is_several(subject[-1]):
         return False
     if _words("changed").search(_words("now").sub(" ", text)):
         return True
     is_own = _words("mine").search(text) is not None
-    return is_own and min(map(len, (known, given))) == 1 and not several.search(text)
+    return is_own and min(map(len, (known, given))) == 1 and not _words("several").search(text)
+
+
+def _says_day(words: Sequence[Token]) -> bool:
+    return names_day(" ".join(word.text for word in words))
+
+
+def _is_several(*tokens: Token) -> bool:
+    """Return whether a word names what a person may have several of."""
+    return any(_words("several").fullmatch(token.text) for token in tokens)
+
+
+def _is_number(token: Token) -> bool:
+    return token.script == "number" or _words("numerals").fullmatch(token.text) is not None

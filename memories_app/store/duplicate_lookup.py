@@ -292,7 +292,6 @@ def renewed_by(
         chat_id=memory.chat_id,
         status=MemoryStatus.ACTIVE,
         document__isnull=True,
-        valid_until__isnull=True,
         said_at__lte=memory.said_at,
     ).exclude(fact_key__startswith=ALONE)
     near = nearest_keys(scope=others, model=model_id, vector=vector, limit=MAX_NEAR)
@@ -307,7 +306,12 @@ def renewed_by(
             cosine = sum(map(mul, vector, by_key[older.pk].vector))
             odds = math.exp(calibration.slope * (cosine - calibration.midpoint))
             verdict = Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict
-        if not claim.is_anothers(older, likeness_of(older.content)):
+        if claim.is_anothers(older, likeness_of(older.content)):
+            continue
+        if verdict is Verdict.REPLACES and older.valid_until and claim.validity == Validity():
+            # "The meeting is tomorrow" ends by itself, but is wrong once it was moved.
+            found.replaced.append(older)
+        else:
             claim.sort_in(found, older, verdict, timezone.now())
     renewed = [*found.replaced, *found.ending]
     if len(renewed) > 1:

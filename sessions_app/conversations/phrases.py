@@ -24,8 +24,8 @@ FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
-# Between the two ends of a range; what a question about the hours must hold.
-_HOURS_WORDS = ("until_words", "hours_needs")
+# Between the two ends of a range; what a question about the hours must hold; before a date's day.
+_HOURS_WORDS = ("until_words", "hours_needs", "date_words")
 _OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not")
 WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
@@ -42,7 +42,9 @@ HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week")
 HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
 # Days that the whole week answers: "weekends".
 HOURS_WEEKS = "day_weeks"
-HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, "hours_fill")
+# Before a day that goes on asking: "what about Sunday?".
+HOURS_MORE = "hours_more"
+HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
 _MORE = (AFTER_FACT, EVERYONE, BOOKED, "closers", "asking", "not_facts")

@@ -287,8 +287,10 @@ def folded(text: str) -> str:
 
 def asks_to_stop(text: str) -> bool:
     """Return whether all of a message asks for no further messages."""
-    words = bare_words(text).split()
-    return any(each.size == len(words) > 1 for each in phrases_at(words, ("stop_asked",)))
+    # "Mas" is polite in Indonesian, but not in "no me escribas mas".
+    wordings = (bare_words(text).split(), folded(text).split())
+    pairs = ((words, phrases_at(words, ("stop_asked",))) for words in wordings)
+    return any(each.size == len(words) > 1 for words, found in pairs for each in found)
 
 
 def word_for(language: str, words: Iterable[str]) -> str:

@@ -34,6 +34,7 @@ from sessions_app.conversations.history_queries import History
 from sessions_app.conversations.message_text import NOTICE
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
+from sessions_app.hours import tells_hours
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError
 from sessions_app.models import Turn
@@ -335,11 +336,12 @@ def _is_filtered(error: ChatModelError) -> bool:
 def _recited(prompt: Prompt, material: Material, *, most_unsure: int = 1) -> list[str]:
     """Return the recalled texts for an answer that no model writes.
 
-    Where none is sure, they are at most ``most_unsure`` of the others.
+    Where none is sure, they are at most ``most_unsure`` of the others. The opening hours are the
+    answer to questions about them alone, which ``hours_reply`` knows.
     """
     language = material.turn.chat.language
-    known = [text for text in prompt.kept_recalled if text.is_sure]
-    known = known or list(prompt.kept_recalled[:most_unsure])
+    kept = [text for text in prompt.kept_recalled if not tells_hours(text.content)]
+    known = [text for text in kept if text.is_sure] or kept[:most_unsure]
     texts = (recited(text, material.text, holds=_holds(text, language)) for text in known)
     return [text for text in texts if text]
 

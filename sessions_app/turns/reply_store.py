@@ -227,6 +227,8 @@ class Draft:
 # Answers where no model is configured, or none can be reached.
 
 ACKNOWLEDGED = "👍"
+# So many questions may follow one about the hours: "and on Sunday?".
+MAX_EARLIER = 5
 
 
 def is_offline(chat_model: ChatModel) -> bool:
@@ -279,7 +281,14 @@ def hours_reply(turn: Turn, text: str) -> str:
     now, fixed = timezone.now(), chat.fixed_language
     if hours is None:
         return ""
-    return hours_answer(text, hours=hours, now=now, language=chat.language, fixed=fixed) or ""
+    asks = turn.message or Message(order_num=0)
+    earlier = Message.objects.filter(session=asks.session_id, order_num__lt=asks.order_num)
+    own = earlier.filter(role=Role.USER).order_by("-order_num")
+    before = own.values_list("content", flat=True)[:MAX_EARLIER]
+    answer = hours_answer(
+        text, hours=hours, now=now, language=chat.language, fixed=fixed, before=before
+    )
+    return answer or ""
 
 
 # Answers that are texts of ours: apologies, and what is said instead of an answer.

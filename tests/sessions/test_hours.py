@@ -70,7 +70,7 @@ def jerusalem(settings: Any) -> None:
         ("क्या आप शुक्रवार को खुले हैं?", "शुक्रवार, 4 दिसमबर: 9:00–13:00"),
         ("Is the terrace open this morning?", None),
         ("are you open at 8?", None),
-        ("are you open on the 24th?", None),
+        ("are you open on the 24th?", "Thursday, 24 December: closed (Christmas Eve)"),
         ("do you have open positions?", None),
         ("why are you closed?", None),
         # All the time; and five days, of which two are named.
@@ -147,6 +147,31 @@ def test_without_any_hours_nothing_is_known() -> None:
     assert hours_of(AssistantProfile(hours={"away_text": "We are away"})) is None
 
 
+@pytest.mark.usefixtures("jerusalem")
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("open xmas?", "Friday, 25 December: 9:00–13:00"),
+        ("xmas eve?", "Thursday, 24 December: closed (Christmas Eve)"),
+        ("¿abren en nochebuena?", "Jueves, 24 diciembre: cerrado (Christmas Eve)"),
+        ("habt ihr heiligabend offen", "Donnerstag, 24 Dezember: geschlossen (Christmas Eve)"),
+        ("פתוח בערב חג המולד?", "חמישי, 24 דצמבר: סגור (Christmas Eve)"),
+        ("are you open 5 Dezember?", "Saturday, 5 December: closed"),
+        ("open viernes?", "Friday, 4 December: 9:00–13:00"),
+        ("seid ihr am 24. geöffnet?", "Donnerstag, 24 Dezember: geschlossen (Christmas Eve)"),
+        ("פתוחים במוצש?", "שבת, 5 דצמבר: סגור"),
+        ("פתוח בחנוכה?", None),
+        ("do you sell xmas trees?", None),
+        ("merry xmas", None),
+        ("what about sunday?", None),
+    ],
+)
+def test_days_by_other_names(question: str, told: str | None) -> None:
+    hours = hours_of(AssistantProfile(hours=HOURS))
+    assert hours is not None
+    assert hours_answer(question, hours=hours, now=NOW, language="en") == told
+
+
 def set_hours(**texts: str) -> None:
     AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": texts})
 
@@ -168,6 +193,37 @@ def test_no_model_is_needed(world: World) -> None:
     assert told.startswith("אנחנו סגורים עכשיו.\nהיום (")
     # They aren't among the questions without an answer.
     assert not Turn.objects.filter(is_unknown()).exists()
+
+
+@pytest.mark.parametrize(
+    "later",
+    ["what about sunday?", "and friday?", "y el viernes?", "а в пятницу?", "ומה עם ראשון?", "xmas"],
+)
+def test_a_day_goes_on_asking(world: World, later: str) -> None:
+    set_hours(**closed_today())
+    world.use(chat_model=OfflineChatModel())
+    (unknown,) = world.say(CLIENT, later)
+    assert "0:00–24:00" not in unknown
+    for text in ("are you open now?", "and monday?"):
+        world.say(CLIENT, text)
+    (told,) = world.say(CLIENT, later)
+    assert told.endswith(": 0:00–24:00") or "Holiday" in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["do you have parking on sunday?", "how much is delivery on friday?", "do you deliver friday?"],
+)
+def test_questions_about_something_else_get_no_timetable(world: World, text: str) -> None:
+    set_hours(**closed_today())
+    tell_hours()
+    world.use(chat_model=OfflineChatModel())
+    (unknown,) = world.say(CLIENT, text)
+    assert "24:00" not in unknown
+    world.remember(CLIENT, "There is free parking behind the shop on Sunday, delivery on Friday")
+    (known,) = world.say(CLIENT, text)
+    assert "free parking" in known
+    assert "24:00" not in known
 
 
 def test_a_model_reads_them(world: World) -> None:

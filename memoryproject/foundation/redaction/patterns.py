@@ -258,8 +258,10 @@ def _filled(text: str) -> str:
     return re.sub("«([^«»]+)»", meant, text)
 
 
-# Follows an address any number of times: flat, floor, postal code, town.
-ADDRESS_PART = re.compile(_filled("(?:,? | ?- |,)«PART_OF»"), re.IGNORECASE)
+# Follows an address any number of times: flat, floor, postal code, town. After a full stop that
+# ends no abbreviation, another sentence begins.
+_NEXT = r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)"
+ADDRESS_PART = re.compile(_filled(f"{_NEXT}«PART_OF»"), re.IGNORECASE)
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
 ADDRESSES = tuple(
@@ -326,4 +328,7 @@ PLACES = (
 _SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_filled('«BRING»')})".replace(
     "(?-i:", "(?:"
 ).lower()
-KNOWN_WORD = re.compile(rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)")
+KNOWN_WORD = re.compile(
+    rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)"
+    + _filled(r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») ?\d|«GERMAN_AT» «LETTERS»{2,30} \d")
+)

@@ -113,6 +113,16 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("(https://app.example/reset?token=9f8e7d6c).", "([url])."),
         ("/in?access_token=9f8e7d6c", "/in?access_token=[secret]"),
         ("https://wa.me/15550100123", "https://wa.me/[phone]"),
+        ("14 Oak Street. Thanks a lot", "[address] Thanks a lot"),
+        ("5 High Street, Leeds. Regards, Tom", "[address] Regards, Tom"),
+        ("22 Baker St. Please ring, 9 Elm St. Springfield", "[address] Please ring, [address]"),
+        ("Send it to 7 Park Road Thanks", "Send it to [address] Thanks"),
+        ("Hauptstr. 5, 10115 Berlin", "[address]"),
+        ("wir wohnen in der Gartenstraße 12, 2. OG", "wir wohnen in der [address], 2. OG"),
+        ("Am Markt 3; Kölner Str. 45; Rathausplatz 2", "[address]; [address]; [address]"),
+        ("Unter den Linden 77, bitte klingeln", "[address], bitte klingeln"),
+        ("lieferung an hauptstrasse 5 in köln", "lieferung an [address] in köln"),
+        ("my login code 131047", "my login code [secret]"),
     ],
 )
 def test_what_goes(text: str, clean: str) -> None:
@@ -155,6 +165,9 @@ def test_what_goes(text: str, clean: str) -> None:
         "one two three four, ticket #4471, 2 cours de yoga, 14 place settings",
         "le mot de passe est incorrect, Fehlercode E-104, code promo NOEL20",
         "the password is case sensitive, la contraseña es obligatoria, пароль не подходит",
+        "The code 131047 came again, we got code 131026, apareceu o código 131047 de novo",
+        "Am Montag 3 Pakete, Am Ende 5, Im Schnitt 4 Anrufe, Am Morgen 2, Im Markt 3,50",
+        "Auf Platz 3, Parkplatz 12, der Umweg 5 km, Hering 3, Ordering 5, string 10",
     ],
 )
 def test_what_stays(text: str) -> None:
