@@ -100,11 +100,8 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     there -= {word for word in there - here if _words("mine").fullmatch(word)}
     if not thing and not here ^ there <= _words_of("free"):
         return False
-    *parts, last = map(_content, pieces)
-    given, known = [*chain.from_iterable(parts), *last], _content(known_text)
-    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
-        return False
-    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
+    known, given = _content(known_text), _content(" ".join(pieces))
+    changes = _changes(known, given)
     if len(changes) != 1:
         return False
     kind, old, old_end, new, new_end = changes[0]
@@ -117,7 +114,7 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     is_last = _are_units(behind)
     values = known[old:old_end], given[new:new_end]
     is_last &= not _is_of_somebody(values[0], known_text)
-    if not is_last or (last and new < len(given) - len(last)):
+    if not is_last or new < _first_behind(pieces, given):
         return False
     if thing:
         is_mine = new > 0 and _is_owned(known[0].text, known_text)
@@ -171,13 +168,20 @@ def _first_behind(pieces: Sequence[str], given: Sequence[Token]) -> int:
 
 def _one_change(known: Sequence[Token], given: Sequence[Token]) -> tuple[int, int, int, int] | None:
     """Return the places of the words that others stand for, if these are the only difference."""
-    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
-        return None
-    changes = [each for each in _opcodes(known, given) if each[0] != "equal"]
+    changes = _changes(known, given)
     return changes[0][1:] if [each[0] for each in changes] == ["replace"] else None
 
 
-def _ends(behind: Sequence[Token]) -> bool:
+def _changes(
+    known: Sequence[Token], given: Sequence[Token]
+) -> list[tuple[str, int, int, int, int]]:
+    """Return in what two texts differ; nothing where they are too short or too long for it."""
+    if not 2 <= len(known) <= MAX_WORDS or not 2 <= len(given) <= MAX_WORDS:
+        return []
+    return [each for each in _opcodes(known, given) if each[0] != "equal"]
+
+
+def _are_units(behind: Sequence[Token]) -> bool:
     return all(_words("units").fullmatch(word.text) for word in behind)
 
 
