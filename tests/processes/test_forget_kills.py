@@ -85,21 +85,6 @@ def assert_each_once(live: Stage, run: str, facts: list[str]) -> None:
     assert [json.dumps(row["details"]) for row in audited] == ['{"things": 3}']
 
 
-def test_killed_before_the_transaction_of_a_thing(live: Stage) -> None:
-    run, facts = drafted(live, "Alberta")
-    hold = live.openai.hold_embedding(facts[1])
-    shell(live, CONFIRM.format(run=run))
-    wait_until(lambda: hold.reached, "the vector of the second one is asked for")
-    assert run_of(live, run)["done"] == 1
-
-    kill_worker_of(live, run)
-    hold.release()
-
-    over = finished(live, run)
-    assert (over["done"], over["failed"]) == (3, 0)
-    assert_each_once(live, run, facts)
-
-
 def test_killed_within_the_transaction_of_a_thing(live: Stage) -> None:
     run, facts = drafted(live, "Bertram")
     with live.database.locked("memories_app_memory", "content", facts[1]):
@@ -116,12 +101,12 @@ def test_killed_within_the_transaction_of_a_thing(live: Stage) -> None:
 
 def test_all_workers_killed_and_started_again(live: Stage) -> None:
     run, facts = drafted(live, "Cornelius")
-    hold = live.openai.hold_embedding(facts[2])
-    shell(live, CONFIRM.format(run=run))
-    wait_until(lambda: hold.reached, "the vector of the third one is asked for")
-
-    live.installation.kill_workers()
-    hold.release()
+    with live.database.locked("memories_app_memory", "content", facts[2]):
+        shell(live, CONFIRM.format(run=run))
+        wait_until(lambda: live.database.rows(WAITING), "the third one is being deleted")
+        assert run_of(live, run)["done"] == 2
+        live.installation.kill_workers()
+    wait_until(lambda: not live.database.rows(WAITING), "PostgreSQL has given it up")
     live.installation.start_workers()
     live.installation.wait_until_ready()
 
