@@ -257,7 +257,9 @@ def _days_alone(
 ) -> tuple[list[date] | None, str]:
     """Return the days that a text names, which says nothing else, and its language."""
     words, dates = _words_and_dates(text, today)
-    for spoken in (language, *languages()) if len(words) <= MAX_MORE else ():
+    # A chat has no language before something was said in one.
+    spoken_first = sorted(languages(), key=lambda each: each != language)
+    for spoken in spoken_first if len(words) <= MAX_MORE else ():
         if days := _days_in(words, dates, spoken, hours, today):
             return days, spoken
     return None, language

@@ -10,6 +10,8 @@ from functools import cache
 
 from sessions_app.conversations.phrases import (
     AFTER_FACT,
+    COMMANDS,
+    DENIALS,
     EVERYONE,
     FORGET_OWN,
     MAX_LENGTH,
@@ -164,23 +166,29 @@ def _fact_then_command(message: Utterance) -> Command | None:
         while size := size_at(clause, first, (*OPENERS, "greeting")):
             first += size
         rest = [word.text for word in clause.words[first:start]]
-        if rest and _is_fact(clause, phrase, first, rest):
+        if rest and not _asks_for(rest, phrase.language) and _is_fact(clause, phrase, first, rest):
             fact = message.text[clause.words[first].start : last.end]
             return Command("remember", fact, phrase.language)
     return None
 
 
+def _asks_for(words: Sequence[str], language: str) -> bool:
+    """Return whether words begin like a question, a wish, a denial or another command."""
+    found = phrases_at(words, ("asking", "wish", *DENIALS, *COMMANDS))
+    return any(each.language == language for each in found)
+
+
 def for_everyone(fact: str) -> str:
     """Return a fact without the words that say that all may know it; "" where none say so.
 
-    They are followed by a colon or a word like "that": "for clients we pay more" isn't for them.
+    Only a colon right behind them says so: "for clients that owe us: no credit" is about some, and
+    for the owner alone.
     """
     words = words_of(fact[:MAX_LENGTH])
     for phrase in phrases_at([word.text for word in words], (EVERYONE,)):
         rest = fact[words[phrase.size - 1].end :].lstrip()
-        statement = rest[1:] if rest.startswith((":", "：")) else THAT.sub("", rest)
-        if statement != rest:
-            return statement.strip()
+        if rest.startswith((":", "：")):
+            return rest[1:].strip()
     return ""
 
 
@@ -375,7 +383,7 @@ def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]
     denied = phrases_at(rest, ("not_facts",))
     if any(found.language == phrase.language for found in denied):
         return False
-    if phrase.kind != "remember_fact" or phrases_at(rest, (EVERYONE,)):
+    if phrase.kind != "remember_fact":
         return True
     return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
 

@@ -55,12 +55,12 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    if (_is_own(turn) and wants_person(text)) or any(map(wants_person, _said_before(turn))):
+    if (is_own_text(turn) and wants_person(text)) or any(map(wants_person, _said_before(turn))):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
 
 
-def _is_own(turn: Turn) -> bool:
+def is_own_text(turn: Turn) -> bool:
     """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
     metadata = turn.message.metadata if turn.message else {}
     is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
@@ -78,7 +78,7 @@ def _said_before(turn: Any) -> Iterator[str]:
     for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
         if earlier.state not in (TurnState.MERGED, TurnState.HELD):
             return
-        if earlier.message and not earlier.message.revoked_at and _is_own(earlier):
+        if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
             yield earlier.message.content
 
 

@@ -350,6 +350,15 @@ def test_the_command_may_stand_behind_its_fact(marked: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "can I have a pizza, remember that",
+        "is it open on sunday, remember that",
+        "forget it, remember that",
+        "that's wrong, remember that",
+        "I'd like to order 2 cakes for Friday, remember that",
+        "מה השעה, תזכור את זה",
+        "сколько стоит, запомни это",
+        "was kostet das, merk dir das",
+        "كم السعر، تذكر ذلك",
         "you said the price was 40, remember that",
         "you said the price was 40, remember that?",
         "bring the cake, don't forget",
@@ -368,9 +377,9 @@ def test_what_only_ends_like_a_command_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "remember for everyone that challah costs 18",
+        "remember for everyone: challah costs 18",
+        "/remember public: challah costs 18",
         "זכור לכולם: חלה עולה 18",
-        "תזכור לכולם שהחלה עולה 18",
         "recuerda para todos: el pan cuesta 18",
         "lembra para todos: o pão custa 18",
         "merk dir für alle: das Brot kostet 18",
@@ -390,3 +399,23 @@ def test_a_fact_may_be_for_everyone(text: str) -> None:
     assert "18" in told
     assert "18" in text.partition(told)[1]
     assert len(told.split()) < len(text.split())
+
+
+# Each was public once.
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "for all clients that haven't paid: block them",
+        "for everyone that works here: bonus in December",
+        "for our customers that are on the blacklist: no credit",
+        "for clients we pay more VAT",
+        "for everyone that challah costs 18",
+        "everyone: Dana and Yossi owe me money",
+        "para todos los clientes que no pagan: enviar carta",
+        "per tutti i clienti che non pagano: niente credito",
+        "pour tous les clients que Dana a amenés: commission",
+        "לכולם שלא שילמו: לחסום",
+    ],
+)
+def test_what_is_about_some_is_for_nobody_else(fact: str) -> None:
+    assert for_everyone(fact) == ""

@@ -95,6 +95,16 @@ def test_questions(question: str, told: str | None) -> None:
     assert hours_answer(question, hours=hours, now=NOW, language="en") == told
 
 
+@pytest.mark.parametrize(
+    "text", ["Dana", "3", "?", "pizza", "24.12", "sunday", "¡Feliz Navidad!", "0501234567"]
+)
+@pytest.mark.parametrize("language", ["", "ja"])
+def test_a_chat_without_a_known_language(text: str, language: str) -> None:
+    hours = hours_of(AssistantProfile(hours=HOURS))
+    assert hours is not None
+    assert hours_answer(text, hours=hours, now=NOW, language=language) is None
+
+
 @pytest.mark.usefixtures("jerusalem")
 @pytest.mark.parametrize(
     ("at", "is_open", "opens"),

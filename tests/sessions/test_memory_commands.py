@@ -20,7 +20,7 @@ from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.commands.replies import short_ids
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, new_world
+from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"
 CHAT_FACT = "TestCorp sends its driver on Monday"
@@ -273,7 +273,7 @@ def test_help_lists_every_command(world: World) -> None:
 FOR_EVERYONE = [
     "/remember for everyone: parking is free",
     "/remember public: parking is free",
-    "remember for all clients that parking is free",
+    "remember for all clients: parking is free",
     "Please remember, for our customers: parking is free",
 ]
 
@@ -286,11 +286,22 @@ def test_the_owner_may_tell_everyone(world: World, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["/remember for clients we pay more VAT", "/remember public holidays are Sundays"]
+    "text",
+    [
+        "/remember for clients we pay more VAT",
+        "/remember for all clients that haven't paid: block them",
+        "/remember public holidays are Sundays",
+    ],
 )
 def test_a_fact_about_everyone_is_the_owners_own(world: World, text: str) -> None:
     assert one(world, GODFATHER, text) == f"✅ Remembered: {text.partition(' ')[2]}"
     assert one(world, CLIENT, "/memories").startswith("I don't remember anything yet.")
+
+
+def test_what_is_forwarded_is_for_nobody_else(world: World) -> None:
+    world.receive(message_from(GODFATHER, FOR_EVERYONE[0], metadata={"forwarded": True}))
+    world.work()
+    assert Memory.objects.get().visibility == "owner"
 
 
 def test_a_client_tells_nobody_else(world: World) -> None:

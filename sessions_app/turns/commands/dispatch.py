@@ -39,7 +39,7 @@ from sessions_app.turns.commands.replies import (
     short_ids,
     system_text,
 )
-from sessions_app.turns.handing_over import ASKED, PERSON
+from sessions_app.turns.handing_over import ASKED, PERSON, is_own_text
 from sessions_app.turns.reply_store import Draft, handover_draft, help_text
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
@@ -64,7 +64,7 @@ def remember_reply(
     if holds_card_number(fact):
         return say("remember_card", language)
     owner = is_owners(turn)
-    public = for_everyone(fact) if owner else ""
+    public = for_everyone(fact) if owner and is_own_text(turn) else ""
     fact = public or fact
     own = Visibility.OWNER if owner else Visibility.CHAT
     try:
