@@ -175,7 +175,10 @@ def _fact_then_command(message: Utterance) -> Command | None:
 def _asks_for(words: Sequence[str], language: str) -> bool:
     """Return whether words begin like a question, a wish, a denial or another command."""
     found = phrases_at(words, ("asking", "wish", *DENIALS, *COMMANDS))
-    return any(each.language == language for each in found)
+    # "I" alone begins a wish in Hindi, and much else.
+    return any(
+        each.language == language and (each.kind != "wish" or each.size > 1) for each in found
+    )
 
 
 def for_everyone(fact: str) -> str:
