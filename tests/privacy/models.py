@@ -20,13 +20,16 @@ from tests.world import World
 EVERY = 2
 
 
-# A prompt's fences have marks by chance. What is stored of an answer depends on its digits.
+# A prompt's fences have marks by chance. What is stored of an answer depends on its digits, and on
+# whether two prompts have the same minute.
+TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 MARK = re.compile(r"(?<=[</])([a-z_]+)-[0-9a-f]{12}(?=>)")
 
 
 def echo(request: ChatRequest) -> str:
-    """Tells whoever asks all that the model was sent, with the same mark each time."""
-    return MARK.sub(r"\1-mark", "\n".join(message.content for message in request.messages))
+    """Tells whoever asks all that the model was sent, with the same mark and time each time."""
+    text = "\n".join(message.content for message in request.messages)
+    return TIME.sub("2026-01-02 03:04", MARK.sub(r"\1-mark", text))
 
 
 @dataclass

@@ -21,7 +21,8 @@ from tests.privacy.town import VIEWERS, Town, undone
 # worth of a fence's mark in a summary comes from its digits.
 CHANGING = re.compile(
     r'(?<="<)/?\w+-[0-9a-f]{12}>", [0-9.]+|'
-    r"\w+-[0-9a-f]{12}\b|(It is|Written on) \w+, [-0-9]+ [0-9:]+|[-0-9: ]*[0-9](?= \(UTC\))"
+    r"\w+-[0-9a-f]{12}\b|\d{4}-\d\d-\d\d \d\d:\d\d|"
+    r"(It is|Written on) \w+, [-0-9]+ [0-9:]+|[-0-9: ]*[0-9](?= \(UTC\))"
 )
 
 
