@@ -65,6 +65,10 @@ class Frame:
         ``renewed``: this one is said to be new, so that all of its values may differ.
         """
         if self.kind == ATTRIBUTE:
+            tails = _tail(self.values), _tail(other.values)
+            if all(tails) and tails[0] != tails[1]:
+                # "20 for kids" and "40 for adults" are both true.
+                return False
             own, others = set(self.values), set(other.values)
             if len(own) == len(others) == 1:
                 return not _says_the_same(self.values[0], other.values[0])
@@ -76,6 +80,16 @@ class Frame:
             if not _says_the_same(own, others)
         ]
         return len(differing) == 1 or (renewed and bool(differing))
+
+
+def _tail(values: Sequence[str]) -> frozenset[str]:
+    """Return the words behind a value: behind its numbers, or from a preposition on."""
+    is_number = [any(map(str.isdigit, word)) for word in values]
+    ends = (place for place, word in enumerate(values) if word in lexicon.BEHIND_VALUE)
+    first = next(ends, len(values))
+    if is_number[0]:
+        first = min(first, (*is_number, False).index(False))
+    return frozenset(values[first:]) - lexicon.BEHIND_VALUE
 
 
 def _says_the_same(one: str, other: str) -> bool:

@@ -33,6 +33,8 @@ OPENINGS = (
     ("תזכרי",),
 )
 # Left out before a time or a day: "on Monday" is "Monday".
+# Words that begin what a value is for, or where and with whom it holds.
+BEHIND_VALUE = frozenset({"for", "in", "per", "with", "of", "from", "to", "by"})
 TIME_PREPOSITIONS = _words("time_prepositions")
 RANGE_WORDS = _words("range_words")
 RANGE_STARTS = _words("range_starts")

@@ -81,6 +81,7 @@ def _ends(text: str, known_text: str) -> bool:
         given = _content(rest)
         same = [any(_forms(one) & _forms(other) for other in known) for one in given]
         is_whole = len(given) == len(known) >= 1 and all(same) and not _is_unclear(rest)
+        is_whole &= _days(given) == _days(known)
         if is_whole and _joining(rest) ^ _joining(known_text) <= _words_of("free") | _CHANGING:
             return True
     return False
@@ -295,6 +296,11 @@ def _is_value(
         return True
     is_own = _words("mine").search(text) is not None
     return is_own and min(map(len, (known, given))) == 1 and not _words("several").search(text)
+
+
+def _days(words: Sequence[Token]) -> set[str]:
+    singular = {word.text.removesuffix("s") for word in words}
+    return {word for word in singular if names_day(word)}
 
 
 def _says_day(words: Sequence[Token]) -> bool:

@@ -105,7 +105,8 @@ def broadcast_start(broadcast: Broadcast, chats: QuerySet[Any], actor: Actor) ->
     """Store a broadcast to those of the chats that aren't left out. Raises IntegrityError."""
     with transaction.atomic():
         broadcast.save(force_insert=True)
-        keys = chats.filter(reason="").values_list("pk", flat=True)
+        # In the order in which they first wrote.
+        keys = chats.filter(reason="").order_by("created_at").values_list("pk", flat=True)
         rows = [BroadcastRecipient(broadcast=broadcast, chat_id=key) for key in keys]
         BroadcastRecipient.objects.bulk_create(rows, batch_size=1_000)
         _audit("started", broadcast, actor, recipients=len(rows))

@@ -370,9 +370,7 @@ def test_what_is_near_and_what_staff_replied_are_offered(
     admin_client.post(f"{pause}reply/", {"text": reply, "key": str(uuid.uuid4())})
     asked(world, "Do you have parking?", THIRD)
     shown = page(admin_client, UNKNOWN)
-    assert re.search(
-        r"Nearest of what everyone may know: The parking is .* \d+% similar", words_of(shown)
-    )
+    assert "Nearest of what everyone may know: The parking is" in words_of(shown)
     assert f"/memory/{known.pk}/change/" in shown
     assert "Teach staff's reply…" in words_of(shown)
     (number,) = re.findall(r'<textarea id="(text-\d+)"', shown)
