@@ -96,7 +96,7 @@ def test_what_the_person_states_is_stored_as_by_their_command(
     world: World, writer: str, visibility: str
 ) -> None:
     use(world, calling(call("remember", fact="The person likes green tea")), "Noted.")
-    assert world.say(writer, "I like green tea, keep that in mind") == ["Noted."]
+    assert world.say(writer, "By the way I like green tea most of all") == ["Noted."]
     memory = Memory.objects.get()
     assert (memory.visibility, memory.status) == (visibility, "active")
     assert memory.chat_id == world.chat(writer).pk
