@@ -90,13 +90,13 @@ class TestList:
         world.say(CLIENT, "do you bake without gluten?")
         promised(world, "Promised: I'll ask the owner")
         shown = page(admin_client, LIST)
-        assert "Asked: <bdi>do you bake without gluten?</bdi>" in shown
+        assert "They wrote: <bdi>do you bake without gluten?</bdi>" in shown
         read = AuditEvent.objects.filter(details__list="message").count()
         assert read == 1
         world.messages(CLIENT)[0].delete()
-        assert "Asked:" not in page(admin_client, LIST)
+        assert "They wrote:" not in page(admin_client, LIST)
         no_messages = staff_with("memories_app.view_memory")
-        assert "Asked:" not in page(no_messages, LIST)
+        assert "They wrote:" not in page(no_messages, LIST)
 
     def test_home_and_the_menu_count_what_is_due(
         self, admin_client: Client, five: list[Memory]
