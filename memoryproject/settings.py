@@ -116,6 +116,8 @@ Q_CLUSTER: dict[str, Any] = {
     "label": _("Background work"),
     # Schedules, and all work that nobody waits for. Answers are made by `manage.py answer`.
     "workers": 3,
+    # Never a new worker for one that is well: without one of its processes a cluster ends.
+    "recycle": None,
     # What waits in a worker's hands could be done by another host.
     "queue_limit": 4,
     "poll": 0.5,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from django.conf import settings
+from django_q.conf import Conf
 
 from memoryproject import programs
 from memoryproject.management.commands import qcluster
@@ -77,3 +78,8 @@ def test_each_program_gives_up_before_it_is_killed() -> None:
     assert "3 seconds" in text
     assert f"hasn't ended after {programs.STOP_SECONDS} seconds is killed" in text
     assert 3 < programs.STOP_SECONDS < int(ROWS["answer"][3])
+
+
+def test_a_worker_that_is_well_is_not_replaced() -> None:
+    """django-q2 does so after 500 jobs, and the cluster takes its end for a kill."""
+    assert Conf.RECYCLE is None

@@ -102,6 +102,22 @@ def test_each_process_of_a_program_is_killed(launched: Stage, name: str) -> None
     wait_until(lambda: launched.database.rows(done, f"after {name}"), "jobs are done")
 
 
+def test_a_process_is_killed_before_the_cluster_knows_it(launched: Stage) -> None:
+    """As on a busy machine: django-q2 has replaced it before anybody looked."""
+    cluster = launched.installation.start_command("qcluster")
+    wait_until(cluster.children, "the guard is there", longest_pause=0.01)
+    cluster.suspend()
+    wait_until(lambda: len(family(cluster)) == PROCESSES["qcluster"], "all are there")
+    _, guard, *first = family(cluster)
+    kill([first[-1]])
+    wait_until(lambda: {*guard.children()} - {*first}, "another has taken its place")
+    members = family(cluster)
+
+    cluster.resume()
+
+    wait_until(partial(are_gone, members), "the cluster has ended")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 def test_the_process_manager_is_killed(launched: Stage) -> None:
     """The launcher starts it again, once nothing of the old one is left."""

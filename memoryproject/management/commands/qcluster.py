@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 
 # Jobs that are taken meanwhile wait for the sweep.
 LOOK_SECONDS = 0.25
-# While they start: one that is killed before it was seen isn't missed.
-FIRST_LOOK_SECONDS = 0.02
+# Workers, monitor and pusher; the guard started them.
+MEMBERS = Conf.WORKERS + 2
 # The jobs that have begun when the cluster is told to stop have so long: docs/deploy.md.
 STOP_SECONDS = 3.0
 
@@ -41,9 +41,16 @@ class Command(qcluster.Command):  # type: ignore[misc]
     # Checking all would load the staff's pages and the API, which no worker needs.
     requires_system_checks = (SETTINGS,)
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # Of all the cluster's processes, in memory that they share.
+        self._started = multiprocessing.RawValue("i")
+
     def handle(self, *args: Any, **options: Any) -> None:
         # On Linux none of them outlives the one that started it.
-        os.register_at_fork(after_in_child=lambda: end_with_parent(signal.SIGKILL))
+        os.register_at_fork(
+            after_in_parent=self._count, after_in_child=lambda: end_with_parent(signal.SIGKILL)
+        )
         # Loaded before the fork, it is in memory once, and the garbage collector leaves it there.
         import_module("sessions_app.tasks")
         gc.freeze()
@@ -53,22 +60,28 @@ class Command(qcluster.Command):  # type: ignore[misc]
             stop_in_time(sentinel)
             self._watch(sentinel)
 
+    def _count(self) -> None:
+        # The first process starts the guard, which then starts the others: never both at once.
+        self._started.value += 1
+
     def _watch(self, sentinel: multiprocessing.process.BaseProcess) -> None:
         """Return when the cluster has stopped; end this process where a part of it was killed.
 
-        A signal to stop is handled in this thread, and until then nothing ends by itself.
+        A signal to stop is handled in this thread, and until then nothing ends by itself. Whoever
+        is killed before it was seen here is missed all the same: the guard starts another.
         """
         started: list[psutil.Process] = []
         while sentinel.is_alive():
-            # Workers, monitor and pusher.
-            is_whole = len(started) >= Conf.WORKERS + 2
+            is_whole = len(started) >= MEMBERS
             if not is_whole:
                 started = psutil.Process(sentinel.pid).children()
-            elif not all(each.is_running() for each in started):
+            elif self._started.value > 1 + MEMBERS or not all(
+                each.is_running() for each in started
+            ):
                 logger.error("A process of the cluster was killed: all of it is ended.")
                 kill_cluster(sentinel)
                 sys.exit(1)
-            time.sleep(LOOK_SECONDS if is_whole else FIRST_LOOK_SECONDS)
+            time.sleep(LOOK_SECONDS)
         if sentinel.exitcode:
             sys.exit(1)
 
