@@ -92,7 +92,10 @@ class LabelledSet:
         self.vectors = np.array(embedder.embed(texts))
         self.parts = [query_parts(question.text) for question in questions]
         self.asked = [
-            np.array(embedder.embed_queries([part.text for part in parts])) for parts in self.parts
+            np.array([embedder.fact_map.apply(each) for each in vectors])
+            for vectors in (
+                embedder.embed_queries([part.text for part in parts]) for parts in self.parts
+            )
         ]
 
     def ask(self, number: int, scope: Sequence[int], weight: float = 1.0) -> Asked:

@@ -9,7 +9,7 @@ never cost results.
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 from uuid import UUID
@@ -25,7 +25,9 @@ from memoryproject.foundation.integrations.embedders.base import (
     Calibration,
     Embedder,
     EmbedderError,
+    FactMap,
     embed_covered,
+    fact_map,
 )
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative
 from memoryproject.foundation.retrieval.relevance import (
@@ -319,6 +321,15 @@ class Question:
     vectors: Sequence[Vector | None]
     model: str
     calibration: Calibration
+    map: FactMap | None = None
+
+    def for_facts(self) -> "Question":
+        """Return the question as it is compared with facts."""
+        if self.map is None:
+            return self
+        apply = self.map.apply
+        vectors = [None if vector is None else apply(vector) for vector in self.vectors]
+        return replace(self, vectors=vectors, calibration=self.map.calibration)
 
     @property
     def terms(self) -> list[QueryTerm]:
@@ -347,7 +358,10 @@ def prepare_question(
         logger.error("The query could not be embedded, words decide alone: %s", error)
         worked = False
     vectors = [made.get(topic) for topic in topics]
-    return Question(parts, topics, vectors, embedder.model_id, embedder.calibration), worked
+    question = Question(
+        parts, topics, vectors, embedder.model_id, embedder.calibration, fact_map(embedder)
+    )
+    return question, worked
 
 
 def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_]) -> Floats:

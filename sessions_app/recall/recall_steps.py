@@ -111,7 +111,8 @@ class Search:
         found: _Beside | None = None
         if samples is not None:
             chosen = samples
-            found = _try_twice(lambda: self._memories(question, memories, chosen))
+            asked = question.for_facts()
+            found = _try_twice(lambda: self._memories(asked, memories, chosen))
             failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None

