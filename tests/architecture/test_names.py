@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pytest
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("memoryproject", "sessions_app", "memories_app", "cards_app")
@@ -84,7 +84,7 @@ def sources() -> list[Path]:
     return [path for path in found if "migrations" not in path.parts]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@table("package", PACKAGES)
 def test_no_name_uses_a_retired_word(package: str) -> None:
     faults = {
         f"{path.relative_to(ROOT)}: {fault}"
@@ -139,7 +139,7 @@ def test_a_module_name_occurs_once_in_an_app() -> None:
     assert duplicates_of(path.relative_to(ROOT) for path in sources()) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second"),
     [
         ("sessions_app/notes.py", "sessions_app/inbox/notes.py"),
@@ -154,7 +154,7 @@ def test_two_modules_of_one_name_are_found(first: str, second: str) -> None:
     assert second in fault
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second"),
     [
         ("sessions_app/recall/facade.py", "sessions_app/turns/facade.py"),
@@ -167,8 +167,6 @@ def test_roles_and_parallel_packages_may_share_a_name(first: str, second: str) -
     assert duplicates_of([Path(first), Path(second)]) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["ForgetTools", "MOST_ITEMS", "_LONGEST_NAME", "turn_settle", "carry_out", "Doomed"]
-)
+@table("name", ["ForgetTools", "MOST_ITEMS", "_LONGEST_NAME", "turn_settle", "carry_out", "Doomed"])
 def test_the_check_finds_them(name: str) -> None:
     assert list(faults_of(name)) == [name]

@@ -162,8 +162,8 @@ def import_prices(job: Job) -> None:
     job.page.locator("textarea").first.fill("product,price\nBagel,12\nCoffee,9")
     job.button("Preview")
     job.says("Nothing is stored yet.")
-    job.button("Remember what is ticked")
-    job.page.wait_for_load_state()
+    with job.page.expect_navigation():
+        job.button("Remember what is ticked")
     assert Memory.objects.filter(content__contains="Bagel").exists()
 
 

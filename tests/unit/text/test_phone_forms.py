@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.text.phone_numbers import phone_forms
+from tests.tables import table
 
 FORMS = [
     pytest.param("5511987654321 551187654321", id="Brazil, São Paulo"),
@@ -26,7 +27,7 @@ FORMS = [
 ]
 
 
-@pytest.mark.parametrize("numbers", FORMS)
+@table("numbers", FORMS)
 def test_each_form_is_found_from_each(numbers: str) -> None:
     same = numbers.split() or [""]
     for number in same:
