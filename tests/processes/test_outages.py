@@ -18,6 +18,10 @@ PATIENCE_SECONDS = 300.0
 PUT_OFF = """
 SELECT 1 FROM sessions_app_turn WHERE state = 'replied' AND not_before > now()
 """
+# So that none is tried again before the workers are back, however long that takes.
+HOLD_LONGER = """
+UPDATE sessions_app_turn SET not_before = now() + interval '1 hour' WHERE state = 'replied'
+"""
 SEND_HELD = """
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.turns.queue import answer_soon
@@ -83,6 +87,7 @@ def test_answers_are_held_while_the_provider_refuses_the_token(running: Stage) -
         running.post.say(phone, f"question of {phone}")
     # Not only stored: each was refused, or left alone because others were.
     wait_until(lambda: len(running.database.rows(PUT_OFF)) == 20, "all answers are held")
+    running.database.rows(HOLD_LONGER)
     running.installation.kill_workers()
     running.installation.start_workers()
     running.installation.wait_until_ready()
