@@ -8,6 +8,7 @@ import pytest
 from django.test import override_settings
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.history.chat_memory import ChatMemoryService
@@ -36,7 +37,7 @@ settings.load_profile("busy")
 if FACTOR == 1:
     # It reads the numbers and words of all modules that are loaded, for seconds, and its examples
     # would depend on which these are: on the order of the tests.
-    providers.__dict__["_get_local_constants"] = providers.Constants
+    providers.__dict__["_get_local_constants"] = Constants
 
 
 @pytest.fixture(scope="session", autouse=True)

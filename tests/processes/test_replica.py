@@ -24,6 +24,7 @@ from memoryproject.foundation.embedded_postgres.cluster import (
     server_environment,
 )
 from memoryproject.foundation.embedded_postgres.places import postgres_program
+from tests.processes import plain_http
 from tests.processes.installation import Installation, family, free_port, kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage
@@ -296,6 +297,6 @@ def test_one_that_was_promoted_is_not_read(world: World) -> None:
 
 
 def test_without_the_setting_there_is_nothing_of_it(live: Stage) -> None:
-    metrics = httpx.get(f"{live.installation.url}/metrics", trust_env=False).text
+    metrics = plain_http.get(f"{live.installation.url}/metrics").text
     assert "memory_open_turns" in metrics
     assert "replica" not in metrics

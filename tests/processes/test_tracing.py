@@ -83,10 +83,13 @@ def test_one_webhook_is_one_trace_to_the_send(traced: Stage, collector: Collecto
         for span in collector.spans("POST")
         if span.parent == parts["send"].id and span.attributes["http.response.status_code"] == 200
     ]
-    # The web server sends its own spans, perhaps later.
-    path = wait_until(
-        lambda: (found := collector.path_to(sent))[0].name == WEBHOOK and found, "the webhook"
-    )
+
+    def path_from_webhook() -> list[Received]:
+        """The web server sends its own spans, perhaps later."""
+        found = collector.path_to(sent)
+        return found if found[0].name == WEBHOOK else []
+
+    path = wait_until(path_from_webhook, "the span of the webhook")
     assert [span.name for span in path] == [WEBHOOK, "turn", "send", "POST"]
     assert [span.kind for span in path] == ["SERVER", "CONSUMER", "INTERNAL", "CLIENT"]
     assert not any(span.has_failed for span in path)

@@ -20,6 +20,7 @@ import httpx
 import pytest
 
 from memoryproject import __version__
+from tests.processes import plain_http
 from tests.processes.clone import SETTING
 from tests.processes.command_server import REPOSITORY
 from tests.processes.installation import free_port
@@ -128,10 +129,10 @@ def test_it_runs_and_answers_in_an_empty_folder(program: Path, folder: Path) -> 
     try:
         wait_until(lambda: started.poll() is not None or is_ready(url), "it runs", seconds=180)
         assert started.poll() is None, started.communicate()[0]
-        page = httpx.get(f"{url}/", trust_env=False).text
+        page = plain_http.get(f"{url}/").text
         assert "whatsapp-memory chat --message" in page
         assert "<code>whatsapp-memory demo</code>" in page
-        styles = httpx.get(f"{url}/static/dashboard/admin.css", trust_env=False)
+        styles = plain_http.get(f"{url}/static/dashboard/admin.css")
         assert styles.status_code == httpx.codes.OK
         code, token = run(program, folder, "create_api_token", "of-the-test")
         assert code == 0, token
@@ -155,7 +156,7 @@ def test_it_runs_and_answers_in_an_empty_folder(program: Path, folder: Path) -> 
 
 def is_ready(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/readyz", trust_env=False).status_code == httpx.codes.OK
+        return plain_http.get(f"{url}/readyz").status_code == httpx.codes.OK
     except httpx.HTTPError:
         return False
 
