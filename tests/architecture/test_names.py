@@ -84,25 +84,13 @@ def sources() -> list[Path]:
     return [path for path in found if "migrations" not in path.parts]
 
 
-@table("package", PACKAGES)
-def test_no_name_uses_a_retired_word(package: str) -> None:
-    faults = {
-        f"{path.relative_to(ROOT)}: {fault}"
-        for path in sources()
-        if path.relative_to(ROOT).parts[0] == package
-        for name in (path.stem, *names_of(ast.parse(path.read_text(encoding="utf-8"))))
-        for fault in faults_of(name)
-    }
-    assert faults == set()
-
-
-def test_no_variable_has_a_retired_name() -> None:
-    faults = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in sources()
-        for name in variables_of(ast.parse(path.read_text(encoding="utf-8")))
-        if name.lstrip("_") in RETIRED_VARIABLES
-    }
+def test_no_name_uses_a_retired_word() -> None:
+    faults = set()
+    for path in sources():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        wrong = [fault for name in (path.stem, *names_of(tree)) for fault in faults_of(name)]
+        wrong += [name for name in variables_of(tree) if name.lstrip("_") in RETIRED_VARIABLES]
+        faults |= {f"{path.relative_to(ROOT)}: {fault}" for fault in wrong}
     assert faults == set()
 
 

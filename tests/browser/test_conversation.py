@@ -26,10 +26,9 @@ window.setTimeout = (what, milliseconds, ...rest) => patient(what, milliseconds 
 
 
 @pytest.fixture
-def staff(staff: Page) -> Page:
+def hurried(staff: Page) -> None:
     """The page looks for what is new several times a second, instead of every two seconds."""
     staff.add_init_script(HURRIED)
-    return staff
 
 
 def open_conversation(staff: Page) -> None:
@@ -75,6 +74,7 @@ def test_both_have_their_own_side(visit: Visit, staff: Page, world: World) -> No
     assert visit.troubles() == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_what_is_said_meanwhile_comes_in_by_itself(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
     open_conversation(staff)
@@ -157,6 +157,7 @@ def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world
     assert visit.troubles() == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_j_begins_at_what_is_unread_also_after_a_refresh(staff: Page, world: World) -> None:
     world.say(CLIENT, "one")
     open_conversation(staff)
@@ -170,6 +171,7 @@ def test_j_begins_at_what_is_unread_also_after_a_refresh(staff: Page, world: Wor
     expect(staff.locator(".bubble:focus .text")).to_have_text("two")
 
 
+@pytest.mark.usefixtures("hurried")
 def test_what_is_forgotten_meanwhile_is_taken_off_the_page(staff: Page, world: World) -> None:
     world.say(CLIENT, "My secret is Zyqorvane")
     open_conversation(staff)
@@ -198,6 +200,7 @@ def opened(world: World, chat: str) -> re.Pattern[str]:
     return re.compile(f"{world.chat(chat).pk}/conversation/$")
 
 
+@pytest.mark.usefixtures("hurried")
 def test_the_list_stays_beside_the_conversation(visit: Visit, wide: Page, world: World) -> None:
     for chat in (CLIENT, OTHER_CLIENT):
         world.say(chat, "hello")
