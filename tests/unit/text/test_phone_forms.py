@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.text.phone_numbers import phone_forms
-from tests.tables import table
 
 FORMS = [
     pytest.param("5511987654321 551187654321", id="Brazil, São Paulo"),
@@ -27,7 +26,7 @@ FORMS = [
 ]
 
 
-@table("numbers", FORMS)
+@pytest.mark.parametrize("numbers", FORMS)
 def test_each_form_is_found_from_each(numbers: str) -> None:
     same = numbers.split() or [""]
     for number in same:

@@ -11,7 +11,6 @@ from memoryproject.foundation.text.characters import (
     cut_to_tokens,
     estimate_tokens,
 )
-from tests.tables import table
 
 # What o200k_base, the tokenizer of the default model, makes of them.
 MEASURED = [
@@ -38,7 +37,7 @@ def test_the_seeds_examples() -> None:
     assert estimate_tokens("") == 0
 
 
-@table(("text", "tokens"), MEASURED)
+@pytest.mark.parametrize(("text", "tokens"), MEASURED)
 def test_it_is_near_what_the_tokenizer_counts(text: str, tokens: int) -> None:
     assert tokens * 0.7 <= estimate_tokens(text) <= tokens * 1.5
 
