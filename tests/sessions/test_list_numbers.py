@@ -57,11 +57,16 @@ def is_text(name: str, reply: str) -> bool:
     return any(re.fullmatch(pattern, reply, re.DOTALL) for pattern in patterns)
 
 
-@pytest.mark.parametrize(
+@table(
     "number",
     ["2", "#2", "2.", "2)", "(2)", "[2]", "no. 2", "No 2", "number 2", "the 2nd", "2️⃣", "②", "２"]
     + ["٢", "۲", "२", "02", "מספר 2", "מס' 2", "את 2", "\u200f2\u200f", "номер 2", "№ 2"],
 )
+def test_a_number_is_read_as_people_write_it(number: str) -> None:
+    assert numbers_in(number) == [2]
+
+
+@pytest.mark.parametrize("number", ["2", "the 2nd", "٢", "\u200f2\u200f"])
 def test_a_number_after_a_list_means_its_entry(told: World, number: str) -> None:
     asked = one(told, CLIENT, "/forget Ron")
     meant = entry(asked, 2)
