@@ -13,8 +13,8 @@ def table(
 ) -> Callable[[Callable[..., None]], Callable[[], None]]:
     """Make one test of a function that needs no fixture: it names all rows that fail.
 
-    Takes the names and rows that ``pytest.mark.parametrize`` takes, as plain values. A test of its own for each row would cost more
-    than most of the rules do.
+    Takes the names and rows that ``pytest.mark.parametrize`` takes, as plain values. A test of its
+    own for each row would cost more than most of the rules do.
     """
     of_one = isinstance(names, str)
     cases = [(row,) if of_one else tuple(row) for row in rows]

@@ -111,7 +111,7 @@ def active() -> set[str]:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("older", "newer"), WITH_VECTORS[1::5])
+@pytest.mark.parametrize(("older", "newer"), WITH_VECTORS[1::12])
 def test_a_command_says_what_it_renews(world: World, older: str, newer: str) -> None:
     world.remember(CLIENT, older)
     world.remember(CLIENT, "I collect stamps of old trams")
@@ -123,7 +123,7 @@ def test_a_command_says_what_it_renews(world: World, older: str, newer: str) -> 
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("older", "newer"), BOTH[3::9])
+@pytest.mark.parametrize(("older", "newer"), BOTH[3::30])
 def test_a_command_renews_nothing_else(world: World, older: str, newer: str) -> None:
     world.remember(CLIENT, older)
     world.remember(CLIENT, newer)
