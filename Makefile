@@ -102,8 +102,8 @@ bench: install-dev
 bench-peers: install-dev
 	@$(BIN)/python benchmarks/bench_peers.py $(if $(CONVERSATIONS),--data "$(CONVERSATIONS)") $(ARGS)
 
-# 50 times the examples of the tests; FUZZ_FACTOR=500 for a night.
-FUZZ_FACTOR ?= 50
+# 80 times the examples of the tests, and others each time; FUZZ_FACTOR=800 for a night.
+FUZZ_FACTOR ?= 80
 FUZZED := tests/fuzz tests/unit tests/api/test_bound.py tests/api/test_bad_input_everywhere.py \
 	tests/mcp/test_bound.py tests/mcp/test_bad_input.py tests/sessions/test_invariants.py \
 	tests/sessions/test_timeline.py

@@ -328,7 +328,7 @@ def check(answer: Any) -> None:
 
 
 ANY = settings(
-    max_examples=12 * FACTOR,
+    max_examples=8 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

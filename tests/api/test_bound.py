@@ -161,7 +161,7 @@ WORDS = ["what is the gate code?", "/memories", "/search gate code", "/export", 
 
 
 @settings(
-    max_examples=30 * FACTOR,
+    max_examples=15 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

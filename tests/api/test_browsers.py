@@ -9,12 +9,13 @@ import pytest
 
 from memoryproject.environment import Origins
 from tests.api.calling import Api, error_of
+from tests.tables import table
 
 PAGE = "https://app.example.com"
 ALLOW = "Access-Control-Allow-Origin"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "found"),
     [
         ("https://App.Example.com/", ["https://app.example.com"]),

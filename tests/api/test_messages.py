@@ -73,7 +73,7 @@ def test_a_message_is_written_as_its_fields_say(api: Api, path: str) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     content=st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"])),

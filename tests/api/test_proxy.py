@@ -28,6 +28,7 @@ from sessions_app.models import (
 )
 from tests.api.calling import Api, make_token
 from tests.browser.visit import with_its_requests
+from tests.processes.waiting import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -240,16 +241,7 @@ def test_a_stream_that_the_program_leaves_is_stored_as_far_as_it_came(
     next(iter(stream))
     stream.close()
     models.more.set()
-    wait_until(lambda: Message.objects.filter(content=ASKS["content"]).exists())
-
-
-def wait_until(is_so: Any) -> None:
-    gone = threading.Event()
-    for _ in range(200):
-        if is_so():
-            return
-        gone.wait(0.05)
-    raise AssertionError("it did not happen in 10 s")
+    wait_until(lambda: Message.objects.filter(content=ASKS["content"]).exists(), "it is stored")
 
 
 @pytest.mark.parametrize(

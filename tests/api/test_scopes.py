@@ -87,13 +87,13 @@ def test_what_concerns_all_chats_is_refused_to_bound_tokens() -> None:
             error_of(bound.call(method, filled(ROUTES[name][0]), {}), 403)
 
 
-@pytest.mark.parametrize("name", sorted(SCOPE_OF))
-def test_other_methods_are_405_and_options_tell_what_there_is(name: str, api: Api) -> None:
-    address = filled(ROUTES[name][0])
-    for method in set(METHODS) - set(SCOPE_OF[name]):
-        error_of(api.call(method, address), 405)
-    assert set(SCOPE_OF[name]) <= set(api.call("OPTIONS", address)["Allow"].split(", "))
-    error_of(Api(None).call("OPTIONS", address), 401)
+def test_other_methods_are_405_and_options_tell_what_there_is(api: Api) -> None:
+    for name, scopes in SCOPE_OF.items():
+        address = filled(ROUTES[name][0])
+        for method in set(METHODS) - set(scopes):
+            error_of(api.call(method, address), 405)
+        assert set(scopes) <= set(api.call("OPTIONS", address)["Allow"].split(", ")), name
+        error_of(Api(None).call("OPTIONS", address), 401)
 
 
 @pytest.mark.parametrize(

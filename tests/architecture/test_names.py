@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pytest
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("memoryproject", "sessions_app", "memories_app", "cards_app")
@@ -84,25 +84,13 @@ def sources() -> list[Path]:
     return [path for path in found if "migrations" not in path.parts]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_no_name_uses_a_retired_word(package: str) -> None:
-    faults = {
-        f"{path.relative_to(ROOT)}: {fault}"
-        for path in sources()
-        if path.relative_to(ROOT).parts[0] == package
-        for name in (path.stem, *names_of(ast.parse(path.read_text(encoding="utf-8"))))
-        for fault in faults_of(name)
-    }
-    assert faults == set()
-
-
-def test_no_variable_has_a_retired_name() -> None:
-    faults = {
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in sources()
-        for name in variables_of(ast.parse(path.read_text(encoding="utf-8")))
-        if name.lstrip("_") in RETIRED_VARIABLES
-    }
+def test_no_name_uses_a_retired_word() -> None:
+    faults = set()
+    for path in sources():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        wrong = [fault for name in (path.stem, *names_of(tree)) for fault in faults_of(name)]
+        wrong += [name for name in variables_of(tree) if name.lstrip("_") in RETIRED_VARIABLES]
+        faults |= {f"{path.relative_to(ROOT)}: {fault}" for fault in wrong}
     assert faults == set()
 
 
@@ -139,7 +127,7 @@ def test_a_module_name_occurs_once_in_an_app() -> None:
     assert duplicates_of(path.relative_to(ROOT) for path in sources()) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second"),
     [
         ("sessions_app/notes.py", "sessions_app/inbox/notes.py"),
@@ -154,7 +142,7 @@ def test_two_modules_of_one_name_are_found(first: str, second: str) -> None:
     assert second in fault
 
 
-@pytest.mark.parametrize(
+@table(
     ("first", "second"),
     [
         ("sessions_app/recall/facade.py", "sessions_app/turns/facade.py"),
@@ -167,8 +155,6 @@ def test_roles_and_parallel_packages_may_share_a_name(first: str, second: str) -
     assert duplicates_of([Path(first), Path(second)]) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["ForgetTools", "MOST_ITEMS", "_LONGEST_NAME", "turn_settle", "carry_out", "Doomed"]
-)
+@table("name", ["ForgetTools", "MOST_ITEMS", "_LONGEST_NAME", "turn_settle", "carry_out", "Doomed"])
 def test_the_check_finds_them(name: str) -> None:
     assert list(faults_of(name)) == [name]

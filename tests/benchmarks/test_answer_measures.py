@@ -18,9 +18,10 @@ from benchmarks.answer_measures import (
     token_f1,
 )
 from benchmarks.conversations import DataError, read_conversations, read_locomo, read_longmemeval
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("gold", "answer", "exact", "f1"),
     [
         ("The Red Lion", "red lion!", 1.0, 1.0),

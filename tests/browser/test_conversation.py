@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import Bookmark, ChatLabel, Label, Note, ReviewedMark
-from tests.browser.visit import Visit, is_scrolled_sideways
+from tests.browser.visit import SOON, Visit, is_scrolled_sideways
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -26,10 +26,9 @@ window.setTimeout = (what, milliseconds, ...rest) => patient(what, milliseconds 
 
 
 @pytest.fixture
-def staff(staff: Page) -> Page:
+def hurried(staff: Page) -> None:
     """The page looks for what is new several times a second, instead of every two seconds."""
     staff.add_init_script(HURRIED)
-    return staff
 
 
 def open_conversation(staff: Page) -> None:
@@ -75,13 +74,14 @@ def test_both_have_their_own_side(visit: Visit, staff: Page, world: World) -> No
     assert visit.troubles() == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_what_is_said_meanwhile_comes_in_by_itself(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
     open_conversation(staff)
     expect(staff.get_by_text("Unread from here")).to_be_visible()
     world.say(CLIENT, "Is it ready?")
     expect(staff.locator(".bubble.out .text").last).to_have_text(
-        "answer to: Is it ready?", timeout=20_000
+        "answer to: Is it ready?", timeout=SOON
     )
     expect(staff.locator(".bubble")).to_have_count(4)
     # What was new when the page was opened stays marked; of it all nothing is new any more.
@@ -157,6 +157,7 @@ def test_a_keyboard_alone_suffices_for_a_review(visit: Visit, staff: Page, world
     assert visit.troubles() == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_j_begins_at_what_is_unread_also_after_a_refresh(staff: Page, world: World) -> None:
     world.say(CLIENT, "one")
     open_conversation(staff)
@@ -164,23 +165,23 @@ def test_j_begins_at_what_is_unread_also_after_a_refresh(staff: Page, world: Wor
     world.say(CLIENT, "two")
     open_conversation(staff)
     world.say(CLIENT, "three")
-    expect(staff.locator(".bubble")).to_have_count(6, timeout=20_000)
+    expect(staff.locator(".bubble")).to_have_count(6, timeout=SOON)
     press(staff, "j")
     expect(staff.locator(".bubble").nth(2)).to_be_focused()
     expect(staff.locator(".bubble:focus .text")).to_have_text("two")
 
 
+@pytest.mark.usefixtures("hurried")
 def test_what_is_forgotten_meanwhile_is_taken_off_the_page(staff: Page, world: World) -> None:
     world.say(CLIENT, "My secret is Zyqorvane")
     open_conversation(staff)
     expect(staff.get_by_role("log")).to_contain_text("Zyqorvane")
     world.chat(CLIENT).delete()
-    expect(staff.get_by_role("alert")).to_contain_text("isn't there any more", timeout=20_000)
+    expect(staff.get_by_role("alert")).to_contain_text("isn't there any more", timeout=SOON)
     expect(staff.locator("body")).not_to_contain_text("Zyqorvane")
     expect(staff.locator("body")).not_to_contain_text("Test User")
 
 
-SOON = 20_000
 PANE = ".inbox-pane"
 
 
@@ -199,6 +200,7 @@ def opened(world: World, chat: str) -> re.Pattern[str]:
     return re.compile(f"{world.chat(chat).pk}/conversation/$")
 
 
+@pytest.mark.usefixtures("hurried")
 def test_the_list_stays_beside_the_conversation(visit: Visit, wide: Page, world: World) -> None:
     for chat in (CLIENT, OTHER_CLIENT):
         world.say(chat, "hello")

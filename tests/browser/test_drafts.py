@@ -16,7 +16,7 @@ from playwright.sync_api import Page, Route, expect
 from memories_app.models import Memory
 from sessions_app.models import AssistantProfile, Message, Note, Turn
 from tests.browser.conftest import PASSWORD, USERNAME
-from tests.browser.visit import Visit
+from tests.browser.visit import SOON, Visit
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 TEXT = "Good morning,\nit is ready at five."
 SECRET = "Zyqorvane"
-SOON = 20_000
 
 
 def conversation(world: World, by: str = CLIENT) -> str:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from tests.browser.visit import Visit, is_scrolled_sideways, looked_at, serious, style
+from tests.browser.visit import SOON, Visit, is_scrolled_sideways, looked_at, serious, style
 from tests.programs import python
 from tests.world import CLIENT, OTHER_CLIENT, World
 
@@ -69,9 +69,6 @@ def test_the_colours_are_chosen_and_kept(visit: Visit, staff: Page) -> None:
     staff.goto("/admin/sessions_app/chat/")
     expect(staff.locator("html")).to_have_class(re.compile("dark"))
     assert visit.troubles() == []
-
-
-SOON = 20_000
 
 
 def test_a_keyboard_searches_from_any_page(visit: Visit, staff: Page, world: World) -> None:

@@ -13,8 +13,8 @@ from playwright.sync_api import Page, Response, expect
 
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.models import ChatActivity
-from tests.browser.test_conversation import press, staff
-from tests.browser.visit import Visit
+from tests.browser.test_conversation import hurried, press
+from tests.browser.visit import SOON, Visit
 from tests.processes.waiting import wait_until
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
@@ -22,11 +22,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 INBOX = "/admin/sessions_app/chat/"
-SOON = 20_000
 # A fixture that stands elsewhere.
-__all__ = ["staff"]
+__all__ = ["hurried"]
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_message_appears_in_the_open_inbox(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
     staff.goto(INBOX)
@@ -60,6 +60,7 @@ def test_the_sound_is_off_until_somebody_wants_it(staff: Page, world: World) -> 
     expect(sound).to_have_attribute("aria-pressed", "true")
 
 
+@pytest.mark.usefixtures("hurried")
 def test_the_list_is_searched_while_somebody_types(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
     world.say(OTHER_CLIENT, "Is the door open?")
@@ -85,6 +86,7 @@ def test_the_list_is_searched_while_somebody_types(visit: Visit, staff: Page, wo
     assert visit.troubles() == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_keyboard_alone_works_through_the_list(visit: Visit, staff: Page, world: World) -> None:
     for name in (CLIENT, OTHER_CLIENT):
         world.say(name, "hello")
@@ -111,6 +113,7 @@ def test_a_keyboard_alone_works_through_the_list(visit: Visit, staff: Page, worl
     assert visit.troubles() == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_the_keys_work_on_a_hebrew_keyboard(staff: Page, world: World) -> None:
     world.say(CLIENT, "hello")
     staff.goto(INBOX)
@@ -155,6 +158,7 @@ PLACES = """
 LOOK_AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
+@pytest.mark.usefixtures("hurried")
 def test_figures_stay_fresh_and_lead_to_lists(visit: Visit, staff: Page, world: World) -> None:
     world.say(CLIENT, "Good morning")
     staff.goto("/admin/")

@@ -43,7 +43,7 @@ def test_consent_leads_back_to_the_application(
 ) -> None:
     metadata = {"client_name": "My assistant", "redirect_uris": [callback]}
     address = f"{live_server.url}/oauth/register"
-    registered = httpx.post(address, json=metadata, trust_env=False).json()
+    registered = httpx.post(address, json=metadata, trust_env=False, timeout=60).json()
     query = {
         "response_type": "code",
         "client_id": registered["client_id"],

@@ -15,7 +15,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import F
 from sessions_app.models import AnswerTrial, CannedReply, Chat, ChatPause, Turn
 from sessions_app.trials.run_trial import trial_run
 from tests.browser.test_conversation import HURRIED
-from tests.browser.visit import Visit, clicks, count_clicks, looked_at
+from tests.browser.visit import SOON, Visit, clicks, count_clicks, looked_at
 from tests.world import CLIENT, World, message_from
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -71,14 +71,14 @@ def test_who_reads_the_end_stays_there_and_who_reads_above_gets_a_button(
     open_at_the_end(staff, long_talk)
     newer = staff.get_by_role("button", name="New messages")
     world.receive(message_from(CLIENT, "Another one"))
-    expect(staff.locator(".bubble .text").last).to_have_text("Another one", timeout=20_000)
+    expect(staff.locator(".bubble .text").last).to_have_text("Another one", timeout=SOON)
     expect(staff.locator(".bubble").last).to_be_in_viewport(ratio=1)
     expect(newer).to_be_hidden()
     read = staff.locator(".bubble", has_text="answer to: question 8")
     read.scroll_into_view_if_needed()
     above = read.bounding_box()
     world.receive(message_from(CLIENT, "And the last"))
-    expect(staff.locator(".bubble .text").last).to_have_text("And the last", timeout=20_000)
+    expect(staff.locator(".bubble .text").last).to_have_text("And the last", timeout=SOON)
     assert read.bounding_box() == above
     expect(newer).to_be_in_viewport()
     newer.click()
@@ -275,7 +275,7 @@ def test_a_draft_comes_into_an_empty_box_and_stands_beside_typed_words(
         expect(staff.get_by_text("A draft is being made")).to_be_visible()
         draft = AnswerTrial.objects.get(state="waiting")
         trial_run(trial_id=draft.pk, dependencies=world.dependencies, model_named=lambda _: None)
-        expect(staff.get_by_role("button", name="Drop the draft")).to_be_visible(timeout=20_000)
+        expect(staff.get_by_role("button", name="Drop the draft")).to_be_visible(timeout=SOON)
 
     box.press("Alt+Enter")
     drafted()

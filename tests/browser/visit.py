@@ -13,6 +13,9 @@ from pytest_django.live_server_helper import LiveServer
 # wide and light, and narrow and dark anyway.
 SCREENS = ((1280, "dark"), (390, "light"))
 
+# Milliseconds for what a page finds out by itself, on a machine that is busy with other tests.
+SOON = 60_000
+
 # A list's row of two lines is at most as high.
 TWO_LINES = 76
 ROW = "#result_list tbody tr"

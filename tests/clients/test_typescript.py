@@ -85,6 +85,7 @@ class Server:
             f"{self.environment['MEMORY_URL']}/api/v1/memories/",
             headers={"Authorization": f"Bearer {self.environment['MEMORY_TOKEN']}"},
             json={"content": content, "whatsapp_chat": chat},
+            timeout=60,
         )
         assert answer.is_success, answer.text
 

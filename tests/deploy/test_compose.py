@@ -16,6 +16,7 @@ from django.core.management import get_commands
 
 from memoryproject.settings_table import OWN_SETTINGS
 from tests.docs.sources import EXAMPLE, PROJECT, read
+from tests.tables import table
 
 COMPOSE: dict[str, Any] = yaml.safe_load(read("compose.yaml"))
 SERVICES: dict[str, Any] = COMPOSE["services"]
@@ -76,7 +77,7 @@ def test_every_part_is_there() -> None:
     }
 
 
-@pytest.mark.parametrize("name", OURS)
+@table("name", OURS)
 def test_commands_exist(name: str) -> None:
     command = OURS[name].get("command")
     if command is None:
@@ -87,7 +88,7 @@ def test_commands_exist(name: str) -> None:
         assert command[2] in get_commands()
 
 
-@pytest.mark.parametrize("name", OURS)
+@table("name", OURS)
 def test_settings_exist(name: str) -> None:
     assert set(OURS[name]["environment"]) <= OWN_SETTINGS.keys() | OF_GUNICORN
 
@@ -114,7 +115,7 @@ def test_the_front_door_passes_to_the_web_servers() -> None:
     assert OURS["web"]["environment"]["TRUSTED_PROXIES"] == "1"
 
 
-@pytest.mark.parametrize("name", OURS)
+@table("name", OURS)
 def test_our_containers_are_locked_down_and_wait_for_the_tables(name: str) -> None:
     service = OURS[name]
     assert service["read_only"] is True
@@ -123,7 +124,7 @@ def test_our_containers_are_locked_down_and_wait_for_the_tables(name: str) -> No
         assert service["depends_on"]["prepare"] == {"condition": "service_completed_successfully"}
 
 
-@pytest.mark.parametrize("name", SERVICES)
+@table("name", SERVICES)
 def test_volumes_are_declared_or_files_of_the_project(name: str) -> None:
     for volume in SERVICES[name].get("volumes", []):
         source = volume.split(":")[0]

@@ -14,6 +14,7 @@ from memoryproject import programs
 from memoryproject.management.commands import qcluster
 from sessions_app.turns import queue
 from tests.docs.sources import read
+from tests.tables import table
 
 SERVICES: dict[str, Any] = yaml.safe_load(read("compose.yaml"))["services"]
 ROW = re.compile(
@@ -39,7 +40,7 @@ def test_each_program_has_a_row() -> None:
     assert set(ROWS) == {"webhooks", "web", "answer", "qcluster", "PostgreSQL", "Caddy"}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@table("name", ROWS)
 def test_compose_has_the_numbers_of_the_table(name: str) -> None:
     _processes, _threads, memory, seconds = ROWS[name]
     service = SERVICES[NAMES.get(name, name)]
@@ -47,7 +48,7 @@ def test_compose_has_the_numbers_of_the_table(name: str) -> None:
     assert service["stop_grace_period"] == f"{seconds}s"
 
 
-@pytest.mark.parametrize("name", ["webhooks", "web", "answer", "qcluster"])
+@table("name", ["webhooks", "web", "answer", "qcluster"])
 def test_the_units_have_the_numbers_of_the_table(name: str) -> None:
     _processes, _threads, memory, seconds = ROWS[name]
     assert megabytes(of_unit(name, "MemoryMax")) == int(memory)

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from docs.licences import PAGE, installed, is_fit
+from tests.tables import table
 
 
 @pytest.mark.skipif(
@@ -25,7 +26,7 @@ def test_every_licence_allows_commercial_use() -> None:
     assert [name for name, found in installed().items() if not is_fit(found)] == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("licence", "fit"),
     [
         ("MIT", True),

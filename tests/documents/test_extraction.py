@@ -23,6 +23,7 @@ from memoryproject.foundation.integrations.documents.sniffing import (
 from memoryproject.foundation.text.chunks import MAX_COUNT, TARGET, cut_text
 from tests.documents import files
 from tests.doubles.direct_extractor import DirectExtractor
+from tests.tables import table
 
 Read = Callable[[bytes], ExtractedText]
 
@@ -179,7 +180,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize(("extracted", "read"), LINES)
+@table(("extracted", "read"), LINES)
 def test_lines_that_chromium_printed(extracted: str, read: str) -> None:
     page = "כל העמוד הזה כתוב בעברית ורק מעט ממנו באנגלית"
     assert in_reading_order(f"{page}\n{extracted}").split("\n") == [page, read]

@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "config.json"
 
 
-@budget(300)
+@budget(150)
 @given(raw=damaged(WHOLE))
 @example(raw=b"[" * 100_000)
 @example(raw=b'{"memory": ' * 100_000)

@@ -64,7 +64,7 @@ def no_limit(settings: Any) -> None:
     settings.API_RATE_BULK = 0
 
 
-@budget(120)
+@budget(60)
 @given(lines=st.lists(damaged([RECORD]), min_size=1, max_size=2))
 @example(lines=[b"[" * 100_000])
 @example(lines=[b"\xef\xbb\xbf{}"])

@@ -41,7 +41,7 @@ def check(post: Callable[..., Any], client: Client, raw: bytes) -> None:
     assert not unprocessed.exists(), list(unprocessed.values("event", "outcome", "raw"))
 
 
-@budget(150)
+@budget(80)
 @given(raw=damaged(recorded("cloud")))
 @example(raw=b"[]")
 @example(raw=b"")
@@ -50,7 +50,7 @@ def test_any_damage_to_a_body_of_the_cloud_api_gets_an_answer(client: Client, ra
     check(post_cloud, client, raw)
 
 
-@budget(150)
+@budget(80)
 @given(raw=damaged(recorded("green")))
 @example(raw=b"null")
 @example(raw=b'{"typeWebhook": "incomingMessageReceived", "timestamp": 1e400}')

@@ -31,6 +31,7 @@ from memoryproject.foundation.integrations.network.addresses import (
 )
 from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from tests.hooks.receiver import Receiver
+from tests.tables import table
 
 STRICT = AddressRules()
 PUBLIC = ["8.8.8.8", "1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "2a00:1450:4001:81b::200e"]
@@ -54,12 +55,12 @@ def leading_to(*addresses: str, allowed: Sequence[str] = (), http: bool = True) 
     )
 
 
-@pytest.mark.parametrize("address", PUBLIC)
+@table("address", PUBLIC)
 def test_public_addresses_are_let_through(address: str) -> None:
     address_checked(address, STRICT)
 
 
-@pytest.mark.parametrize("address", [*REFUSED.split(), "no address", ""])
+@table("address", [*REFUSED.split(), "no address", ""])
 def test_private_addresses_are_refused_and_so_are_names_that_lead_there(address: str) -> None:
     with pytest.raises(AddressError):
         address_checked(address, STRICT)
@@ -73,7 +74,7 @@ HOSTS = """
 """
 
 
-@pytest.mark.parametrize("host", HOSTS.split())
+@table("host", HOSTS.split())
 def test_other_ways_of_writing_this_machine_are_refused(host: str) -> None:
     with pytest.raises(AddressError):
         url_checked(f"https://{host}/hooks", STRICT)
@@ -81,7 +82,7 @@ def test_other_ways_of_writing_this_machine_are_refused(host: str) -> None:
         HttpPoster(STRICT, longest=2).post(f"https://{host}/hooks", headers={}, body=b"{}")
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         "",

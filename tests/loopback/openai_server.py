@@ -113,7 +113,7 @@ class OpenAIServer:
         """As script_chat, for recordings."""
         self._script(TRANSCRIPTIONS, behaviours)
 
-    def wait_for_requests(self, count: int, timeout: float = 10.0) -> bool:
+    def wait_for_requests(self, count: int, timeout: float = 60.0) -> bool:
         """Wait until ``count`` requests came in since the start. False when they didn't."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self._requests) >= count, timeout)

@@ -20,6 +20,7 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from tests.loopback.graph import GraphServer
 from tests.loopback.httpd import Fault
+from tests.processes.waiting import wait_until
 
 PHONE = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123", bsuid="US.1")
 USER_ID = Recipient(whatsapp_chat="US.1@bsuid", bsuid="US.1")
@@ -234,6 +235,7 @@ def test_no_answer_in_time_leaves_the_outcome_unknown(graph: GraphServer) -> Non
 
     assert error.outcome_unknown
     assert not error.permanent
+    wait_until(lambda: graph.sent, "it was taken all the same")
     assert len(graph.sent) == 1
 
 

@@ -13,6 +13,7 @@ from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, Re
 from memoryproject.foundation.integrations.whatsapp.green.client import GreenProvider
 from tests.loopback.green import GreenServer, quota_error
 from tests.loopback.httpd import Fault
+from tests.processes.waiting import wait_until
 
 TOKEN = "d75b3a66374942c5b3c019c698abc2067e151558acbd412345"
 PHONE = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")
@@ -140,6 +141,7 @@ def test_no_answer_in_time_leaves_the_outcome_unknown(green: GreenServer) -> Non
     green.fail_next(Fault(no_answer="hang", carried_out=True))
 
     assert failure(green, timeout=0.3).outcome_unknown
+    wait_until(lambda: green.sent, "it was taken all the same")
     assert len(green.sent) == 1
 
 

@@ -21,6 +21,7 @@ from memoryproject.foundation.integrations.whatsapp.green.client import GreenPro
 from tests.loopback.graph import GraphServer
 from tests.loopback.green import GreenServer
 from tests.loopback.httpd import DrippingAnswer, Fault
+from tests.tables import table
 
 CONTENT = b"%PDF-1.7 " + b"x" * 5000
 CHAT = Recipient(whatsapp_chat="15550100123@c.us", phone="15550100123")
@@ -215,7 +216,7 @@ def in_the_open(network: Recorder, rules: AddressRules | None = None) -> Source:
     return Source("https://api.green-api.com", network=network, rules=rules or AddressRules())
 
 
-@pytest.mark.parametrize(
+@table(
     "url",
     [
         "http://192.0.2.1/file",

@@ -171,7 +171,7 @@ def test_where_both_fail_the_first_ones_words_count(serve: Serve, settings: Any)
 def test_a_deadline_leaves_time_for_the_second(serve: Serve, settings: Any) -> None:
     first, second = serve(sends(error("busy"), 503)), serve(answers("From the second."))
     fallback(settings, first, second)
-    with deadline(1.5):
+    with deadline(1.9):
         # The pause before the first one's second attempt is longer than its share.
         assert configured_chat_model().complete(HELLO).text == "From the second."
     assert (len(first.bodies), len(second.bodies)) == (1, 1)

@@ -19,6 +19,7 @@ from memoryproject.staff_site.demo.story_texts import (
     events_of,
     restamp,
 )
+from tests.tables import table
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
@@ -32,7 +33,7 @@ def played(provider: str, name: str, unique: str) -> list[Event]:
     ]
 
 
-@pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
+@table(("provider", "name"), CONVERSATIONS)
 def test_recorded_conversations_are_understood(provider: str, name: str) -> None:
     events = played(provider, name, "1")
 
@@ -44,7 +45,7 @@ def test_recorded_conversations_are_understood(provider: str, name: str) -> None
     assert all(event.timestamp == NOW for event in texts)
 
 
-@pytest.mark.parametrize(("provider", "name"), CONVERSATIONS)
+@table(("provider", "name"), CONVERSATIONS)
 def test_references_still_name_their_messages(provider: str, name: str) -> None:
     events = played(provider, name, "1")
     known = {event.provider_message_id for event in events if isinstance(event, InboundMessage)}

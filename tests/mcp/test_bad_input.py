@@ -125,7 +125,7 @@ ODD = st.recursive(
 
 
 @settings(
-    max_examples=40 * FACTOR,
+    max_examples=20 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

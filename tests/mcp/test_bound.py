@@ -56,7 +56,7 @@ def carded(town: list[Place]) -> list[Place]:
 
 
 @settings(
-    max_examples=30 * FACTOR,
+    max_examples=15 * FACTOR,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -19,6 +19,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from tests.mcp.clients import TRANSPORTS, Doorway, refusal, told, words
 from tests.processes.command_server import REPOSITORY
 from tests.processes.waiting import wait_until
@@ -217,7 +218,7 @@ def test_the_command_dies_with_its_client(doorway: Doorway, secret: Callable[...
     client.kill()
     client.wait()
     client.stdout.close()
-    wait_until(lambda: not server.is_running(), "the server has ended, too")
+    wait_until(lambda: not is_alive(server), "the server has ended, too")
 
 
 def test_a_revoked_token_is_refused_in_the_middle_of_a_stdio_session(

@@ -21,6 +21,7 @@ from tests.api.routes import NOT_FOR_BOUND
 from tests.api.test_chat import say
 from tests.api.test_scopes import ROUTES
 from tests.mcp.rpc import Rpc, texts
+from tests.tables import table
 from tests.world import CLIENT, OTHER_CLIENT
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ def api() -> Api:
     return api_with()
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@table("name", TOOLS)
 def test_schemas_are_schemas_that_calls_fit(name: str) -> None:
     schema = TOOLS[name].shown.input_schema
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -54,7 +55,7 @@ def test_the_definitions_take_three_thousand_tokens_at_most(rpc: Rpc) -> None:
     assert len(json.dumps(tools)) // 4 <= 3_000
 
 
-@pytest.mark.parametrize("name", TOOLS)
+@table("name", TOOLS)
 def test_a_tool_explains_itself_and_says_what_it_may_do(name: str) -> None:
     shown = TOOLS[name].shown
     assert shown.title
@@ -310,14 +311,14 @@ def test_the_table_has_every_tool() -> None:
     assert bound == NOT_FOR_BOUND
 
 
-@pytest.mark.parametrize("scope", SCOPES)
+@table("scope", SCOPES)
 def test_a_token_lists_the_tools_of_its_scopes(scope: str) -> None:
     assert Rpc(make_token(scope)).listed() == {
         name for name, own in SCOPE_OF.items() if own == scope
     }
 
 
-@pytest.mark.parametrize("name", SCOPE_OF)
+@table("name", SCOPE_OF)
 def test_a_tool_that_is_out_of_scope_says_which_scope_it_needs(name: str) -> None:
     needed = SCOPE_OF[name]
     others = [scope for scope in SCOPES if scope != needed]
@@ -350,7 +351,7 @@ def test_calls_are_counted_and_throttled_as_those_of_rest(settings: Any) -> None
     assert set(CallCount.objects.values_list("kind", flat=True)) == {"read", "write"}
 
 
-@pytest.mark.parametrize("word", ["Bearer", "Token", "bearer", "TOKEN"])
+@table("word", ["Bearer", "Token", "bearer", "TOKEN"])
 def test_both_words_before_a_token_are_understood(word: str) -> None:
     assert Rpc(make_token(), word).listed() == set(SCOPE_OF)
 

@@ -227,7 +227,7 @@ MEMORIES = st.lists(
 )  # fmt: skip
 
 
-@settings(ANY, max_examples=60)
+@settings(ANY, max_examples=30)
 @given(MEMORIES)
 def test_any_memories_survive_the_round_trip(told: list[NewMemory]) -> None:
     Memory.objects.all().delete()

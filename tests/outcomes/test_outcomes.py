@@ -29,6 +29,7 @@ from sessions_app.outcomes.judge import (
 )
 from tests.dashboard.staff import page, staff_with
 from tests.shown import words_of
+from tests.tables import table
 from tests.world import CLIENT, NUMBER_ID, OTHER_CLIENT, World, remember
 
 pytestmark = pytest.mark.django_db
@@ -210,7 +211,7 @@ def test_many_cases_cost_no_more_statements(admin_client: Client, world: World) 
     assert counts[0] == counts[-1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "thanks"),
     [
         ("Great, thanks a lot for the help!", True),
@@ -250,7 +251,7 @@ def test_thanks_are_meant(text: str, thanks: bool) -> None:
     assert gives_thanks(text) is thanks
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "Danke, aber das stimmt nicht",
@@ -274,7 +275,7 @@ def test_thanks_with_a_contradiction_are_evidence_against(text: str) -> None:
     assert not gives_thanks(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "thanks but no",
@@ -291,7 +292,7 @@ def test_thanks_that_decline_or_ask_contradict_nothing(text: str) -> None:
     assert not denies(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "booked"),
     [
         ("Your table for 5 on Friday is booked. Anything else?", True),

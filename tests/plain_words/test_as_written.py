@@ -20,6 +20,7 @@ from sessions_app.hours import Hours, OtherDay, Span
 from sessions_app.hours_answers import day_line, hours_answer, status_lines, week_lines
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.limits.intake import asks_to_stop, folded
+from tests.tables import table
 
 WRITTEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parent / "as_written.json").read_text(encoding="utf-8")
@@ -114,7 +115,7 @@ def stopped(half: str) -> Iterator[Taken]:
             yield text, bool(expected) if is_taken else None, bool(expected)
 
 
-@pytest.mark.parametrize("half", HOURS_SETS)
+@table("half", HOURS_SETS)
 def test_hours(half: str) -> None:
     counted = found(asked(half))
     assert (counted.precision >= 0.97, counted.recall >= 0.8) == (True, True), counted
@@ -126,7 +127,7 @@ def test_commands(half: str) -> None:
     assert (counted.precision >= 0.97, counted.recall >= 0.8) == (True, True), counted
 
 
-@pytest.mark.parametrize("language", WRITTEN["no_command"])
+@table("language", WRITTEN["no_command"])
 def test_near_misses_forget_nothing_and_stop_nothing(language: str) -> None:
     near = WRITTEN["no_command"][language]
     assert [text for text in near if parse_command(text)] == []
@@ -148,7 +149,7 @@ TOLD, NOT_TOLD = (
 )
 
 
-@pytest.mark.parametrize("text", TOLD)
+@table("text", TOLD)
 def test_a_fact_is_remembered_with_or_without_that(text: str) -> None:
     command = parse_command(text)
     assert command is not None
@@ -156,6 +157,6 @@ def test_a_fact_is_remembered_with_or_without_that(text: str) -> None:
     assert text.endswith(command.argument)
 
 
-@pytest.mark.parametrize("text", NOT_TOLD)
+@table("text", NOT_TOLD)
 def test_what_tells_no_fact_is_not_remembered(text: str) -> None:
     assert getattr(parse_command(text), "name", "") != "remember"

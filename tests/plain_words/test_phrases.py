@@ -26,6 +26,7 @@ from sessions_app.conversations.plain_words import (
     small_talk,
     wants_person,
 )
+from tests.tables import table
 
 HALVES = ("tuned.txt", "held_out.txt")
 # Nothing may be erased by a mistake; the others show what they did.
@@ -84,7 +85,7 @@ def test_a_wish_for_a_person_and_a_denial_are_told_from_all_else(
         assert sum(found) >= 0.9 * len(found) > 0, language
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "Hello, thank you! Could you please put me through to a real person?",
@@ -104,7 +105,7 @@ def test_a_wish_is_recognised_as_people_write(text: str) -> None:
     assert wants_person(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["", "👍", "17", "x " * 2_000, "I don't want to talk to a person", "¿?", "the manager, he"],
 )
@@ -113,7 +114,7 @@ def test_what_wishes_and_denies_nothing(text: str) -> None:
     assert not denies(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "fact"),
     [
         ("remember that $500 is my budget", "$500 is my budget"),
@@ -139,7 +140,7 @@ def test_the_fact_is_kept_as_it_was_written(text: str, fact: str) -> None:
     assert found.argument == fact
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",
@@ -159,7 +160,7 @@ def test_what_is_doubtful_is_no_command(text: str) -> None:
     assert plain_command(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "kind", "language"),
     [
         ("hi", "greeting", "en"),
@@ -200,14 +201,14 @@ def test_signs_alone_ask_nothing() -> None:
     assert not any(map(asks_in_words, ("", "👍", "...")))
 
 
-@pytest.mark.parametrize(
+@table(
     "text", ["hi, where is my order?", "help me find my locker", "17", "😂", "ok 17", "?", "Robin"]
 )
 def test_what_asks_or_tells_something_is_no_small_talk(text: str) -> None:
     assert small_talk(text, name="Robin") is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "language"),
     [
         ("Where is my locker", "en"),
@@ -227,7 +228,7 @@ def test_the_language_of_a_question(text: str, language: str) -> None:
     assert asks_in_words(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "before", "language"),
     [
         ("17", "es", "es"),
@@ -278,7 +279,7 @@ def slash_words(text: str) -> list[str]:
     return sorted(re.findall(rf"/(?:{'|'.join(NAMES)})\b", text))
 
 
-@pytest.mark.parametrize("language", sorted(languages()))
+@table("language", sorted(languages()))
 def test_a_language_has_all_texts_with_the_placeholders_of_the_english_ones(language: str) -> None:
     data, english = languages()[language], languages()["en"]
     assert data["texts"].keys() == english["texts"].keys()
@@ -340,14 +341,14 @@ TOLD_BEFORE = [
 ]
 
 
-@pytest.mark.parametrize("marked", TOLD_BEFORE)
+@table("marked", TOLD_BEFORE)
 def test_the_command_may_stand_behind_its_fact(marked: str) -> None:
     command = parse_command(marked.replace("‖", ""))
     assert command is not None
     assert (command.name, command.argument) == ("remember", marked.split("‖")[-2])
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "can I have a pizza, remember that",
@@ -374,7 +375,7 @@ def test_what_only_ends_like_a_command_is_none(text: str) -> None:
     assert parse_command(text) is None
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "remember for everyone: challah costs 18",
@@ -402,7 +403,7 @@ def test_a_fact_may_be_for_everyone(text: str) -> None:
 
 
 # Each was public once.
-@pytest.mark.parametrize(
+@table(
     "fact",
     [
         "for all clients that haven't paid: block them",

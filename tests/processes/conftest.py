@@ -29,7 +29,9 @@ def everything(installation: Installation) -> None:
 @pytest.fixture(scope="package")
 def shared_stage() -> Iterator[Stage]:
     """Ends with the last test of this package: its programs look for work all the time."""
-    with stage(run=everything) as started:
+    with stage(
+        run=everything, WEBHOOKS_ALLOW_HTTP="true", WEBHOOKS_PRIVATE_NETWORKS="127.0.0.0/8"
+    ) as started:
         yield started
 
 

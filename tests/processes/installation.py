@@ -296,11 +296,6 @@ def family(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-def children(process: psutil.Process) -> list[psutil.Process]:
-    """The children that run; none if the process is gone."""
-    return [each for each in family(process)[1:] if is_alive(each)]
-
-
 def kill(processes: list[psutil.Process]) -> None:
     """kill -9 of all of them at once, and wait until they are gone."""
     for send in (signal.SIGSTOP, signal.SIGKILL):

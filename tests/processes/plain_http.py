@@ -1,5 +1,6 @@
 """HTTP to servers on this machine. Without TLS: preparing it takes httpx longer than a request,
-and a start is waited for with many of them."""
+and a start is waited for with many of them. httpx gives up after five seconds, which a first page
+takes on a busy machine."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from functools import partial
 
 import httpx
 
-get = partial(httpx.get, trust_env=False, verify=False)
-post = partial(httpx.post, trust_env=False, verify=False)
-stream = partial(httpx.stream, trust_env=False, verify=False)
-request = partial(httpx.request, trust_env=False, verify=False)
+get = partial(httpx.get, trust_env=False, verify=False, timeout=60)
+post = partial(httpx.post, trust_env=False, verify=False, timeout=60)
+stream = partial(httpx.stream, trust_env=False, verify=False, timeout=60)
+request = partial(httpx.request, trust_env=False, verify=False, timeout=60)

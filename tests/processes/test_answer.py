@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 
 import httpx
 import pytest
@@ -25,6 +26,8 @@ pytestmark = pytest.mark.processes
 THREADS = 4
 # More than there are threads.
 CHATS = 7
+# Ten seconds on a machine that others use, too. Without a limit it takes more than a minute.
+STOP_SECONDS = 50
 APOLOGY = "Sorry, I can't answer right now."
 
 
@@ -83,6 +86,27 @@ def test_told_to_stop_it_finishes_what_it_has(live: Stage) -> None:
     assert live.graph.texts_to(later) == []
     live.installation.start_program("answer")
     assert live.wait_for_answers(later, 1) == ["answer to: said meanwhile"]
+
+
+def test_it_ends_with_0_and_gives_back_at_once(live: Stage) -> None:
+    """As systemd and Docker stop it: another one, on whatever machine, goes on without waiting."""
+    live.installation.stop_program("answer")
+    phone = new_phone()
+    hold = live.openai.hold_chat("given back")
+    live.post.say(phone, "given back")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        reached = hold.reached
+        answer = live.installation.start_other(
+            sys.executable, "manage.py", "answer", PYTHONUNBUFFERED="1"
+        )
+        wait_until(lambda: hold.reached > reached, "the model is asked")  # noqa: B023
+        answer.send_signal(number)
+        assert answer.wait(STOP_SECONDS) == 0
+        (turn,) = live.database.turns(f"{phone}@c.us")
+        assert (turn["state"], turn["lease_token"], turn["attempts"]) == ("running", None, 0)
+    hold.release()
+    live.installation.start_program("answer")
+    assert live.wait_for_answers(phone, 1) == ["answer to: given back"]
 
 
 def test_a_restart_of_the_database_delays_an_answer_only_shortly(live: Stage) -> None:

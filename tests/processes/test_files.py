@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
+from memoryproject.foundation.embedded_postgres.processes import is_alive
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.process.narrowing import present
 from tests.documents import files
@@ -120,10 +121,13 @@ def test_killed_while_the_document_is_being_read(live: Stage) -> None:
         for page in range(150)
     ]
     send_by_cloud(live, phone, files.pdf(*pages))
-    found = wait_until(lambda: reading_worker(live), "a document is being read")
-    worker, reader = present(found)
+    # Halted, or it may be over before its worker is killed.
+    worker, reader = present(
+        wait_until(lambda: halted_worker(live), "a document is being read", longest_pause=0.01)
+    )
 
     kill([worker])
+    reader.resume()
 
     (answer,) = live.wait_for_answers(phone, 1)
     assert answer.startswith("✅ I read terms.pdf: 150 pages")
@@ -134,7 +138,7 @@ def test_killed_while_the_document_is_being_read(live: Stage) -> None:
     assert (turn["state"], turn["attempts"]) == ("sent", 2)
     assert len(live.database.messages(f"{phone}@c.us")) == 2
     assert nothing_lies(live)
-    wait_until(lambda: not reader.is_running(), "the reader has ended")
+    wait_until(lambda: not is_alive(reader), "the reader has ended")
 
 
 def test_killed_while_its_vectors_are_made(live: Stage) -> None:
@@ -154,8 +158,8 @@ def test_killed_while_its_vectors_are_made(live: Stage) -> None:
     assert nothing_lies(live)
 
 
-def reading_worker(live: Stage) -> tuple[psutil.Process, psutil.Process] | None:
-    """The process that reads a document now, and its child that does.
+def halted_worker(live: Stage) -> tuple[psutil.Process, psutil.Process] | None:
+    """The process that reads a document now, and its child that does, halted.
 
     One look at the system's processes: with one for each worker the child may be over before.
     """
@@ -163,5 +167,6 @@ def reading_worker(live: Stage) -> tuple[psutil.Process, psutil.Process] | None:
     for child in (each for program in programs for each in family(program)):
         with suppress(psutil.NoSuchProcess):
             if CHILD in child.cmdline():
+                child.suspend()
                 return present(child.parent()), child
     return None

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.processes import plain_http
 from tests.processes.clone import PASSWORD, Clone, cloned, press_ctrl_c
 from tests.processes.database import Database
 from tests.processes.installation import kill
@@ -61,7 +62,7 @@ def test_up_and_down_and_up_again_with_the_data(clone: Clone) -> None:
 
 
 def assert_welcoming(clone: Clone) -> None:
-    page = httpx.get(f"{clone.url}/", trust_env=False)
+    page = plain_http.get(f"{clone.url}/")
     assert page.status_code == 200
     for wanted in ("manage.py chat --message", "make demo", "/admin/", "OPENAI_API_KEY"):
         assert wanted in page.text
@@ -81,7 +82,9 @@ def assert_launcher_is_small(clone: Clone) -> None:
 
 
 def assert_staff_can_log_in(clone: Clone) -> None:
-    with httpx.Client(base_url=clone.url, trust_env=False, follow_redirects=True) as browser:
+    with httpx.Client(
+        base_url=clone.url, trust_env=False, follow_redirects=True, timeout=60
+    ) as browser:
         form = browser.get("/admin/").text
         found = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', form)
         assert found, "a login form"

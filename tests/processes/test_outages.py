@@ -18,6 +18,10 @@ PATIENCE_SECONDS = 300.0
 PUT_OFF = """
 SELECT 1 FROM sessions_app_turn WHERE state = 'replied' AND not_before > now()
 """
+# So that none is tried again before the workers are back, however long that takes.
+HOLD_LONGER = """
+UPDATE sessions_app_turn SET not_before = now() + interval '1 hour' WHERE state = 'replied'
+"""
 SEND_HELD = """
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.turns.queue import answer_soon
@@ -25,7 +29,9 @@ from sessions_app.turns.statuses import held_send_now
 assert held_send_now(actor=COMMAND_LINE, enqueue=answer_soon) == 20
 """
 # The schedules' clock doesn't run here.
-SWEEP_SECONDS = 2.0
+SWEEP_SECONDS = 4.0
+# Several for each thread that answers.
+QUESTIONS = 20
 
 
 def sweep_until(running: Stage, phones: list[str], count: int) -> None:
@@ -58,11 +64,11 @@ def running() -> Iterator[Stage]:
 
 def test_questions_of_an_outage_are_answered_once_when_the_model_is_back(running: Stage) -> None:
     running.openai.is_away = True
-    phones = [new_phone() for _ in range(60)]
+    phones = [new_phone() for _ in range(QUESTIONS)]
     for phone in phones:
         running.post.say(phone, f"question of {phone}")
     sweep_until(running, phones, 1)
-    kept = {"deferred": 60, "sent": 60}
+    kept = {"deferred": QUESTIONS, "sent": QUESTIONS}
     wait_until(lambda: states(running, phones) == kept, "all are kept open")
     # A trial that fails, and the death of all workers.
     running.installation.manage("sweep_turns")
@@ -71,7 +77,7 @@ def test_questions_of_an_outage_are_answered_once_when_the_model_is_back(running
 
     running.openai.is_away = False
     sweep_until(running, phones, 2)
-    wait_until(lambda: states(running, phones) == {"sent": 120}, "all are answered")
+    wait_until(lambda: states(running, phones) == {"sent": 2 * QUESTIONS}, "all are answered")
     for phone in phones:
         assert running.graph.texts_to(phone) == [APOLOGY, f"answer to: question of {phone}"]
 
@@ -83,6 +89,7 @@ def test_answers_are_held_while_the_provider_refuses_the_token(running: Stage) -
         running.post.say(phone, f"question of {phone}")
     # Not only stored: each was refused, or left alone because others were.
     wait_until(lambda: len(running.database.rows(PUT_OFF)) == 20, "all answers are held")
+    running.database.rows(HOLD_LONGER)
     running.installation.kill_workers()
     running.installation.start_workers()
     running.installation.wait_until_ready()

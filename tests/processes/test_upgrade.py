@@ -198,7 +198,7 @@ def test_its_backup_is_restored_into_this_version(tmp_path: Path, has_tables: bo
     new = installation(tmp_path)
     try:
         if has_tables:
-            new.manage("prepare")
+            new.prepare()
         restored = json.loads(new.manage("restore", "--json", str(STATES / "e3b8a57.zip")))
         assert restored["rows"] > 16_000
         # Later commands read the keys that were restored.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
-import pytest
-
 from sessions_app.promises.promise_patterns import promises_in
+from tests.tables import table
 
 # A Monday.
 SAID = datetime(2026, 3, 9, 12, tzinfo=timezone.utc)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "due"),
     [
         ("I'll send you the quote by Sunday", "2026-03-15"),
@@ -55,7 +54,7 @@ def test_a_promise_and_its_day(text: str, due: str | None) -> None:
     assert (promise.due and promise.due.isoformat()) == due
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "I can send you the menu, shall I?",

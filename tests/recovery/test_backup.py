@@ -195,7 +195,7 @@ def test_a_full_disk_leaves_no_file(messages: int, world: World, tmp_path: Path)
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@hypothesis_settings(max_examples=60, deadline=None)
+@hypothesis_settings(max_examples=30, deadline=None)
 @given(files=st.lists(st.lists(st.binary(max_size=200), max_size=5), max_size=4))
 def test_what_is_written_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, files: list[list[bytes]]

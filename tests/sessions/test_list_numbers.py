@@ -16,6 +16,7 @@ from sessions_app.conversations.phrases import TEXTS
 from sessions_app.models import Turn
 from sessions_app.models.chats import Speaker
 from sessions_app.turns.commands.replies import numbers_in
+from tests.tables import table
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 MEETING = "the meeting is on 2 May"
@@ -56,11 +57,16 @@ def is_text(name: str, reply: str) -> bool:
     return any(re.fullmatch(pattern, reply, re.DOTALL) for pattern in patterns)
 
 
-@pytest.mark.parametrize(
+@table(
     "number",
     ["2", "#2", "2.", "2)", "(2)", "[2]", "no. 2", "No 2", "number 2", "the 2nd", "2️⃣", "②", "２"]
     + ["٢", "۲", "२", "02", "מספר 2", "מס' 2", "את 2", "\u200f2\u200f", "номер 2", "№ 2"],
 )
+def test_a_number_is_read_as_people_write_it(number: str) -> None:
+    assert numbers_in(number) == [2]
+
+
+@pytest.mark.parametrize("number", ["2", "the 2nd", "٢", "\u200f2\u200f"])
 def test_a_number_after_a_list_means_its_entry(told: World, number: str) -> None:
     asked = one(told, CLIENT, "/forget Ron")
     meant = entry(asked, 2)
@@ -236,7 +242,7 @@ def test_what_is_public_is_refused_by_its_number_too(world: World) -> None:
     assert len(kept()) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "numbers"),
     [
         ("10 11 12 13", [10, 11, 12, 13]),

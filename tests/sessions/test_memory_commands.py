@@ -20,6 +20,7 @@ from sessions_app.turns.commands.dispatch import command_reply
 from sessions_app.turns.commands.replies import short_ids
 from tests.doubles.hashing_embedder import HashingEmbedder
 from tests.remembering import remember
+from tests.tables import table
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, new_world
 
 OWNER_FACT = "TestCorp owes me ₪5000"
@@ -359,7 +360,7 @@ def test_the_longest_argument_is_looked_for(world: World) -> None:
     assert Memory.objects.count() == 1
 
 
-@pytest.mark.parametrize("mark", MARKS)
+@table("mark", MARKS)
 def test_many_characters_are_read_in_linear_time(mark: str) -> None:
     """With a quadratic pattern, each of these would take hours."""
     text = f"x{mark * (400_000 // len(mark))}b"

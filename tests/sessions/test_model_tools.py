@@ -13,6 +13,7 @@ from memoryproject.foundation.integrations.llm.reading import with_calls_of_text
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.turns.model_tools import MAX_ROUNDS, is_stated_in
+from tests.tables import table
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, remember
 
 pytestmark = pytest.mark.django_db
@@ -156,7 +157,7 @@ NAMES = {"search_memory", "remember"}
 WRITTEN = '{"name": "search_memory", "arguments": {"query": "x"}}'
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "rest", "names"),
     [
         (f"<tool_call>\n{WRITTEN}\n</tool_call>", "", ["search_memory"]),
@@ -178,7 +179,7 @@ def test_calls_that_a_server_left_in_the_text(
     assert found.text == (text if rest is None else rest)
 
 
-@pytest.mark.parametrize(
+@table(
     ("fact", "text", "is_stated"),
     [
         ("The person likes green tea", "I like green tea", True),

@@ -14,6 +14,7 @@ from memoryproject.foundation.retrieval.subqueries import knows_nothing
 from sessions_app.embedding.message_vectors import messages_embed
 from sessions_app.models import Turn
 from sessions_app.recall.facade import Viewer, recall
+from tests.tables import table
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.usefixtures("default_embedder")
@@ -182,7 +183,7 @@ def test_the_same_words_of_two_people_are_two_texts(world: World) -> None:
     assert [hit.content for hit in found.hits] == ["I am allergic to walnuts"] * 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "text"),
     [
         ("The order is ready", "The order is not ready"),
@@ -211,14 +212,12 @@ def test_copies_are_not_new(text: str) -> None:
     assert not distinct.is_new(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["We don't have bread without gluten", "לא, ב-9", "Not on Mondays", "No", ""]
-)
+@table("text", ["We don't have bread without gluten", "לא, ב-9", "Not on Mondays", "No", ""])
 def test_a_negative_answer_says_something(text: str) -> None:
     assert not knows_nothing(text)
 
 
-@pytest.mark.parametrize("piece", ["x", " ", "\n", "x ", ":", "x: ", "?", "what ", ", and what "])
+@table("piece", ["x", " ", "\n", "x ", ":", "x: ", "?", "what ", ", and what "])
 def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
     distinct = DistinctTexts(QUESTION)
     assert not distinct.repeats_query(piece * 60_000 + "one")
@@ -226,7 +225,7 @@ def test_long_texts_are_compared_in_linear_time(piece: str) -> None:
     assert distinct.is_new(piece * 60_000 + "other one")
 
 
-@pytest.mark.parametrize(
+@table(
     ("query", "text", "new"),
     [
         ("What does Dana owe?", "what does dana owe", False),

@@ -36,7 +36,7 @@ def recomputed(session: ChatSession, limit: int) -> tuple[int, int, int]:
 
 
 class AnyMessages(TestCase):
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(
         limit=st.integers(0, 100),
         tokens=st.dictionaries(st.integers(1, 2_000_000), st.integers(0, 60), max_size=25),

@@ -12,6 +12,7 @@ from memoryproject import checks
 from memoryproject.base_url import BaseUrl
 from memoryproject.environment import Environment
 from tests.programs import python
+from tests.tables import table
 
 
 def read(word: str) -> tuple[str, list[str]]:
@@ -19,7 +20,7 @@ def read(word: str) -> tuple[str, list[str]]:
     return env.read("BASE_URL", BaseUrl("")), env.errors
 
 
-@pytest.mark.parametrize(
+@table(
     ("word", "address"),
     [
         ("https://memory.example.com", "https://memory.example.com"),
@@ -45,7 +46,7 @@ def test_an_address_is_kept_as_browsers_send_it(word: str, address: str) -> None
     assert read(word) == (address, [])
 
 
-@pytest.mark.parametrize(
+@table(
     ("word", "why"),
     [
         ("memory.example.com", "must begin with https:// or http://"),

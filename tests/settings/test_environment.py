@@ -41,6 +41,7 @@ from memoryproject.environment import (
 )
 from memoryproject.launch import write_env_file
 from memoryproject.settings_table import OWN_SETTINGS
+from tests.tables import table
 
 # The example file of the original specification, REQ-CONFIG-001.
 EXAMPLE = {
@@ -122,7 +123,7 @@ def test_an_amount_of_money(word: str, amount: float) -> None:
     assert env.errors == []
 
 
-@pytest.mark.parametrize("word", WRONG)
+@table("word", WRONG)
 def test_a_wrong_value_names_the_variable_and_the_default_stands_in(word: str) -> None:
     env = Environment(values={"X": word})
     unset = Environment(values={})
@@ -140,7 +141,7 @@ def test_names_of_hosts() -> None:
     assert env.errors == []
 
 
-@pytest.mark.parametrize("word", WRONG)
+@table("word", WRONG)
 def test_an_empty_value_counts_as_unset(word: str) -> None:
     env = Environment(values={"X": " "})
     assert env.read("X", WRONG[word]) == WRONG[word].default
@@ -166,7 +167,7 @@ def test_an_owners_number_is_read_as_people_write_it(typed: str, ids: set[str]) 
 
 
 # Without its country code it could be anybody's.
-@pytest.mark.parametrize("typed", ["050-1234567", "nobody", "1234567", "972501234567x", "+"])
+@table("typed", ["050-1234567", "nobody", "1234567", "972501234567x", "+"])
 def test_what_names_no_owner_is_refused(typed: str) -> None:
     env = Environment(values={"GODFATHER_PHONE": typed})
     assert read(env, "GODFATHER_PHONE") == frozenset()

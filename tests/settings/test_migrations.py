@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from django.contrib.postgres.operations import AddIndexConcurrently
 from django.db import migrations, models
 from django.db.migrations import Migration
@@ -15,6 +14,7 @@ from django.db.migrations.operations.base import Operation
 
 from memoryproject import __version__
 from tests.docs.sources import OUR_APPS
+from tests.tables import table
 
 # The last ones of 1.0.0, by app. What came with it or before is as it is.
 OF_1_0 = {
@@ -84,7 +84,7 @@ def test_those_after_1_0_only_add() -> None:
 def nothing(*_: object) -> None: ...
 
 
-@pytest.mark.parametrize(
+@table(
     ("operation", "atomic", "unused_since", "is_allowed"),
     [
         (migrations.AddField("turn", "a", models.TextField(null=True)), True, None, True),

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.tables import table
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -84,7 +86,7 @@ def test_both_files_name_the_same_versions(file: str) -> None:
     assert {name: other[name] for name in shared if not other[name] <= runtime[name]} == {}
 
 
-@pytest.mark.parametrize(
+@table(
     "file",
     ["requirements.txt", "requirements-tracing.txt", "requirements-s3.txt", "requirements-dev.txt"],
 )

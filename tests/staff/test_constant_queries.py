@@ -25,15 +25,15 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection, reset_queries, transaction
+from django.db import transaction
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memories_app.models import Memory
 from memoryproject.staff_site.accounts.second_factor import SEEN
 from sessions_app.forgetting.preview import MAX_OBJECTS
 from sessions_app.forgetting.runs import run_draft
+from tests.database import statements
 from tests.staff.crowd import Crowd
 from tests.staff.crowd_around import WORD
 from tests.staff.expected import PAGES
@@ -84,7 +84,7 @@ class Asked:
 
 
 def kind_of(sql: str) -> str:
-    without = VALUES.sub("?", PASSING.sub("it", sql))
+    without = VALUES.sub("?", PASSING.sub("it", sql)).replace("%s", "?")
     return MANY_VALUES.sub("?, …", " ".join(without.split()))
 
 
@@ -103,8 +103,7 @@ def opened(session: str, look: Look) -> Asked:
     client = Client()
     client.cookies[settings.SESSION_COOKIE_NAME] = session
     headers = {"X-Live": "1"} if look.live else {}
-    reset_queries()  # Django keeps the last 9,000 alone.
-    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+    with transaction.atomic(), statements() as queries:
         if look.posted:
             answer: Any = client.post(look.address, look.posted)
         else:
@@ -114,7 +113,7 @@ def opened(session: str, look: Look) -> Asked:
     listed = answer.context and answer.context.get("cl")
     return Asked(
         answer.status_code,
-        [query["sql"] for query in queries],
+        queries,
         body.decode(errors="replace"),
         is_list=bool(listed),
         rows=len(listed.result_list) if listed else 0,

@@ -17,12 +17,12 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.test import Client, RequestFactory
-from django.test.utils import CaptureQueriesContext
 from django.urls import Resolver404, URLPattern, URLResolver, get_resolver, resolve, reverse
 
 from memoryproject.staff_site.site import FORM_PAGES
+from tests.database import statements
 from tests.staff.expected import BY_WHAT_IS_ASKED, HIDDEN, LISTS, OPEN, PAGES, Page
 from tests.staff.furnish import furnish, rows
 from tests.staff.people import person
@@ -141,12 +141,12 @@ def is_refused(answer: Any, name: str) -> bool:
 def made(client: Client, one: Try, **more: Any) -> tuple[Any, set[str]]:
     """The answer, and the tables that were written to. Nothing of it lasts."""
     cookies = deepcopy(client.cookies)
-    with transaction.atomic(), CaptureQueriesContext(connection) as queries:
+    with transaction.atomic(), statements() as queries:
         send = client.get if one.method == "GET" else client.post
         answer = send(one.address, one.data or {}, **more)
         transaction.set_rollback(True)
     client.cookies = cookies
-    written = {found[2] for each in queries if (found := WRITES.match(each["sql"]))}
+    written = {found[2] for each in queries if (found := WRITES.match(each))}
     return answer, written
 
 

@@ -27,6 +27,7 @@ from memoryproject.foundation.process.tracing import (
     span,
     use_tracer,
 )
+from tests.tables import table
 from tests.tracing.recorder import Recorder
 from tests.world import CLIENT, World, remember
 
@@ -96,7 +97,7 @@ def test_a_broken_address_is_no_error_of_the_trace(recorder: Recorder, url: str)
     assert recorder.spans[1].attributes == {"http.request.method": "GET"}
 
 
-@pytest.mark.parametrize(
+@table(
     ("sql", "name", "text"),
     [
         (

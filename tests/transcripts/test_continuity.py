@@ -23,7 +23,7 @@ from tests.transcripts.conftest import Batches, run, said, stored
 from tests.transcripts.texts import parse, write
 
 # `TRANSCRIPT_EXAMPLES=1000` tries as many as the issue asks for.
-EXAMPLES = int(os.environ.get("TRANSCRIPT_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("TRANSCRIPT_EXAMPLES", "20"))
 FOUR = ("q1 é", "a1 first\nsecond", "q2", "a2")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions_app.extraction.extraction_prompt import FactsFormError
 from sessions_app.extraction.fact_store import is_carried, quoted_in
 from sessions_app.extraction.facts_form import read_facts
+from tests.tables import table
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(),
@@ -36,7 +36,7 @@ def test_a_text_that_says_anything_quotes_itself(text: str) -> None:
         assert found is not None
 
 
-@pytest.mark.parametrize(
+@table(
     ("quote", "text", "is_there"),
     [
         ("own a boat", "I own a boat.", True),
@@ -54,7 +54,7 @@ def test_a_quote_stands_word_for_word(quote: str, text: str, is_there: bool) -> 
     assert (quoted_in(quote, [text]) is not None) is is_there
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "said", "question", "carried"),
     [
         ("Dana is allergic to peanuts", "I'm allergic to peanuts", "", True),

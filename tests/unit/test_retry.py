@@ -16,6 +16,7 @@ from memoryproject.foundation.integrations.retry import (
     parse_retry_after,
     wait_before_retry,
 )
+from tests.tables import table
 
 NOW = datetime(2025, 3, 1, 12, 0, tzinfo=timezone.utc)
 
@@ -72,14 +73,12 @@ def test_before_attempt_comes_before_every_try_and_its_error_ends_all() -> None:
     assert events == ["renew", "sleep 1", "renew", "sleep 2", "renew"]
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "wait"), [(None, 2.0), (0.0, 2.0), (9.0, 9.0), (3600.0, MAX_WAIT)]
-)
+@table(("retry_after", "wait"), [(None, 2.0), (0.0, 2.0), (9.0, 9.0), (3600.0, MAX_WAIT)])
 def test_the_servers_wish_lengthens_a_wait(retry_after: float | None, wait: float) -> None:
     assert wait_before_retry(2.0, retry_after) == wait
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "seconds"),
     [
         (None, None),

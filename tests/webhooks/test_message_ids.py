@@ -34,7 +34,7 @@ IDENTITIES = st.one_of(
     st.builds("US.{}".format, st.text("0123456789", min_size=16, max_size=24)),
     st.builds("US.ENT.{}".format, st.text("0123456789", min_size=16, max_size=24)),
 )
-QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def wamid(identity: str, token: str, *, ours: bool = False, end: bytes = b"\0") -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cards_app.memory_card import check_card, generate_memory_card
+from tests.tables import table
 from tests.unit.cards.test_memory_card import SESSION, session_of
 
 GOOD: dict[str, Any] = generate_memory_card(SESSION).fields()
@@ -16,7 +15,7 @@ def test_a_card_that_was_generated_passes() -> None:
     assert check_card(GOOD, session_data=SESSION) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("changes", "failures"),
     [
         ({"title": ""}, ["title: must be there, as a text."]),

@@ -9,6 +9,7 @@ from cards_app.rules.card import extract_card
 from cards_app.rules.phrases import DECISIONS, TODOS
 from cards_app.rules.session_data import Line
 from cards_app.rules.words import is_question, split_sentences
+from tests.tables import table
 from tests.unit.cards.texts import ANY_TEXT, said
 
 
@@ -56,13 +57,13 @@ def test_a_bullet_of_one_long_word_says_its_beginning() -> None:
     assert bullet == "[user] " + "x" * 90 + "..."
 
 
-@pytest.mark.parametrize("phrase", DECISIONS)
+@table("phrase", DECISIONS)
 def test_each_word_of_decision_is_found_whatever_its_case(phrase: str) -> None:
     for text in (f"so {phrase} it", f"So {phrase.upper()}!", f"*{phrase}*", f"_{phrase}_"):
         assert extract_card(said(text)).decisions == (text,)
 
 
-@pytest.mark.parametrize("phrase", TODOS)
+@table("phrase", TODOS)
 def test_each_word_of_a_task_is_found_whatever_its_case(phrase: str) -> None:
     for text in (f"We {phrase} go", f"{phrase.upper()}: call", f"({phrase} go)"):
         assert extract_card(said(text)).todos == (text,)
@@ -72,7 +73,7 @@ def test_a_curly_apostrophe_is_an_apostrophe() -> None:
     assert extract_card(said("Don’t forget the keys")).todos == ("Don’t forget the keys",)
 
 
-@pytest.mark.parametrize(
+@table(
     "text", ["undecided", "decisions", "shoulder", "mustard", "todos", "my_todo_list", "go with it"]
 )
 def test_a_part_of_a_word_is_no_match(text: str) -> None:
@@ -107,7 +108,7 @@ def test_a_question_mark_in_an_address_asks_nothing() -> None:
     assert extract_card(said("See https://shop.example/?a=b!c for it")).notable_quotes == ()
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "field"),
     [
         ("החלטנו לקנות שולחן", "decisions"),
@@ -131,7 +132,7 @@ def test_debts_and_questions_are_no_hebrew_tasks(text: str) -> None:
 # Where sentences end.
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "sentences"),
     [
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
@@ -161,14 +162,12 @@ def test_where_they_end(text: str, sentences: list[str]) -> None:
     assert [sentence.text for sentence in split_sentences(text)] == sentences
 
 
-@pytest.mark.parametrize(
-    "text", ["Why?", "Why?!", 'He said "why?"', "(why?)", "Why?🙂", "למה?", "为什么？"]
-)
+@table("text", ["Why?", "Why?!", 'He said "why?"', "(why?)", "Why?🙂", "למה?", "为什么？"])
 def test_questions(text: str) -> None:
     assert is_question(text)
 
 
-@pytest.mark.parametrize("text", ["Why? Because.", "a?b", "No.", "", "!"])
+@table("text", ["Why? Because.", "a?b", "No.", "", "!"])
 def test_what_asks_nothing(text: str) -> None:
     assert not is_question(text)
 

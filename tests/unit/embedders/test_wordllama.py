@@ -17,6 +17,7 @@ from safetensors.numpy import load_file
 from memoryproject.foundation.integrations.embedders import wordllama
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.embedders.wordllama import WordLlamaEmbedder
+from tests.tables import table
 
 EMBEDDER = WordLlamaEmbedder()
 
@@ -103,7 +104,7 @@ def test_hostile_text_is_embedded_too() -> None:
         assert 0.0 <= EMBEDDER.coverage(text) <= 1.0
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "Where is the invoice for last month's order?",
@@ -118,7 +119,7 @@ def test_english_names_codes_and_numbers_are_known(text: str) -> None:
     assert EMBEDDER.coverage(text) == 1.0
 
 
-@pytest.mark.parametrize("language", UNKNOWN)
+@table("language", UNKNOWN)
 def test_other_scripts_are_unknown_with_numbers_or_without(language: str) -> None:
     assert EMBEDDER.coverage(UNKNOWN[language]) < 0.1
     assert EMBEDDER.coverage(UNKNOWN[language] + " 50,000 2025") < 0.1

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, kept_sentences
+from tests.tables import table
 
 FACT = "TestCorp owes me 5000 shekels from invoice INV-001"
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         FACT,
@@ -24,7 +24,7 @@ def test_copies_are_found(text: str) -> None:
     assert Fragments([FACT]).are_in(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "TestCorp owes nobody",
@@ -62,7 +62,7 @@ def test_the_marks_of_a_line_go_along_with_it() -> None:
     assert kept == f"1. {MARK}\n2. Tea\n    54ec734d · Dana Ofer"
 
 
-@pytest.mark.parametrize("text", ["ok", "How are you?", "מה שלומך", "Haifa"])
+@table("text", ["ok", "How are you?", "מה שלומך", "Haifa"])
 def test_grammar_words_and_single_words_are_no_quotation(text: str) -> None:
     assert not Fragments([text]).are_in(f"Well. {text} And now?")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from memoryproject.foundation.leases import owner_is_gone, this_process
+from tests.tables import table
 
 
 def shifted(owner: str, seconds: float) -> str:
@@ -22,7 +21,7 @@ def test_a_later_process_with_the_same_id_is_another_one() -> None:
     assert owner_is_gone(shifted(this_process(), -3600))
 
 
-@pytest.mark.parametrize("owner", ["", "elsewhere:1:2.0", "elsewhere:{pid}:0", "a:b:c"])
+@table("owner", ["", "elsewhere:1:2.0", "elsewhere:{pid}:0", "a:b:c"])
 def test_of_others_nothing_is_certain(owner: str) -> None:
     assert not owner_is_gone(owner.format(pid=os.getpid()))
 

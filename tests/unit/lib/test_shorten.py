@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.admin_kit.stamped_form import digest_of, read_stamp, stamp_of
 from memoryproject.foundation.commands import ProgressBar
 from memoryproject.foundation.text.characters import cut_at_word, is_mark
+from tests.tables import table
 
 TEXTS = st.one_of(
     st.lists(
@@ -24,7 +25,7 @@ TEXTS = st.one_of(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "longest", "mark", "shown"),
     [
         ("one two", 7, "…", "one two"),
@@ -95,7 +96,7 @@ def test_it_is_silent_anywhere_else_and_with_nothing_to_do() -> None:
 AT = datetime(2026, 1, 2, 3, 4, 5, 678_901, tzinfo=timezone.utc)
 
 
-@pytest.mark.parametrize(
+@table(
     ("one", "other"),
     [
         ("a\r\nb", "a\nb"),
@@ -124,7 +125,7 @@ def test_a_stamp_is_read_back_by_its_fields() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     "text", ["", "{", "[]", "1", "null", "{}", json.dumps({"colour": "x"}), "\x00", "[" * 99_999]
 )
 def test_what_is_no_stamp_of_these_fields_is_refused(text: str) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
+from tests.tables import table
 
 SECRET = "The owner told me Dana owes 500."
 ANSWER = "We open at 9."
 
 
-@pytest.mark.parametrize(
+@table(
     "told",
     [
         f"<think>\n{SECRET}\n</think>\n\n{ANSWER}",
@@ -82,7 +82,7 @@ def test_only_the_answer_is_left(told: str) -> None:
     assert without_thoughts(told) == ANSWER
 
 
-@pytest.mark.parametrize(
+@table(
     "told",
     [
         f"<think>\n{SECRET}",
@@ -102,7 +102,7 @@ def test_of_thoughts_alone_nothing_is_left(told: str) -> None:
     assert without_thoughts(told) == ""
 
 
-@pytest.mark.parametrize(
+@table(
     "said",
     [
         "Models such as R1 write <think> before they answer.",
@@ -155,8 +155,6 @@ def test_no_thought_that_is_closed_is_left(thought: str, answer: str) -> None:
     assert without_thoughts(f"<think>{thought}</think>{answer}") == answer.strip()
 
 
-@pytest.mark.parametrize(
-    "mark", ["<think>", "a <think> ", "</think>", "a </think> b", "``` x\n", "`"]
-)
+@table("mark", ["<think>", "a <think> ", "</think>", "a </think> b", "``` x\n", "`"])
 def test_a_long_run_of_marks_is_read_in_one_pass(mark: str) -> None:
     assert without_thoughts(f"{ANSWER}\n<think>\n{mark * 50_000}").startswith((ANSWER, "", "b"))

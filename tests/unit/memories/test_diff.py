@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories_app.facts.text_diff import GONE, NEW, SAME, Piece, word_diff
+from tests.tables import table
 
 TEXTS = st.text(alphabet=st.sampled_from("ab א\u200f\n.,"), max_size=40)
 
@@ -19,7 +19,7 @@ def test_the_pieces_hold_both_texts(older: str, newer: str) -> None:
     assert all(piece.text for piece in pieces)
 
 
-@pytest.mark.parametrize(
+@table(
     ("older", "newer", "pieces"),
     [
         ("same", "same", [Piece(SAME, "same")]),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memories_app.facts.facts import Verdict, fact_key, likeness_of, verdict_on
+from tests.tables import table
 
 # Labelled pairs: the same fact, another one; an older and a newer text of which the newer replaces
 # the older, or both stay.
@@ -32,14 +32,14 @@ WORDS = st.sampled_from(SOME_WORDS.split())
 TEXTS = st.one_of(st.text(max_size=40), st.lists(WORDS, max_size=12).map(" ".join))
 
 
-@pytest.mark.parametrize(("one", "other"), FACTS["same"])
+@table(("one", "other"), FACTS["same"])
 def test_the_same_fact(one: str, other: str) -> None:
     assert same_fact(one, other)
     assert not replaces(one, other)
     assert not replaces(other, one)
 
 
-@pytest.mark.parametrize(("one", "other"), FACTS["other"])
+@table(("one", "other"), FACTS["other"])
 def test_another_fact(one: str, other: str) -> None:
     assert not same_fact(one, other)
 
@@ -86,12 +86,12 @@ def test_a_negated_text_is_another_fact(text: str) -> None:
 # When a newer text takes the place of an older one: a labelled table.
 
 
-@pytest.mark.parametrize(("older", "newer"), FACTS["replaced"])
+@table(("older", "newer"), FACTS["replaced"])
 def test_the_newer_takes_the_olders_place(older: str, newer: str) -> None:
     assert replaces(newer, older)
 
 
-@pytest.mark.parametrize(("older", "newer"), FACTS["beside"])
+@table(("older", "newer"), FACTS["beside"])
 def test_both_stay(older: str, newer: str) -> None:
     assert not replaces(newer, older)
     assert not replaces(older, newer)

@@ -35,7 +35,7 @@ from tests.unit.memory_documents.test_envelope import NOW
 
 pytestmark = pytest.mark.slow
 
-MANY = settings(max_examples=80 * FACTOR, deadline=None)
+MANY = settings(max_examples=40 * FACTOR, deadline=None)
 ANY_TEXT = st.text(st.characters(), max_size=12)
 KEYS = st.sampled_from(
     ["meta", "content", "created", "updated", "category", "summary", "session_id"]
@@ -88,7 +88,7 @@ GOOD_OUTSIDE = st.builds(
 )
 
 
-@settings(max_examples=200 * FACTOR, deadline=None)
+@settings(max_examples=100 * FACTOR, deadline=None)
 @given(
     st.binary(max_size=200)
     | damaged_documents()

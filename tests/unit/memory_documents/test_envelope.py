@@ -11,6 +11,7 @@ import pytest
 from memories_app.memory_document_format.envelope import content_read, envelope_read, envelope_saved
 from memories_app.memory_document_format.names import CATEGORIES
 from memories_app.memory_document_format.strict_json import MemoryDocumentInvalidError
+from tests.tables import table
 from tests.unit.memory_documents.examples import CONTENTS, document, envelope_problems
 
 NOW = datetime(2025, 11, 25, 10, 30, tzinfo=timezone.utc)
@@ -21,7 +22,7 @@ def problems(value: Any, **changes: Any) -> list[str]:
     return [str(problem) for problem in envelope_problems(text, **changes)]
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
+@table("category", CATEGORIES)
 def test_the_examples_of_the_format_are_without_a_fault(category: str) -> None:
     text = json.dumps(document(category))
     envelope = envelope_read(text, category=category)
@@ -31,7 +32,7 @@ def test_the_examples_of_the_format_are_without_a_fault(category: str) -> None:
     assert envelope.created == envelope.changed == NOW
 
 
-@pytest.mark.parametrize("category", CATEGORIES)
+@table("category", CATEGORIES)
 def test_every_field_of_the_content_may_be_left_out(category: str) -> None:
     assert problems(document(category, content={})) == []
     for field in CONTENTS[category]:
@@ -75,7 +76,7 @@ def test_all_failures_are_listed_each_with_its_path() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("category", "content", "path"),
     [
         ("decisions", {"decision": 1}, "content.decision"),
@@ -106,7 +107,7 @@ def test_each_field_of_each_category_has_its_type(category: str, content: Any, p
     assert problem.path == path
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "told"),
     [
         ([], "the document: must be an object, not a list"),
@@ -131,7 +132,7 @@ def test_what_is_no_document_is_told(value: Any, told: str) -> None:
     assert any(told in problem for problem in problems(value)), problems(value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("field", "told"),
     [
         ('"notes": "a", "notes": "b"', "content.notes: stands there more than once"),
@@ -159,7 +160,7 @@ def test_the_largest_numbers_are_kept() -> None:
     assert content_read("context", json.dumps(content)).content == content
 
 
-@pytest.mark.parametrize(
+@table(
     "stamp",
     [
         "2025-11-25T10:30:00Z",
@@ -173,7 +174,7 @@ def test_times_of_iso_8601_with_z_are_read(stamp: str) -> None:
     assert problems(document("context", meta={"created": stamp})) == []
 
 
-@pytest.mark.parametrize(
+@table(
     "stamp",
     [
         "2025-11-25T10:30:00+00:00",
@@ -244,7 +245,7 @@ def test_content_that_is_to_be_saved_is_told_of_by_the_same_paths() -> None:
         assert refused.value.problems[0].path == path
 
 
-@pytest.mark.parametrize(
+@table(
     ("content", "completed"),
     [
         ({"progress": "100%"}, True),

@@ -16,11 +16,12 @@ from memories_app.memory_document_format.names import (
     numbered,
 )
 from memories_app.memory_document_format.strict_json import MemoryDocumentNameError
+from tests.tables import table
 
 DAY = date(2025, 11, 25)
 
 
-@pytest.mark.parametrize(
+@table(
     ("category", "identifier", "name"),
     [
         ("context", "feature-auth", "2025-11-25-feature-auth"),
@@ -41,7 +42,7 @@ def test_the_name_and_the_date_of_context(category: str, identifier: str, name: 
     assert name_for(category, identifier, DAY) == name
 
 
-@pytest.mark.parametrize(
+@table(
     "identifier",
     [
         "", " ", ".", "..", "../x", "a/b", "a\\b", "/etc/passwd", ".hidden", "-rf", "a..b",
@@ -67,7 +68,7 @@ def test_names_are_compared_in_one_form_of_unicode_and_by_case() -> None:
     assert newest("decisions", "Auth", ["auth"]) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("identifier", "names", "meant"),
     [
         ("auth", ["2025-11-24-auth", "2025-11-25-auth", "2025-11-26-feature-auth"],
@@ -93,7 +94,7 @@ def test_a_name_that_is_taken_in_the_archive_gets_the_next_number() -> None:
     assert numbered("task", ["task", "task.2", "task.10", "task.010x"]) == "task.11"
 
 
-@pytest.mark.parametrize(
+@table(
     ("pattern", "fits"),
     [
         ("auth*", True),
@@ -122,7 +123,7 @@ def test_patterns_with_many_stars_end_soon() -> None:
     assert not Pattern("*a" * 90 + "b").fits("decisions", "a" * 230)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "duration"),
     [
         ("7d", timedelta(days=7)),
@@ -137,7 +138,7 @@ def test_durations(text: str, duration: timedelta) -> None:
     assert read_duration(text) == duration
 
 
-@pytest.mark.parametrize("text", ["", "7", "d", "-7d", "7 d", "7D", "1.5h", "٧d", "7days", "6000w"])
+@table("text", ["", "7", "d", "-7d", "7 d", "7D", "1.5h", "٧d", "7days", "6000w"])
 def test_what_is_no_duration_is_told(text: str) -> None:
     with pytest.raises(ValueError, match="no duration such as 7d|longer than"):
         read_duration(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from memoryproject.foundation.retrieval.message_features import (
 from memoryproject.foundation.retrieval.query import query_terms, text_without
 from memoryproject.foundation.retrieval.relevance import weigh_words
 from memoryproject.foundation.text.terms import index_terms
+from tests.tables import table
 
 QUESTION = "What is Liora allergic to?"
 
@@ -55,7 +55,7 @@ def chances(
     return found
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "speaker"),
     [
         ("Dana: hello", "Dana"),
@@ -100,7 +100,7 @@ def test_a_word_is_news_once() -> None:
     assert np.expm1(news).round().tolist() == [4, 1, 0, 5, 0, 2]
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "specific"),
     [
         ("I was in Chicago, it was great", 1.0),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.tables import table
 from tests.unit.relevance.store import Store
 
 PLUMBER = "Yossi the plumber: 052-555-0177, comes only in the mornings"
@@ -102,7 +103,7 @@ def test_of_two_facts_both_are_recalled(question: str, facts: list[str]) -> None
     assert sorted(Store(facts).recalled(question)) == sorted(facts)
 
 
-@pytest.mark.parametrize(
+@table(
     ("question", "text"),
     [
         ("¿Dónde está la boda?", "La oficina está en la calle Mayor 14"),
@@ -117,7 +118,7 @@ def test_a_text_that_shares_only_grammar_is_not_recalled(question: str, text: st
     assert Store([text, "ok thanks", "see you tomorrow"]).recalled(question) == []
 
 
-@pytest.mark.parametrize("name", ["AI", "Uber", "Mia", "hay", "OS", "ton"])
+@table("name", ["AI", "Uber", "Mia", "hay", "OS", "ton"])
 def test_a_word_that_names_something_in_english_is_no_grammar(name: str) -> None:
     fact = f"{name} costs us 4,000 a year"
 

@@ -25,6 +25,7 @@ from sessions_app.memories.tables.columns import (
 )
 from sessions_app.memories.tables.opening_hours import hours_entries
 from sessions_app.memories.tables.plan import price_entries
+from tests.tables import table
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=timezone.utc)
 PRICE_LIST = "פריט,מחיר,הערה\nחלה,25,פרוסה\nעוגת גבינה,48,\n"
@@ -56,7 +57,7 @@ def hour_of(cells: str) -> Entry:
 # Encodings and separators
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         PRICE_LIST.encode(),
@@ -71,7 +72,7 @@ def test_hebrew_in_each_encoding(content: bytes) -> None:
     assert said(prices(text_of(content)))[0] == "המחיר של חלה הוא 25 (פרוסה)."
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-16-le", "utf-16", "utf-32"])
+@table("encoding", ["cp1252", "utf-8", "utf-16-le", "utf-16", "utf-32"])
 def test_accents_in_each_encoding(encoding: str) -> None:
     table = "item;price\nCrème brûlée à la carte;7,50 €\nKäsespätzle;12 €\n"
     assert said(prices(text_of(table.encode(encoding)))) == [
@@ -144,7 +145,7 @@ def test_files_that_are_no_tables(content: bytes, reason: str) -> None:
         text_of(content)
 
 
-@pytest.mark.parametrize(
+@table(
     ("table", "reason"),
     [
         ("", "The table is empty"),
@@ -186,7 +187,7 @@ def test_a_range_of_days_is_a_sentence_a_day() -> None:
     assert found[0].rows == (2,)
 
 
-@pytest.mark.parametrize(
+@table(
     ("cell", "days"),
     [
         ("א'-ה'", ["ביום ראשון", "ביום שני", "ביום שלישי", "ביום רביעי", "ביום חמישי"]),
@@ -202,7 +203,7 @@ def test_hebrew_days(cell: str, days: list[str]) -> None:
     assert said(found) == [f"{day} אנחנו פתוחים מ-9:00 עד 17:00." for day in days]
 
 
-@pytest.mark.parametrize(
+@table(
     ("day", "count"),
     [("every day", 7), ("Sunday, Tuesday", 2), ("Sun & Mon", 2), ("Fri–Mon", 4), ("Mondays", 1)],
 )
@@ -217,7 +218,7 @@ def test_two_rows_of_a_day_are_one_sentence() -> None:
     assert said(hours('day,hours\nSunday,"8-12, 16-19"\n')) == [entry.text]
 
 
-@pytest.mark.parametrize("cells", ["closed,,", ",closed,", ",,closed", "סגור,,", "Closed,closed,"])
+@table("cells", ["closed,,", ",closed,", ",,closed", "סגור,,", "Closed,closed,"])
 def test_closed(cells: str) -> None:
     text = hour_of(cells).text
     assert text in ("On Sunday we are closed.", "ביום ראשון אנחנו סגורים.")
@@ -234,7 +235,7 @@ def test_a_date_is_an_exception_that_ends_after_its_day() -> None:
     assert hebrew.text == "ביום חמישי, 24 בדצמבר 2026, אנחנו סגורים."
 
 
-@pytest.mark.parametrize(
+@table(
     ("cells", "reason"),
     [
         ("Someday,9,17,", "Column “day”: “Someday” is no weekday and no date"),
@@ -267,7 +268,7 @@ def test_rows_of_a_day_that_disagree(second: str, reason: str) -> None:
 # Prices
 
 
-@pytest.mark.parametrize(
+@table(
     ("cell", "price"),
     [
         ("25", "25"), ("25.50", "25.50"), ("25.00", "25"), ('"25,50"', "25.50"),
@@ -289,7 +290,7 @@ def test_the_currency_of_the_row_counts_before_the_chosen_one() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("cells", "reason"),
     [
         ("Tea,", "Column “price” is empty"),

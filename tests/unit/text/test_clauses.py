@@ -16,9 +16,10 @@ from memoryproject.foundation.retrieval.subqueries import (
     periods_asked,
     question_parts,
 )
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("message", "parts"),
     [
         ("When is it on, and who bakes?", ["When is it on", "and who bakes?"]),
@@ -37,7 +38,7 @@ def test_questions_are_taken_apart(message: str, parts: list[str]) -> None:
     assert question_parts(message) == parts
 
 
-@pytest.mark.parametrize(
+@table(
     "message",
     [
         "",
@@ -71,7 +72,7 @@ def test_any_text_has_few_parts_and_each_says_something(text: str) -> None:
     assert all(part.strip() for part in parts)
 
 
-@pytest.mark.parametrize("piece", ["and ", "what ", ", and ", "who, ", "a", "ו", "?", ". what"])
+@table("piece", ["and ", "what ", ", and ", "who, ", "a", "ו", "?", ". what"])
 def test_long_texts_are_bounded(piece: str) -> None:
     parts = question_parts(piece * 100_000)
 
@@ -89,7 +90,7 @@ def spans(question: str) -> list[tuple[str, str]]:
     return [(str(period.first), str(period.last)) for period in found]
 
 
-@pytest.mark.parametrize(
+@table(
     ("question", "first", "last"),
     [
         ("What happened in May 2023?", "2023-05-01", "2023-05-31"),
@@ -113,7 +114,7 @@ def test_periods_are_read(question: str, first: str, last: str) -> None:
     assert spans(question) == [(first, last)]
 
 
-@pytest.mark.parametrize(
+@table(
     "question", ["may I ask?", "we march on", "invoice 20231", "call 2023-99-99", "", "31 apples"]
 )
 def test_what_names_no_day(question: str) -> None:
@@ -151,7 +152,7 @@ def test_any_text_and_any_day_give_a_share(question: str, day: date) -> None:
     assert 0.0 <= best_fit(periods_asked(question, today=TODAY), day) <= 1.0
 
 
-@pytest.mark.parametrize(
+@table(
     ("several", "one"),
     [
         ("Which cities has Dana been to?", "Which city is Dana's class in?"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import date
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +12,7 @@ from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.retrieval.subqueries import MAX_CHARACTERS, periods_asked
 from memoryproject.foundation.text.characters import whole_places
 from sessions_app.extraction.fact_store import quoted_in
+from tests.tables import table
 
 TODAY = date(2026, 11, 27)
 
@@ -43,7 +43,7 @@ def test_of_a_long_question_the_days_at_its_end_count_once() -> None:
     assert last.first == date(2026, 3, 1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "shown"),
     [
         ("# Prices", "*Prices*"),

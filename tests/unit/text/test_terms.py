@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +9,7 @@ from memoryproject.foundation.retrieval.query import MAX_QUERY_TERMS, informativ
 from memoryproject.foundation.text.characters import fold, readable
 from memoryproject.foundation.text.terms import MAX_TERMS, index_terms, index_text
 from memoryproject.foundation.text.tokenizer import MAX_TERM, MAX_TEXT, Kind
+from tests.tables import table
 
 
 def finds(question: str, text: str) -> bool:
@@ -47,7 +47,7 @@ def test_a_text_is_found_by_its_own_words(text: str) -> None:
     assert all(term.word in found for term in words)
 
 
-@pytest.mark.parametrize("piece", ["a-", "ש", "\u0301", "5,", "公", "ﷺ", "Aa", "חשבוניות ", '"'])
+@table("piece", ["a-", "ש", "\u0301", "5,", "公", "ﷺ", "Aa", "חשבוניות ", '"'])
 def test_long_texts_are_bounded(piece: str) -> None:
     indexed = index_text(piece * MAX_TEXT)
 
@@ -55,7 +55,7 @@ def test_long_texts_are_bounded(piece: str) -> None:
     assert len(query_terms(piece * MAX_TEXT)) <= MAX_QUERY_TERMS
 
 
-@pytest.mark.parametrize(
+@table(
     ("question", "text"),
     [
         ("5000", "TestCorp owes ₪5,000"),
@@ -97,7 +97,7 @@ def test_a_word_is_found_in_another_form(question: str, text: str) -> None:
     assert finds(question, text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("question", "text"),
     [
         ("INV-001", "INV-014"),
@@ -131,7 +131,7 @@ def test_names_and_identifiers_tell_most_and_grammar_least() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("question", "topics"),
     [
         ("¿Dónde está la oficina?", {"oficina"}),

@@ -17,6 +17,7 @@ from sessions_app.transcript_files.parse_transcript import (
     message_text,
     messages_in,
 )
+from tests.tables import table
 from tests.transcripts.texts import parse, write
 
 GOOD = b"User: Hello\nAssistant: Good morning\n"
@@ -107,7 +108,7 @@ RULE_EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "code", "data", "line"), RULE_EXAMPLES)
+@table(("rule", "code", "data", "line"), RULE_EXAMPLES)
 def test_each_rule_has_its_own_error(rule: int, code: str, data: bytes, line: int | None) -> None:
     (problem,) = [problem for problem in problems_of(data) if problem.code == code]
     assert (problem.rule, problem.line) == (rule, line)

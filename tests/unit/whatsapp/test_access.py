@@ -4,10 +4,9 @@ import hashlib
 import hmac
 import json
 
-import pytest
-
 from memoryproject.foundation.integrations.whatsapp.cloud.parse import verify_signature
 from memoryproject.foundation.integrations.whatsapp.green.parse import verify_token
+from tests.tables import table
 
 SECRET = "app-secret"
 BODY = b'{"text":"caf\\u00e9"}'
@@ -23,7 +22,7 @@ def test_the_raw_body_is_what_is_signed() -> None:
     assert not verify_signature(secret=SECRET, body=written_again, header=signed())
 
 
-@pytest.mark.parametrize(
+@table(
     "header",
     [
         None,
@@ -46,12 +45,12 @@ def test_without_a_secret_nothing_is_right() -> None:
     assert not verify_signature(secret="", body=BODY, header=signed(""))
 
 
-@pytest.mark.parametrize("header", ["Bearer t0ken", "Basic t0ken", "t0ken", "  Bearer   t0ken "])
+@table("header", ["Bearer t0ken", "Basic t0ken", "t0ken", "  Bearer   t0ken "])
 def test_right_tokens(header: str) -> None:
     assert verify_token(expected="t0ken", header=header)
 
 
-@pytest.mark.parametrize(
+@table(
     "header",
     [
         None,
@@ -73,6 +72,6 @@ def test_a_token_may_be_in_any_alphabet() -> None:
     assert not verify_token(expected="סוד", header="Bearer sod")
 
 
-@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer x"])
+@table("header", [None, "", "Bearer", "Bearer x"])
 def test_without_a_token_nobody_may(header: str | None) -> None:
     assert not verify_token(expected="", header=header)

@@ -12,6 +12,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     MessageEdited,
     StatusUpdate,
 )
+from tests.tables import table
 from tests.unit.whatsapp.payloads import OWN, load
 
 RECEIVED = datetime(2026, 2, 3, 4, 5, 6, tzinfo=timezone.utc)
@@ -48,9 +49,7 @@ def test_status_key_holds_the_status() -> None:
     assert only("status_read").delivery_key == "100000000000001:status:wamid.SENT:read"
 
 
-@pytest.mark.parametrize(
-    "garbage", [None, "", "soon", -5, 0, True, [], {}, 10**30, "1" * 5000, "٣"]
-)
+@table("garbage", [None, "", "soon", -5, 0, True, [], {}, 10**30, "1" * 5000, "٣"])
 def test_unreadable_timestamp_becomes_the_time_of_receipt(garbage: Any) -> None:
     event = first(with_timestamp(garbage))
 
@@ -85,7 +84,7 @@ def test_username_is_kept_without_its_sign() -> None:
     assert event.metadata["username"] == "dana"
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "mentions", "replies"),
     [
         ("text_in_group", False, False),
@@ -117,7 +116,7 @@ def test_media_reference_is_complete() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "metadata"),
     [
         ("text", {}),

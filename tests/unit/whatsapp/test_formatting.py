@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
 from tests.fuzz.damage import FACTOR
+from tests.tables import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("markdown", "shown"),
     [
         ("**bold** and __bold__", "*bold* and *bold*"),
@@ -167,7 +168,7 @@ def without_space(text: str) -> str:
 
 
 @given(text=st.one_of(PIECES, st.text(max_size=200)), limit=st.integers(2, 50))
-@settings(max_examples=100 * FACTOR)
+@settings(max_examples=60 * FACTOR)
 def test_parts_fit_and_hold_everything_in_order(text: str, limit: int) -> None:
     parts = split_text(text, limit)
 
@@ -187,7 +188,7 @@ def test_a_text_that_fits_stays_whole(text: str) -> None:
     assert split_text(text, 10_000) == ([text] if text.strip() else [])
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "limit", "parts"),
     [
         ("One. Two.\n\nThree. Four.", 16, ["One. Two.", "Three. Four."]),
@@ -209,7 +210,7 @@ def test_where_it_is_cut(text: str, limit: int, parts: list[str]) -> None:
 CODE = "  if x:\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "parts"),
     [
         ("*" + "bold " * 20 + "end*", ["*" + "bold " * 11 + "bold*", "*" + "bold " * 8 + "end*"]),
@@ -242,7 +243,7 @@ def test_parts_with_marks_fit(markdown: str, limit: int) -> None:
     assert [character for part in parts for character in part if character.isalpha()] == letters
 
 
-@pytest.mark.parametrize("cluster", ["👍🏽", "👩‍👩‍👧", "🇮🇱", "e\u0301", "שָׁ", "❤️", "1\ufe0f\u20e3"])
+@table("cluster", ["👍🏽", "👩‍👩‍👧", "🇮🇱", "e\u0301", "שָׁ", "❤️", "1\ufe0f\u20e3"])
 def test_what_is_read_as_one_character_is_not_torn(cluster: str) -> None:
     limit = text_length(cluster) + 1
 

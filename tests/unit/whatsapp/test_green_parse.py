@@ -3,10 +3,9 @@
 from datetime import datetime, timezone
 from typing import Any
 
-import pytest
-
 from memoryproject.foundation.integrations.whatsapp.events import OwnSend
 from memoryproject.foundation.integrations.whatsapp.green.parse import parse_green
+from tests.tables import table
 from tests.unit.whatsapp.payloads import OWN, load
 
 RECEIVED = datetime(2026, 2, 3, 4, 5, 6, tzinfo=timezone.utc)
@@ -67,7 +66,7 @@ def test_other_forms_of_address_are_no_phone() -> None:
     assert party.other == "99887766554433@lid"
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "mentions", "replies"),
     [
         ("text_in_group", False, False),
@@ -83,7 +82,7 @@ def test_who_is_spoken_to(name: str, mentions: bool, replies: bool) -> None:
     assert (event.mentions_us, event.replies_to_us) == (mentions, replies)
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [
         "quoted_text",
@@ -98,7 +97,7 @@ def test_reply_names_the_quoted_message(name: str) -> None:
     assert only(name).reply_to_id == "SENT"
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "metadata"),
     [
         ("text", {}),

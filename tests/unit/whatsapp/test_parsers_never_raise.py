@@ -60,7 +60,7 @@ def check(events: list[Event]) -> None:
 
 @pytest.mark.parametrize("provider", PARSERS)
 @given(payload=ANY_JSON)
-@settings(max_examples=50 * FACTOR, deadline=None)
+@settings(max_examples=30 * FACTOR, deadline=None)
 def test_random_json(provider: str, payload: Any) -> None:
     check(PARSERS[provider](payload))
 

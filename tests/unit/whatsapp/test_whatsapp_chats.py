@@ -19,12 +19,13 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     whatsapp_chat_of_provider,
 )
 from tests.spellings import spellings, stored_ids
+from tests.tables import table
 from tests.unit.whatsapp.payloads import OWN, load, names
 
 PERSON = "15550100123@c.us"
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "stored"),
     [
         (PERSON, PERSON),
@@ -50,7 +51,7 @@ def test_a_spelling_becomes_the_stored_form(text: str, stored: str) -> None:
     assert whatsapp_chat_normalise(text) == stored
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "", "@", "@c.us", "@g.us", "@external", "someone", ".", "..", "../../etc@c.us", "a/b@c.us",

@@ -104,8 +104,8 @@ class ProviderServer(LoopbackServer):
             self._courier.submit(self._post, body_bytes(payload))
 
     def wait_until_reported(self) -> None:
-        """Wait until all webhooks were posted. Raises TimeoutError after ten seconds."""
-        self._courier.submit(bool).result(timeout=10)
+        """Wait until all webhooks were posted. Raises TimeoutError after a minute."""
+        self._courier.submit(bool).result(timeout=60)
 
     def webhook_headers(self, body: bytes) -> dict[str, str]:
         """Return the headers of a webhook with this body."""
