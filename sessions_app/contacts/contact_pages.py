@@ -304,11 +304,6 @@ def _saved(request: HttpRequest, form: ContactForm) -> bool:
         chat.language = chat.fixed_language or chat.language
         chat.save(update_fields=["staff_name", "fixed_language", "language", "updated_at"])
         staff_edit_record(
-            request,
-            action="chat.update",
-            object_type="chat",
-            object_id=chat.pk,
-            fields=form.changed_data,
-            chat_id=chat.pk,
+            request, "chat.update", "chat", chat.pk, form.changed_data, chat_id=chat.pk
         )
     return True

@@ -155,9 +155,7 @@ def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
     for name in names:
         label, is_new = Label.objects.get_or_create(name__iexact=name, defaults={"name": name})
         if is_new:
-            audit_record(
-                action="label.create", actor=actor, object_type="label", object_id=label.pk
-            )
+            audit_record("label.create", actor, "label", label.pk)
         wanted.add(label)
     for label in wanted - had:
         chats_label(chat_ids=[chat.pk], label=label, actor=actor)

@@ -222,10 +222,10 @@ def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) 
     people: Collection[UUID | None] = chats or [None]
     events = [
         Event(
-            action="conversation.read",
-            actor=staff_actor(request),
-            object_type="forget run",
-            object_id=run.pk,
+            "conversation.read",
+            staff_actor(request),
+            "forget run",
+            run.pk,
             details={"list": "forget preview"},
             chat_id=chat,
         )

@@ -144,7 +144,7 @@ def _record(action: str, kept: SavedFilter, actor: Actor, *, is_public: bool = F
     """Audit what others see of it; one's own filters are nobody else's business."""
     if not (kept.is_shared or is_public):
         return
-    audit_record(action=action, actor=actor, object_type="filter", object_id=kept.pk)
+    audit_record(action, actor, "filter", kept.pk)
 
 
 # The page.

@@ -61,17 +61,16 @@ def archive_write(
     if chat is not None:
         memories = memories.filter(chat_id=chat.pk)
     with transaction.atomic():
+        more: dict[str, Any] = {"redacted": True} if redacted else {}
         audit_record(
-            action="export",
-            actor=actor,
-            object_type="chat" if chat else "archive",
-            object_id=chat.pk if chat else "",
-            details={
-                "messages": messages.count(),
-                "everything": True,
-                "media": storage is not None,
-                **({"redacted": True} if redacted else {}),
-            },
+            "export",
+            actor,
+            "chat" if chat else "archive",
+            chat.pk if chat else "",
+            messages=messages.count(),
+            everything=True,
+            media=storage is not None,
+            **more,
         )
     counts: dict[str, int] = {}
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -169,10 +169,11 @@ class MoveIn:
             self._memories()
         counts = ("messages", "memories", "files", "bad")
         audit_record(
-            action="move.in",
-            actor=self.actor,
-            object_type="archive",
-            details={"kind": self.kind, **{name: getattr(self.report, name) for name in counts}},
+            "move.in",
+            self.actor,
+            "archive",
+            kind=self.kind,
+            **{name: getattr(self.report, name) for name in counts},
         )
 
     def _chat(self, chat: str, place: str) -> str:

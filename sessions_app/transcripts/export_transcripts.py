@@ -173,18 +173,20 @@ def _remove(paths: list[Path]) -> None:
 
 
 def export_record(
-    conversation: Conversation, actor: Actor, exported: Exported, **details: int
+    conversation: Conversation, actor: Actor, exported: Exported, **details: Any
 ) -> None:
     """Record in the audit log that the conversation was read."""
     if exported.redacted:
         details["redacted"] = True
     session, chat = conversation.session, conversation.chat
     audit_record(
-        action="transcript.export",
-        actor=actor,
-        object_type="chat" if session is None else "session",
-        object_id=chat.pk if session is None else session.pk,
-        details={**details, "messages": exported.messages, "left_out": len(exported.left_out)},
+        "transcript.export",
+        actor,
+        "chat" if session is None else "session",
+        chat.pk if session is None else session.pk,
+        **details,
+        messages=exported.messages,
+        left_out=len(exported.left_out),
         chat_id=chat.pk,
     )
 

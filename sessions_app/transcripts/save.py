@@ -199,11 +199,13 @@ class Saving:
         TranscriptBatch.objects.bulk_create(rows, batch_size=BATCH)
         if plan.rest:
             audit_record(
-                action="transcript.save",
-                actor=self.actor,
-                object_type="session",
-                object_id=session.pk,
-                details={"files": len(plan.rest), "added": plan.add, "overlap": plan.overlap},
+                "transcript.save",
+                self.actor,
+                "session",
+                session.pk,
+                files=len(plan.rest),
+                added=plan.add,
+                overlap=plan.overlap,
                 chat_id=conversation.chat.pk,
             )
         return Stored(

@@ -29,12 +29,12 @@ class AuditLog:
     def record(self, count: int, action: str = "memory.remember") -> None:
         for number in range(count):
             audit_record(
-                action=action,
-                actor=SYSTEM,
-                object_type="memory",
-                object_id=f"{action}-{number}",
+                action,
+                SYSTEM,
+                "memory",
+                f"{action}-{number}",
                 content_hash="ab" * 32,
-                details={"number": number},
+                number=number,
             )
 
     def seal(self, **options: Any) -> int:

@@ -171,14 +171,15 @@ class Event:
 
 
 def audit_record(
-    *,
     action: str,
     actor: Actor,
     object_type: str = "",
     object_id: object = "",
+    /,
+    *,
     content_hash: str = "",
-    details: Mapping[str, Any] | None = None,
     chat_id: UUID | None = None,
+    **details: Any,
 ) -> None:
     """Record an action in the audit log, in the caller's transaction.
 
@@ -187,14 +188,14 @@ def audit_record(
     action: a dotted name, such as memory.remember, memory.update, memory.forget, memory.visibility,
     session.create, session.expire, conversation.read, export, login.failed, setting.change.
     object_type and object_id: the affected object; object_type "chat" takes the chat's id and
-    stores the person's pseudonym. content_hash: SHA-256 of the text, in hex. details: counts, names
-    of fields and the like; never a text that somebody wrote. chat_id: the chat that it concerns,
-    stored as the person's pseudonym; by default the person's own chat.
+    stores the person's pseudonym. content_hash: SHA-256 of the text, in hex. chat_id: the chat that
+    it concerns, stored as the person's pseudonym; by default the person's own chat. details:
+    counts, names of fields and the like; never a text that somebody wrote.
 
     An actor who writes in a person's place is recorded with the person's pseudonym in the details,
     as on_behalf_of.
     """
-    event = Event(action, actor, object_type, object_id, content_hash, details or {}, chat_id)
+    event = Event(action, actor, object_type, object_id, content_hash, details, chat_id)
     audit_record_many(events=[event])
 
 
@@ -267,14 +268,7 @@ def staff_record(
     **details: Any,
 ) -> None:
     """Record what the logged-in staff member does: see ``audit_record``."""
-    audit_record(
-        action=action,
-        actor=staff_actor(request),
-        object_type=object_type,
-        object_id=object_id,
-        details=details,
-        chat_id=chat_id,
-    )
+    audit_record(action, staff_actor(request), object_type, object_id, **details, chat_id=chat_id)
 
 
 def staff_read_record(request: HttpRequest, *about: Any, **details: Any) -> None:
@@ -284,11 +278,11 @@ def staff_read_record(request: HttpRequest, *about: Any, **details: Any) -> None
 
 def staff_edit_record(
     request: HttpRequest,
-    *,
     action: str,
     object_type: str,
     object_id: object,
     fields: Sequence[str],
+    *,
     chat_id: UUID | None = None,
 ) -> None:
     """Record that a saved form changed these fields. Records nothing if it changed none."""
@@ -317,18 +311,18 @@ def typed_name_mark(key: str, name: str) -> str:
 @receiver(user_logged_in, dispatch_uid="audit_login")
 def _login_record(user: Any, **_: Any) -> None:
     actor = Actor("staff", user.get_username())
-    audit_record(action="login.success", actor=actor, object_type="user", object_id=user.pk)
+    audit_record("login.success", actor, "user", user.pk)
 
 
 @receiver(user_login_failed, dispatch_uid="audit_login_failed")
 def _failed_login_record(credentials: Mapping[str, Any], **_: Any) -> None:
     audit_record(
-        action="login.failed",
-        actor=Actor("staff"),
-        object_type="typed name",
-        object_id=typed_name_mark(audit_key(), str(credentials.get("username", ""))),
+        "login.failed",
+        Actor("staff"),
+        "typed name",
+        typed_name_mark(audit_key(), str(credentials.get("username", ""))),
         # "code": the password was right. "password": typed by somebody who is logged in.
-        details={"step": credentials["step"]} if "step" in credentials else {},
+        **({"step": credentials["step"]} if "step" in credentials else {}),
     )
 
 

@@ -121,7 +121,7 @@ def audit_begin_anew(*, key: str, log_path: Path) -> int:
             AuditEvent.objects.filter(seq__isnull=False).update(seq=None, seal="")
             AuditCheckpoint.objects.all().delete()
         AuditHead.objects.all().delete()
-        audit_record(action="audit.begin_anew", actor=COMMAND_LINE, object_type="audit log")
+        audit_record("audit.begin_anew", COMMAND_LINE, "audit log")
         aside = log_set_aside(log_path=log_path, name="before-new-chain")
     logger.critical("The audit log's chain was begun anew (%s) Set aside: %s.", reason, aside)
     return audit_seal(key=key, log_path=log_path)

@@ -120,9 +120,7 @@ def settings_note(*, key: str, values: Mapping[str, str]) -> list[str]:
         names = _changed(noted, current)
         if names or not noted:
             details: dict[str, Any] = {"names": names} if noted else {"first_start": True}
-            audit_record(
-                action="setting.change", actor=SYSTEM, object_type="settings", details=details
-            )
+            audit_record("setting.change", SYSTEM, "settings", **details)
         _note(current)
     return names
 
@@ -220,10 +218,11 @@ def verification_run(
     with transaction.atomic():
         _end(verification, State.DONE, now(), report=report.as_dict(), checked=report.events)
         audit_record(
-            action="audit.verify",
-            actor=Actor("staff", verification.asked_by),
-            object_type="audit log",
-            details={"events": report.events, "found": report.found},
+            "audit.verify",
+            Actor("staff", verification.asked_by),
+            "audit log",
+            events=report.events,
+            found=report.found,
         )
     return report
 

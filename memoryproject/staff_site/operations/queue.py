@@ -198,7 +198,7 @@ def _take_and_record(*, action: str, key: str, actor: Actor) -> Task | None:
         return None
     Failure.objects.filter(pk=key).delete()
     details = {"task": task.func}
-    audit_record(action=action, actor=actor, object_type="job", object_id=key, details=details)
+    audit_record(action, actor, "job", key, **details)
     return task
 
 
@@ -212,11 +212,7 @@ def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
         if schedule is None:
             return None
         audit_record(
-            action="schedule.run",
-            actor=actor,
-            object_type="schedule",
-            object_id=schedule.name or schedule.pk,
-            details={"task": schedule.func},
+            "schedule.run", actor, "schedule", schedule.name or schedule.pk, task=schedule.func
         )
         group = {"group": schedule.name or str(schedule.pk)}
         task_id = enqueue(schedule.func, q_options=group)
@@ -235,12 +231,7 @@ def turn_take_up(*, turn: Turn, actor: Actor) -> bool:
     # The queue comes last, as in queue_actions: an action that can't be recorded isn't done.
     with transaction.atomic():
         audit_record(
-            action="turn.take_up",
-            actor=actor,
-            object_type="turn",
-            object_id=turn.turn_id,
-            details={"state": turn.state},
-            chat_id=turn.chat_id,
+            "turn.take_up", actor, "turn", turn.turn_id, state=turn.state, chat_id=turn.chat_id
         )
         answer_soon(turn.chat_id)
     return True
