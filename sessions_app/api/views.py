@@ -17,11 +17,15 @@ from memories_app.memory_documents.document_api import (
     location,
 )
 from memoryproject import __version__
-from memoryproject.foundation.audit.audit_events import audit_key, log_path, pseudonyms_of
+from memoryproject.foundation.audit.audit_events import (
+    ACTOR_KINDS,
+    audit_key,
+    log_path,
+    pseudonyms_of,
+)
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.audit.words import ACTOR_KINDS
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.models import ANY, SCOPES

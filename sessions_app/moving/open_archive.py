@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.lenient import Fields, compact
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.redaction.redact import redact_data
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.media.media_store import media_name
+from sessions_app.media.fetch import media_name
 from sessions_app.memories.transfer import memories_export
 from sessions_app.models import Chat, MediaFile, Message
 from sessions_app.models.messages import AUTHOR, Role

@@ -33,8 +33,7 @@ from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbound.facade import IntakeRules, old_thread_take
-from sessions_app.media.fetch import MediaDependencies, media_fetch
-from sessions_app.media.media_store import media_row_create
+from sessions_app.media.fetch import MediaDependencies, media_fetch, media_row_create
 from sessions_app.memories.transfer import memories_import
 from sessions_app.models import (
     Chat,

@@ -37,8 +37,12 @@ from sessions_app.transcript_files.parse_transcript import (
     RefusedError,
 )
 from sessions_app.transcript_files.transcript_folder import OneText, no_progress
-from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Conversation, Target
-from sessions_app.transcripts.export_transcripts import conversation_text
+from sessions_app.transcripts.export_transcripts import (
+    DEFAULT_CHAT,
+    Conversation,
+    Target,
+    conversation_text,
+)
 from sessions_app.transcripts.save import batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_validate
 

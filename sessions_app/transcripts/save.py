@@ -40,7 +40,7 @@ from sessions_app.transcript_files.transcript_folder import (
     messages_again,
     no_progress,
 )
-from sessions_app.transcripts.conversation_queries import Target, alone_in
+from sessions_app.transcripts.export_transcripts import Target, alone_in
 from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,14 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
+from memoryproject.foundation.audit.audit_events import (
+    ACTIONS,
+    OBJECTS,
+    SYSTEM,
+    Actor,
+    audit_record,
+)
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.words import ACTIONS, OBJECTS
 from sessions_app.models import ForgottenKind
 
 LIST = "/admin/audit/auditevent/"
@@ -43,7 +48,12 @@ def texts(node: ast.expr | None) -> set[str]:
 
 
 # Where the arguments of the functions stand that are not called by keyword alone.
-PLACES = {"staff_record": {"action": 1, "object_type": 2}, "staff_read_record": {"object_type": 1}}
+BY_REQUEST = {"action": 1, "object_type": 2}
+PLACES = {
+    **dict.fromkeys(["audit_record", "Event"], {"action": 0, "object_type": 2}),
+    **dict.fromkeys(["staff_record", "staff_edit_record"], BY_REQUEST),
+    "staff_read_record": {"object_type": 1},
+}
 
 
 def argument(call: ast.Call, name: str) -> ast.expr | None:

@@ -19,9 +19,10 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.network.addresses import (
+from memoryproject.foundation.integrations.network.checked_transport import (
     AddressError,
     AddressRules,
+    HttpPoster,
     PostError,
     address_checked,
     addresses_checked,
@@ -29,7 +30,6 @@ from memoryproject.foundation.integrations.network.addresses import (
     url_checked,
     url_parsed,
 )
-from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from tests.hooks.receiver import Receiver
 
 STRICT = AddressRules()

@@ -10,7 +10,7 @@ from functools import partial
 import psutil
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from tests.processes.installation import Installation, family, kill
 from tests.processes.posting import new_phone
 from tests.processes.stage import Stage, stage

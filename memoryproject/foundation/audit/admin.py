@@ -25,8 +25,11 @@ from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_f
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import (
+    ACTOR_KINDS,
     Person,
+    action_shown,
     audit_key,
+    object_shown,
     people_shown,
     pseudonyms_meant,
     pseudonyms_of,
@@ -37,7 +40,6 @@ from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.tasks import chain_state, verification_ask
-from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection
 from memoryproject.foundation.text.uuids import uuid_or_none
 

@@ -18,6 +18,7 @@ from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson, AuditSealJob
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.process.jobs import enqueue
+from memoryproject.foundation.tables import read_table
 
 LENGTH = 32
 
@@ -385,3 +386,26 @@ def pseudonyms_meant(text: str) -> list[str]:
     answers: list[Any] = [found for _receiver, found in chats_meant.send(None, text=text)]
     chats = dict.fromkeys(chat_id for found in answers for chat_id in found)
     return [name for chat_id in chats for name in pseudonyms_of(key=key, chat_id=chat_id)]
+
+
+# Names of actions and object types for people. The log itself keeps the codes.
+
+
+_WORDS = read_table(__file__, "words.yaml")
+ACTIONS: Mapping[str, Any] = _WORDS["actions"]
+ACTOR_KINDS: Mapping[str, Any] = _WORDS["actor_kinds"]
+OBJECTS: Mapping[str, Any] = _WORDS["objects"]
+FINDINGS: Mapping[str, Any] = _WORDS["findings"]
+
+
+def action_shown(action: str) -> str:
+    """Return the action in the reader's language, or its code if it has no translation.
+
+    Actions of an older version may have none.
+    """
+    return str(ACTIONS.get(action, action))
+
+
+def object_shown(object_type: str) -> str:
+    """Return the object type in the reader's language, or its code if it has no translation."""
+    return str(OBJECTS.get(object_type, object_type))

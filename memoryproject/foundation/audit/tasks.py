@@ -20,7 +20,13 @@ from memoryproject.foundation.audit.audit_events import (
     log_path,
 )
 from memoryproject.foundation.audit.audit_logfile import sign
-from memoryproject.foundation.audit.chain import ChainError, audit_seal, waiting
+from memoryproject.foundation.audit.chain import (
+    AUDIT_RETENTION_DAYS,
+    ChainError,
+    audit_prune,
+    audit_seal,
+    waiting,
+)
 from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import (
     AuditCheckpoint,
@@ -28,7 +34,6 @@ from memoryproject.foundation.audit.models import (
     AuditSetting,
     AuditVerification,
 )
-from memoryproject.foundation.audit.pruning import AUDIT_RETENTION_DAYS, audit_prune
 from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.process.jobs import enqueue
 

@@ -27,8 +27,12 @@ from sessions_app.transcript_files.parse_transcript import (
     TranscriptsError,
 )
 from sessions_app.transcript_files.transcript_folder import BatchFolder
-from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Target
-from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
+from sessions_app.transcripts.export_transcripts import (
+    DEFAULT_CHAT,
+    MESSAGES_A_BATCH,
+    Target,
+    transcripts_export,
+)
 from sessions_app.transcripts.save import Saved, batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_status, folder_validate
 

@@ -23,8 +23,7 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
     log_path,
 )
-from memoryproject.foundation.audit.chain import removal_allowed
-from memoryproject.foundation.audit.pruning import log_set_aside, log_write
+from memoryproject.foundation.audit.chain import log_set_aside, log_write, removal_allowed
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
