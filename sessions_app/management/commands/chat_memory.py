@@ -60,13 +60,6 @@ class StepBars:
 class Command(ReportingCommand):
     """Run the command. A save can be run again at any time: nothing is stored twice."""
 
-    help = (
-        "Transcripts, as batches chat_memory_batch_001.txt and so on in a folder. 'validate' "
-        "checks the files. 'save' stores them in one transaction, backs them up, verifies the "
-        "backup and only then removes them. 'export' writes a stored conversation as batches. "
-        "'status' tells what is there and what a save would do."
-    )
-
     refusals = {
         ConversationNotFoundError: "{error}",
         DatabaseError: "The database failed: {error} Files that aren't cleaned up are where they "

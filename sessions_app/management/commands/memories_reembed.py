@@ -46,12 +46,6 @@ STAYS = "What was made stays: run memories_reembed again to go on."
 class Command(ReportingCommand):
     """Run the command. It can be killed and run again at any time."""
 
-    help = (
-        "Make the vectors of all memories and messages with the embedder of the settings, then let "
-        "recall use them; the service answers meanwhile, by the model before. With the model that "
-        "is in use already, make the vectors that are missing. Can be cut off and run again."
-    )
-
     json_help = "Print the result as JSON."
     refusals = {
         EmbedderError: f"{{error}} {STAYS}",

@@ -64,12 +64,6 @@ NOT_SIGNED = (
 class Command(ReportingCommand):
     """All or nothing: a restore that fails or is killed leaves the database as it was."""
 
-    help = (
-        "Check a backup and its signature, then put all of it into the database, which must be "
-        "empty (what `make run` puts into a fresh one gives way). Stop the server first. Every "
-        "table is read back and compared before anything counts."
-    )
-
     refusals = {
         ArchiveError: "{error}",
         RestoreError: "{error}",
@@ -78,9 +72,9 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("file", type=Path, metavar="FILE", help="The archive."),
-        flag("--without-keys", "Keep the keys in DATA_DIR instead of the backup's."),
-        flag("--without-media", "Leave out the files of messages that the backup holds."),
+        option("file", type=Path, metavar="FILE"),
+        flag("--without-keys"),
+        flag("--without-media"),
         *ACCESS,
     ]
 
