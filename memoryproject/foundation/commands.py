@@ -53,14 +53,15 @@ class ReportingCommand(BaseCommand):
     """A command with the option ``--json``. Subclasses do their work in ``run``.
 
     What it does and what its options mean stands in ``commands.yaml`` beside it. ``arguments``: its
-    own ones. ``json_help``: the help of the option; empty: the command has none.
+    own ones; of a list of them only one can be given. ``json_help``: the help of the option; empty:
+    the command has none.
     ``refusals``: by the kind of an error, the text with which the command ends, where ``{error}``
     is the error's own. It ends with 1, and for errors that have ``usage`` with 2. ``fills_memory``:
     where memory is off, it says so, and does what it is told all the same, so that memory can be
     filled before it is used.
     """
 
-    arguments: ClassVar[Sequence[Argument]] = ()
+    arguments: ClassVar[Sequence[Argument | list[Argument]]] = ()
     json_help: ClassVar[str] = "Print the report as JSON."
     fills_memory: ClassVar[bool] = False
     refusals: ClassVar[Mapping[type[BaseException], str]] = {DatabaseError: UNUSABLE}
@@ -71,9 +72,12 @@ class ReportingCommand(BaseCommand):
         self.help = self.texts.get("help", self.help)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        for names, how in self.arguments:
-            meaning = self.texts.get("options", {}).get(names[0])
-            parser.add_argument(*names, **{"help": meaning, **how})
+        meanings = self.texts.get("options", {})
+        for each in self.arguments:
+            alone = isinstance(each, list)
+            to = parser.add_mutually_exclusive_group() if alone else parser
+            for names, how in each if isinstance(each, list) else [each]:
+                to.add_argument(*names, **{"help": meanings.get(names[0]), **how})
         if self.json_help:
             parser.add_argument("--json", action="store_true", help=self.json_help)
 
