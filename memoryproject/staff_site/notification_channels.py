@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.network.checked_transport import PostError
+from memoryproject.foundation.integrations.network.addresses import PostError
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import body_of, headers_of
 from memoryproject.foundation.process.own_address import absolute_url

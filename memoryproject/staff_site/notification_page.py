@@ -17,10 +17,7 @@ from django.utils.translation import gettext_lazy
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
-from memoryproject.foundation.integrations.network.checked_transport import (
-    AddressError,
-    url_checked,
-)
+from memoryproject.foundation.integrations.network.addresses import AddressError, url_checked
 from memoryproject.foundation.staff_notices import Kind
 from memoryproject.staff_site.models import Channel, Notification, NotificationSettings, PushDevice
 from memoryproject.staff_site.notification_channels import (

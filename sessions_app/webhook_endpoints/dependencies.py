@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from django.conf import settings
 
-from memoryproject.foundation.integrations.network.checked_transport import AddressRules
+from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies
 from sessions_app.conversations.chat_queries import chat_name
 

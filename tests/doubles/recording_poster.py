@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from memoryproject.foundation.integrations.network.checked_transport import Posted, PostError
+from memoryproject.foundation.integrations.network.addresses import Posted, PostError
 
 
 @dataclass(frozen=True)

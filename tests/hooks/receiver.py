@@ -17,11 +17,8 @@ from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, SYSTEM
 from memoryproject.foundation.integrations.loopback.httpd import Answer, Request
-from memoryproject.foundation.integrations.network.checked_transport import (
-    AddressRules,
-    HttpPoster,
-    Poster,
-)
+from memoryproject.foundation.integrations.network.addresses import AddressRules, Poster
+from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_create
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from memoryproject.foundation.outgoing_webhooks.sending import WebhookDependencies, endpoint_send

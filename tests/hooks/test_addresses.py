@@ -19,10 +19,9 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.network.checked_transport import (
+from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
-    HttpPoster,
     PostError,
     address_checked,
     addresses_checked,
@@ -30,6 +29,7 @@ from memoryproject.foundation.integrations.network.checked_transport import (
     url_checked,
     url_parsed,
 )
+from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from tests.hooks.receiver import Receiver
 
 STRICT = AddressRules()

@@ -13,7 +13,7 @@ from memories_app.facts.validation import NewMemory
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.network.checked_transport import Posted
+from memoryproject.foundation.integrations.network.addresses import Posted
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint
 from sessions_app.models import Chat
 from tests.doubles.hashing_embedder import HashingEmbedder

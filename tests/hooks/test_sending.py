@@ -15,11 +15,8 @@ from hypothesis import strategies as st
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.integrations.network.checked_transport import (
-    HttpPoster,
-    Posted,
-    PostError,
-)
+from memoryproject.foundation.integrations.network.addresses import Posted, PostError
+from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoint_change, endpoint_rotate
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery, WebhookEndpoint

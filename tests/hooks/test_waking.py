@@ -12,7 +12,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.integrations.network.checked_transport import HttpPoster, Posted
+from memoryproject.foundation.integrations.network.addresses import Posted
+from memoryproject.foundation.integrations.network.checked_transport import HttpPoster
 from memoryproject.foundation.outgoing_webhooks import deliveries_due
 from memoryproject.foundation.outgoing_webhooks.deliveries import (
     deliveries_drop,

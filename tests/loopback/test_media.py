@@ -12,7 +12,7 @@ import pytest
 
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.loopback.providers import graph_error
-from memoryproject.foundation.integrations.network.checked_transport import AddressRules
+from memoryproject.foundation.integrations.network.addresses import AddressRules
 from memoryproject.foundation.integrations.whatsapp.base import MediaError, Recipient
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.downloading import Source, download

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import error_text, translate_error
-from memoryproject.foundation.integrations.network.checked_transport import (
+from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
     url_checked,

@@ -17,7 +17,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.network.checked_transport import Poster, PostError
+from memoryproject.foundation.integrations.network.addresses import Poster, PostError
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.outgoing_webhooks.deliveries import (
     endpoints_abandoned,

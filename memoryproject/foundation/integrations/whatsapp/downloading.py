@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from memoryproject.foundation.integrations.network.checked_transport import (
+from memoryproject.foundation.integrations.network.addresses import (
     AddressError,
     AddressRules,
     UnresolvedError,
