@@ -28,8 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.running_processes import members
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.places import Places
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres.places import Places, postmaster_of
 from tests.loopback.openai_behaviours import Behaviour, slow
 from tests.processes.installation import Installation, family, free_port, kill
 from tests.processes.posting import cloud_text, new_phone

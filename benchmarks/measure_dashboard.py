@@ -28,7 +28,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.foundation.admin_kit.list_filters import DAYS, period_named
 from memoryproject.staff_site.dashboard.figures import figures_of
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
 from memoryproject.staff_site.models import Mark

@@ -118,8 +118,7 @@ def inside(action: str, place: Path) -> None:
 
     from sessions_app.inbound.take_message import IntakeRules  # noqa: PLC0415
     from sessions_app.transcript_files.transcript_folder import BatchFolder  # noqa: PLC0415
-    from sessions_app.transcripts.conversation_queries import Target  # noqa: PLC0415
-    from sessions_app.transcripts.export_transcripts import transcripts_export  # noqa: PLC0415
+    from sessions_app.transcripts.export_transcripts import Target, transcripts_export  # noqa: PLC0415
     from sessions_app.transcripts.save import SaveDependencies, batches_save  # noqa: PLC0415
 
     assert settings.DATA_DIR

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import psutil
 
-from memoryproject.foundation.embedded_postgres.places import Places
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres.places import Places, postmaster_of
 from tests.processes.installation import Installation
 
 

@@ -294,13 +294,7 @@ class AssistantProfileAdmin(StaffAdmin):
         if form.changed_data:
             form.save()
             self.log_change(request, profile, self.construct_change_message(request, form, []))
-            staff_edit_record(
-                request,
-                action="profile.update",
-                object_type="profile",
-                object_id=profile.pk,
-                fields=form.changed_data,
-            )
+            staff_edit_record(request, "profile.update", "profile", profile.pk, form.changed_data)
         messages.success(request, _("The assistant's profile was changed successfully."))
         return redirect("admin:sessions_app_assistantprofile_change", profile.pk)
 

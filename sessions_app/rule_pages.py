@@ -149,13 +149,7 @@ class OpeningHoursAdmin(StaffAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        staff_edit_record(
-            request,
-            action="hours.update",
-            object_type="profile",
-            object_id=obj.pk,
-            fields=form.changed_data,
-        )
+        staff_edit_record(request, "hours.update", "profile", obj.pk, form.changed_data)
         enqueue("sessions_app.tasks.tell_hours", task_name="opening hours")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -234,11 +228,7 @@ class RuleAdmin(StaffAdmin):
             obj.since = timezone.now()
         super().save_model(request, obj, form, change)
         staff_edit_record(
-            request,
-            action="rule.update" if change else "rule.create",
-            object_type="rule",
-            object_id=obj.pk,
-            fields=form.changed_data,
+            request, "rule.update" if change else "rule.create", "rule", obj.pk, form.changed_data
         )
 
     def delete_model(self, request: HttpRequest, obj: Rule) -> None:

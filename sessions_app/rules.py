@@ -292,9 +292,7 @@ def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
         key = uuid.uuid5(_KEYS, f"{rule.pk} {chat.pk} {event.key}")
         done = [*_done(rule, event, key), *_sent(rule, chat, key, approved, outlet)]
         RuleRun.objects.filter(pk=run.pk).update(did=" ".join(done))
-        about: Any = {"object_type": "chat", "object_id": chat.pk}
-        details = {"rule": rule.pk or 0, "did": done}
-        audit_record(action="rule.act", actor=SYSTEM, details=details, **about)
+        audit_record("rule.act", SYSTEM, "chat", chat.pk, rule=rule.pk or 0, did=done)
     return True
 
 

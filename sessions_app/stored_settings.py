@@ -177,12 +177,7 @@ def settings_store(
                 )
         StoredSetting.objects.filter(name__in=[n for n in changed if not texts[n]]).delete()
         if changed:
-            audit_record(
-                action="setting.change",
-                actor=actor,
-                object_type="settings",
-                details={"names": sorted(changed)},
-            )
+            audit_record("setting.change", actor, "settings", names=sorted(changed))
     stored_settings_look(at_once=True)
     if not {*GROUPS["models"].settings, *GROUPS["whatsapp"].settings}.isdisjoint(changed):
         # A server that failed with other settings isn't left alone any longer.

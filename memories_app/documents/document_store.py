@@ -135,12 +135,12 @@ def _check_visibility(visibility: str, chat_id: UUID | None) -> None:
 
 def document_audit(action: str, document: SourceDocument, actor: Actor, **details: object) -> None:
     audit_record(
-        action=action,
-        actor=actor,
-        object_type="document",
-        object_id=document.document_id,
+        action,
+        actor,
+        "document",
+        document.document_id,
         content_hash=document.sha256,
-        details=details,
+        **details,
         chat_id=document.chat_id,
     )
 

@@ -53,11 +53,7 @@ class EmbeddingModelAdmin(ReadOnlyAdmin):
     ) -> None:
         super().save_model(request, obj, form, change)
         staff_edit_record(
-            request,
-            action="setting.change",
-            object_type="embedding_model",
-            object_id=obj.model_id,
-            fields=form.changed_data,
+            request, "setting.change", "embedding_model", obj.model_id, form.changed_data
         )
 
     @admin.display(description=gettext_lazy("state"), ordering="state")

@@ -23,7 +23,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.admin_kit.staff_pages import confirmation, is_confirmed
 from memoryproject.foundation.audit.audit_events import staff_actor
 
@@ -62,13 +62,10 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     list_filter = ("category", ARCHIVED_FILTER, DECISION_FILTER, "changed")
     search_fields = ("name", "summary", "session_id", "id")
     actions = ("remove_selected",)
-    fieldsets = (
-        (None, {"fields": ("category", "name", "shown_state", "shown_content")}),
-        (
-            gettext_lazy("Envelope"),
-            {"fields": ("summary", "created", "changed", "session_id", "archived_at")},
-        ),
-        (gettext_lazy("History"), {"fields": ("shown_versions",)}),
+    fieldsets = sections(
+        (None, "category name shown_state shown_content"),
+        (gettext_lazy("Envelope"), "summary created changed session_id archived_at"),
+        (gettext_lazy("History"), "shown_versions"),
     )
 
     @admin.display(description=gettext_lazy("state"), ordering="status")

@@ -99,12 +99,7 @@ class DatabaseStore(MemoryDocumentStore):
     def walk(self) -> Iterator[Kept | Broken]:
         """Yield all documents. The audit log records it before the first one is returned."""
         with transaction.atomic():
-            audit_record(
-                action="export",
-                actor=self._actor,
-                object_type="memory_documents",
-                details={"documents": self.count()},
-            )
+            audit_record("export", self._actor, "memory_documents", documents=self.count())
         for category, archived in PLACES:
             versions = newest_versions().filter(
                 document__category=category, document__archived_at__isnull=not archived

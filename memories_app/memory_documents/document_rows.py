@@ -113,10 +113,10 @@ def event_of(
 ) -> Event:
     """Return the event for the audit log. It never holds the name, which people choose."""
     return Event(
-        action=f"memory_document.{action}",
-        actor=actor,
-        object_type="memory_document",
-        object_id=row.pk,
+        f"memory_document.{action}",
+        actor,
+        "memory_document",
+        row.pk,
         content_hash=sha256,
         details={"category": row.category, **details},
     )

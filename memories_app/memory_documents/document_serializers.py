@@ -44,14 +44,14 @@ class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
     """The fields of a document in lists."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    identifier = fields.text("The name without the date of context.")
-    name = fields.text("That of its file, without .json.")
-    summary = fields.text("What it is about, as the document says.")
-    created = fields.moment("When it was created, as the document says.")
-    changed = fields.moment("When it was last saved.")
-    status = fields.text("A decision's status, or a handoff's percentage.")
-    session_id = fields.text("The session that it comes from, as the document says; empty: none.")
-    archived = serializers.SerializerMethodField(help_text="Whether it is in the archive.")
+    identifier = serializers.CharField()
+    name = serializers.CharField()
+    summary = serializers.CharField()
+    created = Moment()
+    changed = Moment()
+    status = serializers.CharField()
+    session_id = serializers.CharField()
+    archived = serializers.SerializerMethodField()
 
     def get_archived(self, row: MemoryDocument) -> bool:
         return row.archived_at is not None
@@ -60,27 +60,27 @@ class MemoryDocumentEntrySerializer(serializers.Serializer[MemoryDocument]):
 class MemoryDocumentSerializer(serializers.Serializer[Any]):
     """A document, exactly as it is stored."""
 
-    meta = serializers.DictField(help_text="created, category, summary, and more.")
-    content = serializers.DictField(help_text="By its category; unknown fields are kept.")
+    meta = serializers.DictField()
+    content = serializers.DictField()
 
 
 class ArchivedDocumentSerializer(serializers.Serializer[Any]):
     """The place where a document is now."""
 
     category = serializers.ChoiceField(CATEGORIES)
-    name = fields.text("Its name there: with a number where the name was taken.")
-    path = fields.text("Its place in a tree of files, such as archive/decisions/use-postgres.json.")
-    archived = fields.truth("Whether it is in the archive: true.")
+    name = serializers.CharField()
+    path = serializers.CharField()
+    archived = serializers.BooleanField()
 
 
 class CleanupSerializer(Strict):
     category = Choice(CATEGORIES)
-    older_than = Duration(help_text="7d, 24h, 2w or 30m.")
+    older_than = Duration()
 
 
 class RemovedDocumentsSerializer(serializers.Serializer[Any]):
-    removed = fields.number("How many documents were removed.")
-    names = fields.texts("The names of the removed documents; empty: none was old enough.")
+    removed = serializers.IntegerField()
+    names = fields.texts()
 
 
 # Filters of lists of documents.
@@ -133,20 +133,10 @@ class DocumentFilters(django_filters.FilterSet):  # type: ignore[misc]
     category = ChoiceFilter(
         choices=[(each, each) for each in CATEGORIES], help_text=", ".join(CATEGORIES)
     )
-    pattern = PatternFilter(
-        parse=Pattern,
-        method="fitting",
-        help_text="Such as auth*: * any characters, ? one, [ab] a or b.",
-    )
-    since = SinceFilter(
-        parse=moment_or_age,
-        strip=False,
-        field_name="changed",
-        lookup_expr="gte",
-        help_text="Saved since then: 7d, 24h, or a time such as 2026-01-31T09:30:00Z.",
-    )
-    session_id = django_filters.CharFilter(help_text="Those that come from this session.")
-    archived = TruthFilter(method="in_archive", help_text="true: those in the archive instead.")
+    pattern = PatternFilter(parse=Pattern, method="fitting")
+    since = SinceFilter(parse=moment_or_age, strip=False, field_name="changed", lookup_expr="gte")
+    session_id = django_filters.CharFilter()
+    archived = TruthFilter(method="in_archive")
 
     def fitting(
         self, rows: QuerySet[MemoryDocument], _: str, value: Pattern

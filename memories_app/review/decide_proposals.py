@@ -199,9 +199,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
         proposal.state, proposal.decided_at = str(ProposalState.OPEN), None
         proposal.decided_by = proposal.reason = ""
         proposal.save(update_fields=["state", "decided_at", "decided_by", "reason"])
-        about: dict[str, Any] = {"object_type": "proposal", "object_id": proposal.pk}
-        chat_id = _chat_of(proposal)
-        audit_record(action="proposal.reopen", actor=actor, chat_id=chat_id, details={}, **about)
+        audit_record("proposal.reopen", actor, "proposal", proposal.pk, chat_id=_chat_of(proposal))
 
 
 def _proposal(proposal_id: int) -> MergeProposal:
@@ -253,11 +251,12 @@ def decide_locked(proposal: MergeProposal, state: str, actor: Actor, reason: str
     proposal.reason = reason
     proposal.save(update_fields=["state", "decided_at", "decided_by", "reason"])
     audit_record(
-        action=f"proposal.{'accept' if state == ProposalState.ACCEPTED else 'dismiss'}",
-        actor=actor,
-        object_type="proposal",
-        object_id=proposal.pk,
-        details={"kind": proposal.kind, **({"reason": reason} if reason else {})},
+        f"proposal.{'accept' if state == ProposalState.ACCEPTED else 'dismiss'}",
+        actor,
+        "proposal",
+        proposal.pk,
+        kind=proposal.kind,
+        **({"reason": reason} if reason else {}),
         chat_id=_chat_of(proposal),
     )
 

@@ -36,9 +36,8 @@ from memories_app.store.duplicate_lookup import alike_key
 from memories_app.vector_search import any_of, nearest_keys
 from memories_app.visibility import is_current
 from memoryproject.foundation.admin_kit.display import shown_link
-from memoryproject.foundation.audit.audit_events import people_shown
+from memoryproject.foundation.audit.audit_events import ACTOR_KINDS, action_shown, people_shown
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown
 
 MAX_COUNT = 50
 MAX_OLDER = 20

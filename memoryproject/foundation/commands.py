@@ -1,6 +1,7 @@
 """The base of the management commands that report what they did, as text or as JSON."""
 
 import json
+import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.db import DatabaseError
 
+from memoryproject.foundation.tables import read_table
+
+TEXTS = "commands.yaml"
 UNUSABLE = "The database can't be used: {error}"
 MEMORY_OFF = "The memory system is disabled: set ENABLE_MEMORY_SYSTEM=true."
 GO_ON = "Stopped. What is in stays; run it again to go on."
@@ -31,29 +35,49 @@ def option(*names: str, **how: Any) -> Argument:
     return names, how
 
 
-def flag(name: str, text: str) -> Argument:
-    """Return an option without a value. ``text``: its help."""
-    return (name,), {"action": "store_true", "help": text}
+def flag(name: str, text: str = "") -> Argument:
+    """Return an option without a value. ``text``: its help, where no table has it."""
+    return (name,), {"action": "store_true", **({"help": text} if text else {})}
+
+
+def command_texts(module: str) -> Mapping[str, Any]:
+    """Return what ``commands.yaml`` beside a command says of it: ``help`` and ``options``."""
+    path = Path(str(sys.modules[module].__file__))
+    if not path.with_name(TEXTS).exists():
+        return {}
+    found: Mapping[str, Any] = read_table(str(path), TEXTS).get(path.stem, {})
+    return found
 
 
 class ReportingCommand(BaseCommand):
     """A command with the option ``--json``. Subclasses do their work in ``run``.
 
-    ``arguments``: its own ones. ``json_help``: the help of the option; empty: the command has none.
+    What it does and what its options mean stands in ``commands.yaml`` beside it. ``arguments``: its
+    own ones; of a list of them only one can be given. ``json_help``: the help of the option; empty:
+    the command has none.
     ``refusals``: by the kind of an error, the text with which the command ends, where ``{error}``
     is the error's own. It ends with 1, and for errors that have ``usage`` with 2. ``fills_memory``:
     where memory is off, it says so, and does what it is told all the same, so that memory can be
     filled before it is used.
     """
 
-    arguments: ClassVar[Sequence[Argument]] = ()
+    arguments: ClassVar[Sequence[Argument | list[Argument]]] = ()
     json_help: ClassVar[str] = "Print the report as JSON."
     fills_memory: ClassVar[bool] = False
     refusals: ClassVar[Mapping[type[BaseException], str]] = {DatabaseError: UNUSABLE}
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.texts = command_texts(type(self).__module__)
+        self.help = self.texts.get("help", self.help)
+
     def add_arguments(self, parser: ArgumentParser) -> None:
-        for names, how in self.arguments:
-            parser.add_argument(*names, **how)
+        meanings = self.texts.get("options", {})
+        for each in self.arguments:
+            alone = isinstance(each, list)
+            to = parser.add_mutually_exclusive_group() if alone else parser
+            for names, how in each if isinstance(each, list) else [each]:
+                to.add_argument(*names, **{"help": meanings.get(names[0]), **how})
         if self.json_help:
             parser.add_argument("--json", action="store_true", help=self.json_help)
 

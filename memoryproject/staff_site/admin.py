@@ -17,8 +17,8 @@ from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.staff_site.accounts.lockout import FailedLoginAdmin
 from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
 from memoryproject.staff_site.models import FailedLogin
-from memoryproject.staff_site.operations.job_words import fault_of, kind_of
 from memoryproject.staff_site.operations.provider_test import RIGHT
+from memoryproject.staff_site.operations.queue import fault_of, kind_of
 
 # The imports above have registered the packages' pages by now: these pages show secrets.
 PACKAGES = (static_admin, totp_admin)

@@ -9,13 +9,9 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
+from memoryproject.foundation.tables import read_table
 from sessions_app.inbox.inbox_list import waiting_shown
 from sessions_app.promises.pages import promises_due
-
-OPERATE = "dashboard.operate_server"
-SEE_MEMORIES, ADD_MEMORIES = "memories_app.view_memory", "memories_app.add_memory"
-UNKNOWN_RIGHTS = "sessions_app.view_turn sessions_app.view_message"
-OUTCOME_RIGHTS = "sessions_app.view_chatsession sessions_app.view_message"
 
 
 @dataclass(frozen=True)
@@ -66,89 +62,22 @@ def queue_rows(request: HttpRequest) -> int:
 
 
 Entries = tuple[Entry, ...]
-MENU: tuple[tuple[Any, Entries], ...] = (
-    ("", (Entry("home", "index", _("Home"), also=("costs",)),)),
-    ("", (Entry("forum", "sessions_app.chat", _("Inbox"), count=queue_rows),)),
-    (
-        "",
-        (
-            Entry("psychology", "sessions_app.turn"),
-            Entry("help", "sessions_app_turn_unknown", _("Unknown questions"), UNKNOWN_RIGHTS),
-            Entry("thumb_up", "sessions_app_turn_outcomes", _("Did it help?"), OUTCOME_RIGHTS),
-        ),
-    ),
-    (
-        _("Knowledge"),
-        (
-            Entry("neurology", "memories_app.memory"),
-            Entry("rate_review", "memories_app_memory_waiting", _("To review"), SEE_MEMORIES),
-            Entry(
-                "handshake",
-                "memories_app_memory_promises",
-                _("Promises"),
-                SEE_MEMORIES,
-                count=promises_due,
-            ),
-            Entry("upload_file", "memories_app_memory_table", _("Import a table"), ADD_MEMORIES),
-            Entry("merge", "memories_app.mergeproposal"),
-            Entry("description", "memories_app.sourcedocument"),
-            Entry("folder_open", "memories_app.memorydocument"),
-            Entry("spellcheck", "sessions_app.checkquestion", _("Question set")),
-            Entry("support_agent", "sessions_app.assistantprofile", _("The assistant's profile")),
-        ),
-    ),
-    ("", (Entry("campaign", "broadcasts", _("Say something"), "sessions_app.takeover_chat"),)),
-    ("", (Entry("contacts", "contacts", _("Contacts"), "sessions_app.view_chat"),)),
-    (
-        _("Privacy & audit"),
-        (
-            Entry("delete_forever", "sessions_app.forgetrun", _("Erase data")),
-            Entry("receipt_long", "sessions_app.forgetreceipt"),
-            Entry("policy", "audit.auditevent", _("Audit log")),
-        ),
-    ),
-)
-NOTIFICATIONS = Entry("notifications", "notifications", _("Notifications"))
-# Of those who log in with a password, not by other means.
-OWN_ACCOUNT = (
-    Entry("password", "password_change", _("Change password")),
-    Entry("phonelink_lock", "two_factor", _("Two-factor login")),
-)
-# The own account stands above them.
-SETTINGS: tuple[tuple[Any, Entries], ...] = (
-    (
-        _("Team"),
-        (
-            Entry("group", "auth.user"),
-            Entry("groups", "auth.group"),
-            Entry("lock", "dashboard.failedlogin"),
-        ),
-    ),
-    (
-        _("Labels and replies"),
-        (Entry("label", "sessions_app.label"), Entry("quickreply", "sessions_app.cannedreply")),
-    ),
-    (
-        _("Hours and rules"),
-        (Entry("schedule", "sessions_app.openinghours"), Entry("rule", "sessions_app.rule")),
-    ),
-    (
-        _("Integrations"),
-        (
-            Entry("key", "api.apitoken"),
-            Entry("webhook", "hooks.webhookendpoint", _("Webhook endpoints")),
-            Entry("outbox", "hooks.webhookdelivery", _("Webhook deliveries")),
-        ),
-    ),
-    (
-        _("System"),
-        (
-            Entry(
-                "monitor_heart", "operations", _("Operations"), OPERATE, also=("django_q_", "setup")
-            ),
-        ),
-    ),
-)
+COUNTS = {"sessions_app.chat": queue_rows, "memories_app_memory_promises": promises_due}
+_TABLE = read_table(__file__, "menu.yaml")
+
+
+def _entry(row: dict[str, Any]) -> Entry:
+    also = tuple(row.get("also", ()))
+    return Entry(**{**row, "count": COUNTS.get(row["name"]), "also": also})
+
+
+def _groups(name: str) -> tuple[tuple[Any, Entries], ...]:
+    return tuple((each["title"], tuple(map(_entry, each["entries"]))) for each in _TABLE[name])
+
+
+MENU, SETTINGS = _groups("menu"), _groups("settings")
+NOTIFICATIONS = _entry(_TABLE["notifications"])
+OWN_ACCOUNT = tuple(map(_entry, _TABLE["own_account"]))
 
 
 def navigation(request: HttpRequest, app_list: Iterable[Mapping[str, Any]]) -> list[Group]:

@@ -24,6 +24,7 @@ from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outgoing_webhooks.endpoints import endpoints_failing
 from memoryproject.foundation.outside_services.models import ServiceName
+from memoryproject.foundation.tables import read_table
 from memoryproject.staff_site.accounts.login_site import AccessSite
 from memoryproject.staff_site.dashboard.board import sees_figures
 from memoryproject.staff_site.dashboard.pages import costs_page, figures_page, overview_context
@@ -194,45 +195,7 @@ def _place(names: tuple[str, ...], name: str) -> int:
 # The page on which the form of each address stands that takes POST only.
 
 
-# By the name of the address: the page, and the argument of the address that the page has, too.
-FORM_PAGES: Mapping[str, tuple[str, str]] = {
-    "logout": ("index", ""),
-    "undo": ("index", ""),
-    "sessions_app_chat_review": ("sessions_app_chat_conversation", "chat_id"),
-    "sessions_app_chat_review_many": ("sessions_app_chat_changelist", ""),
-    "sessions_app_chat_access": ("sessions_app_chat_conversation", "chat_id"),
-    "sessions_app_chat_takeover_pause": ("sessions_app_chat_takeover", "chat_id"),
-    "sessions_app_chat_takeover_resume": ("sessions_app_chat_takeover", "chat_id"),
-    "sessions_app_chat_takeover_reply": ("sessions_app_chat_takeover", "chat_id"),
-    "sessions_app_chat_takeover_draft": ("sessions_app_chat_takeover", "chat_id"),
-    "sessions_app_chat_takeover_template": ("sessions_app_chat_takeover", "chat_id"),
-    "sessions_app_turn_failures_act": ("sessions_app_turn_failures", ""),
-    "sessions_app_turn_send_held": ("index", ""),
-    "sessions_app_turn_rate": ("sessions_app_turn_change", "turn_id"),
-    "sessions_app_turn_resolve": ("sessions_app_turn_change", "turn_id"),
-    "sessions_app_turn_change_trial": ("sessions_app_turn_changelist", ""),
-    "sessions_app_turn_teach": ("sessions_app_turn_change", "turn_id"),
-    "sessions_app_turn_correct": ("sessions_app_turn_change", "turn_id"),
-    "sessions_app_turn_unknown_teach": ("sessions_app_turn_unknown", ""),
-    "sessions_app_turn_unknown_ignore": ("sessions_app_turn_unknown", ""),
-    "sessions_app_turn_outcomes_decide": ("sessions_app_turn_outcomes", ""),
-    "sessions_app_assistantprofile_preview": ("sessions_app_assistantprofile_changelist", ""),
-    "memories_app_memory_export": ("memories_app_memory_changelist", ""),
-    "memories_app_memory_rows": ("memories_app_memory_changelist", ""),
-    "memories_app_memory_promises_mark": ("memories_app_memory_promises", ""),
-    "memories_app_memory_answer_many": ("memories_app_memory_waiting", ""),
-    "memories_app_memory_answer": ("memories_app_memory_waiting", ""),
-    "memories_app_memory_decide": ("memories_app_memory_change", "memory_id"),
-    "memories_app_mergeproposal_decide": ("memories_app_mergeproposal_change", "proposal_id"),
-    "sessions_app_forgetrun_choose": ("sessions_app_forgetrun_search", ""),
-    "sessions_app_forgetrun_confirm": ("sessions_app_forgetrun_change", "run_id"),
-    "audit_auditevent_export": ("audit_auditevent_changelist", ""),
-    "operations_job": ("operations_queue", ""),
-    "operations_schedule_run": ("operations_schedules", ""),
-    "operations_turn_take_up": ("operations_turns", ""),
-    "operations_models_action": ("operations_models", ""),
-    "setup_close": ("setup", ""),
-}
+FORM_PAGES: Mapping[str, tuple[str, str]] = read_table(__file__, "form_pages.yaml")
 
 
 def lead_to_form(view: Callable[..., Any]) -> Callable[..., Any]:

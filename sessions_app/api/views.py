@@ -17,16 +17,20 @@ from memories_app.memory_documents.document_api import (
     location,
 )
 from memoryproject import __version__
-from memoryproject.foundation.audit.audit_events import audit_key, log_path, pseudonyms_of
+from memoryproject.foundation.audit.audit_events import (
+    ACTOR_KINDS,
+    audit_key,
+    log_path,
+    pseudonyms_of,
+)
 from memoryproject.foundation.audit.chain import ChainError
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.audit.words import ACTOR_KINDS
 from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Unavailable, conflict
 from memoryproject.foundation.rest_kit.models import ANY, SCOPES
 from memoryproject.foundation.rest_kit.operations import CHANGED_MEANWHILE, conflicting, described
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, MomentFilter
+from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Moment, MomentFilter
 from memoryproject.foundation.rest_kit.throttles import KINDS, rate_of
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
@@ -38,39 +42,30 @@ from sessions_app.presentation.access import WhatsAppChatFilter, chat_named, nam
 class AuditEventSerializer(serializers.Serializer[Any]):
     """An audited action. It holds no text that anybody wrote."""
 
-    id = fields.number("The number of the row: rises with each event, with gaps.")
-    seq = fields.number("Its number in the chain; null until it is sealed.", allow_null=True)
-    at = fields.moment("When it was done.")
-    action = fields.text("What was done, such as memory.remember.")
-    actor_kind = fields.text("staff, api, person, command or system.")
-    actor = fields.text("A name, or a person's pseudonym.")
-    chat = fields.text("The pseudonym of the chat that it concerns.")
-    object_type = fields.text(
-        "What it was done to, such as memory, session or receipt; empty: nothing."
-    )
-    object_id = fields.text("The id of what it was done to; empty: none.")
-    content_hash = fields.text("SHA-256 of the text that it was done to.")
-    details = fields.json_object("Counts and names of fields; empty: none.")
-    seal = fields.text(
-        "HMAC-SHA256, hex, of the event and the seal before it; empty until it is sealed."
-    )
+    id = serializers.IntegerField()
+    seq = serializers.IntegerField(allow_null=True)
+    at = Moment()
+    action = serializers.CharField()
+    actor_kind = serializers.CharField()
+    actor = serializers.CharField()
+    chat = serializers.CharField()
+    object_type = serializers.CharField()
+    object_id = serializers.CharField()
+    content_hash = serializers.CharField()
+    details = fields.json_object()
+    seal = serializers.CharField()
 
 
-class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
-    action = django_filters.CharFilter(help_text="Such as memory.remember.")
-    actor = django_filters.CharFilter(help_text="A user's or token's name, or a pseudonym.")
-    actor_kind = ChoiceFilter(
-        choices=[(kind, kind) for kind in ACTOR_KINDS],
-        help_text="staff, api, person, command or system.",
-    )
-    object_type = django_filters.CharFilter(help_text="Such as memory, session or receipt.")
-    object_id = django_filters.CharFilter(help_text="A whole id.")
-    chat = django_filters.CharFilter(help_text="A chat's pseudonym.")
-    whatsapp_chat = WhatsAppChatFilter(
-        method="of_chat", help_text="What concerns this chat's person, under any pseudonym."
-    )
-    since = MomentFilter(field_name="at", lookup_expr="gte", help_text="Then or later.")
-    until = MomentFilter(field_name="at", lookup_expr="lt", help_text="Before then.")
+class AuditFilters(django_filters.FilterSet):  # type: ignore[misc]
+    action = django_filters.CharFilter()
+    actor = django_filters.CharFilter()
+    actor_kind = ChoiceFilter(choices=[(kind, kind) for kind in ACTOR_KINDS])
+    object_type = django_filters.CharFilter()
+    object_id = django_filters.CharFilter()
+    chat = django_filters.CharFilter()
+    whatsapp_chat = WhatsAppChatFilter(method="of_chat")
+    since = MomentFilter(field_name="at", lookup_expr="gte")
+    until = MomentFilter(field_name="at", lookup_expr="lt")
 
     def of_chat(self, rows: QuerySet[AuditEvent], _: str, value: str) -> QuerySet[AuditEvent]:
         chat = chat_named(value)
@@ -83,7 +78,7 @@ class AuditView(ListView):
     bound_tokens = False
     queryset = AuditEvent.objects.all()
     serializer_class = AuditEventSerializer
-    filterset_class = EventFilters
+    filterset_class = AuditFilters
     ordering = ("-id",)
 
     @described(operation_id="audit_list")
@@ -93,26 +88,24 @@ class AuditView(ListView):
 
 
 class AuditFindingSerializer(serializers.Serializer[Any]):
-    kind = fields.text("For programs, such as row_changed.")
-    where = fields.text("The row or the line.")
-    text = fields.text("What is wrong there.")
-    advice = fields.text("What to do about it.")
+    kind = serializers.CharField()
+    where = serializers.CharField()
+    text = serializers.CharField()
+    advice = serializers.CharField()
 
 
 class AuditReportSerializer(serializers.Serializer[Any]):
-    verified = fields.truth("Whether nothing at all is wrong.")
-    events = fields.number("How many sealed events were checked.")
-    first = fields.number(
-        "The seq of the first checked event; null: there is none.", allow_null=True
-    )
-    last = fields.number("The seq of the last checked event; null: there is none.", allow_null=True)
-    pruned = fields.number("Older ones that went behind checkpoints.")
-    checkpoints = fields.number("How many marks there are up to which older events were pruned.")
-    waiting = fields.number("Events that aren't sealed yet.")
-    lines = fields.number("Lines of the log file.")
-    repeated_lines = fields.number("Lines of the log file that are there twice, which is harmless.")
-    found = fields.number("How many things are wrong.")
-    findings = AuditFindingSerializer(many=True, help_text="The first 100 of them.")
+    verified = serializers.BooleanField()
+    events = serializers.IntegerField()
+    first = serializers.IntegerField(allow_null=True)
+    last = serializers.IntegerField(allow_null=True)
+    pruned = serializers.IntegerField()
+    checkpoints = serializers.IntegerField()
+    waiting = serializers.IntegerField()
+    lines = serializers.IntegerField()
+    repeated_lines = serializers.IntegerField()
+    found = serializers.IntegerField()
+    findings = AuditFindingSerializer(many=True)
 
 
 class AuditVerifyView(ApiView):
@@ -186,8 +179,8 @@ INDEX: dict[str, Any] = {"name": "WhatsApp memory", "version": __version__}
 
 
 class IndexSerializer(serializers.Serializer[Any]):
-    name = fields.text("The product.")
-    version = fields.text("The server's version, by semantic versioning.")
+    name = serializers.CharField()
+    version = serializers.CharField()
 
 
 class IndexView(ApiView):
@@ -201,18 +194,12 @@ class IndexView(ApiView):
 
 
 class MeSerializer(serializers.Serializer[Any]):
-    kind = serializers.ChoiceField(["api", "staff"], help_text="A token, or a staff member.")
-    name = fields.text("As the audit log names the caller.")
-    scopes = fields.texts("What the caller may do: some of read, write, forget and audit.")
-    whatsapp_chats = fields.texts(
-        "The chats that a token is bound to; null: all chats.", allow_null=True
-    )
-    expires_at = fields.moment(
-        "From then on the token is refused; null: it doesn't expire.", allow_null=True
-    )
-    calls_per_minute = serializers.DictField(
-        child=serializers.IntegerField(), help_text="By kind of call; 0: any number."
-    )
+    kind = serializers.ChoiceField(["api", "staff"])
+    name = serializers.CharField()
+    scopes = fields.texts()
+    whatsapp_chats = fields.texts(allow_null=True)
+    expires_at = Moment(allow_null=True)
+    calls_per_minute = serializers.DictField(child=serializers.IntegerField())
 
 
 class MeView(ApiView):

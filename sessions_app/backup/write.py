@@ -89,17 +89,11 @@ def backup_write(
 
 def _record(report: Report) -> None:
     """Record the finished backup. The backup is valid also if the record can't be stored."""
-    details = {"rows": report.rows, "tables": report.tables}
+    details: dict[str, Any] = {"rows": report.rows, "tables": report.tables}
     if report.files:
         details["files"] = report.files
     try:
-        audit_record(
-            action="backup.write",
-            actor=COMMAND_LINE,
-            object_type="backup",
-            object_id=report.sha256,
-            details=details,
-        )
+        audit_record("backup.write", COMMAND_LINE, "backup", report.sha256, **details)
     except DatabaseError:
         logger.exception("The audit log could not be told of the backup %s.", report.sha256)
 

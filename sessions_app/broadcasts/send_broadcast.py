@@ -129,7 +129,7 @@ def broadcast_move(broadcast: Broadcast, to: str, actor: Actor, error: str = "")
 def _audit(became: str, about: Broadcast, actor: Actor, **details: Any) -> None:
     details |= {"name": about.template, "language": about.language}
     name, action = "broadcast", f"broadcast.{became}"
-    audit_record(action=action, actor=actor, object_type=name, object_id=about.pk, details=details)
+    audit_record(action, actor, name, about.pk, **details)
 
 
 def message_store(

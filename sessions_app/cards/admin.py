@@ -19,6 +19,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
+from memoryproject.foundation.admin_kit.staff_admin import sections
 from memoryproject.foundation.retrieval.query import with_words
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -101,20 +102,14 @@ class MemoryCardAdmin(MakeCards):
         "Words of a card in any of their forms, a session's or a chat's id"
     )
     actions = ("make_again",)
-    fieldsets = (
-        (None, {"fields": ("shown_title", "chat_link", "session_link", "shown_due")}),
-        (
-            gettext_lazy("How it ended"),
-            {"fields": ("shown_last_decision", "shown_open", "shown_acts")},
-        ),
-        (gettext_lazy("What was said"), {"fields": ("bullets", "shown_quotes")}),
-        (gettext_lazy("What follows from it"), {"fields": ("shown_decisions", "shown_todos")}),
-        (gettext_lazy("What it was about"), {"fields": ("shown_entities", "shown_keywords")}),
-        (gettext_lazy("As YAML"), {"fields": ("shown_yaml",), "classes": ("collapse",)}),
-        (
-            gettext_lazy("Record"),
-            {"fields": ("session_id", "session_started_at", "extracted_at", "algorithm_version")},
-        ),
+    fieldsets = sections(
+        (None, "shown_title chat_link session_link shown_due"),
+        (gettext_lazy("How it ended"), "shown_last_decision shown_open shown_acts"),
+        (gettext_lazy("What was said"), "bullets shown_quotes"),
+        (gettext_lazy("What follows from it"), "shown_decisions shown_todos"),
+        (gettext_lazy("What it was about"), "shown_entities shown_keywords"),
+        (gettext_lazy("As YAML"), "shown_yaml", {"classes": ("collapse",)}),
+        (gettext_lazy("Record"), "session_id session_started_at extracted_at algorithm_version"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MemoryCard]:

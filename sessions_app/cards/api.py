@@ -16,7 +16,7 @@ from memoryproject.foundation.rest_kit.bodies import Json
 from memoryproject.foundation.rest_kit.errors import conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described
-from memoryproject.foundation.rest_kit.serializers import Nothing
+from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.cards.dependencies import card_maker
 from sessions_app.cards.make_cards import SessionBusyError, SessionNotFoundError
@@ -29,41 +29,31 @@ BUSY = conflicting("The session changes all the time.", "The session is being wr
 class CardYamlSerializer(serializers.Serializer[Any]):
     """A card as YAML; a comment above it names its session and the time it was made."""
 
-    title = fields.text(
-        "The first message of a user, at most 80 characters; else Untitled Session."
-    )
-    summary_bullets = fields.texts(
-        "The first messages, as [role] text: at most 3, of 100 characters each."
-    )
-    decisions = fields.texts("Texts that say what was decided: at most 3, of 100 characters each.")
-    todos = fields.texts("Texts that say what is to be done: at most 3, of 100 characters each.")
-    entities = fields.texts("Names of people, companies and products.")
-    keywords = fields.texts("Frequent words, in lower case, the most frequent first: at most 10.")
-    notable_quotes = fields.texts("Questions and exclamations: at most 3, of 100 characters each.")
+    title = serializers.CharField()
+    summary_bullets = fields.texts()
+    decisions = fields.texts()
+    todos = fields.texts()
+    entities = fields.texts()
+    keywords = fields.texts()
+    notable_quotes = fields.texts()
 
 
 class OutcomeSerializer(serializers.Serializer[Any]):
     """How the session ended."""
 
-    settled = fields.text('The text that settled something last; "" for none.')
-    open = fields.texts("Texts that nobody has answered: at most 3, of 100 characters each.")
-    acts = serializers.ChoiceField(
-        ACTORS, help_text='Who has to act next: user, assistant, or "" for nobody.'
-    )
+    settled = serializers.CharField()
+    open = fields.texts()
+    acts = serializers.ChoiceField(ACTORS)
 
 
 class CardSerializer(CardYamlSerializer):
     """The content of a session, made by rules alone; known forms of personal data are redacted."""
 
-    session_id = fields.uuid("The session that it describes.")
-    algorithm_version = fields.text("The version of the rules that it was made by.")
-    extracted_at = fields.moment("When it was made.")
-    outcome = OutcomeSerializer(
-        allow_null=True, help_text="How it ended; null in a card of rules before 1.1."
-    )
-    language_covered = fields.truth(
-        "Whether the rules know its language. If not, they find no decisions, tasks and outcome."
-    )
+    session_id = serializers.UUIDField()
+    algorithm_version = serializers.CharField()
+    extracted_at = Moment()
+    outcome = OutcomeSerializer(allow_null=True)
+    language_covered = serializers.BooleanField()
 
 
 def answers_of(status: int) -> dict[tuple[int, str], type[serializers.Serializer[Any]]]:

@@ -25,13 +25,13 @@ from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.audit.audit_events import (
+    action_shown,
     list_export_record,
     staff_actor,
     staff_edit_record,
     staff_events_of,
     staff_read_record,
 )
-from memoryproject.foundation.audit.words import action_shown
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.contact_list import (
     PEOPLE_A_PAGE,
@@ -304,11 +304,6 @@ def _saved(request: HttpRequest, form: ContactForm) -> bool:
         chat.language = chat.fixed_language or chat.language
         chat.save(update_fields=["staff_name", "fixed_language", "language", "updated_at"])
         staff_edit_record(
-            request,
-            action="chat.update",
-            object_type="chat",
-            object_id=chat.pk,
-            fields=form.changed_data,
-            chat_id=chat.pk,
+            request, "chat.update", "chat", chat.pk, form.changed_data, chat_id=chat.pk
         )
     return True

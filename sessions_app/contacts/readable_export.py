@@ -75,17 +75,16 @@ def readable_export(*, chat: Chat, actor: Actor, redacted: bool = False) -> Iter
     The export is audited before the first part is made.
     """
     with transaction.atomic():
+        more: dict[str, Any] = {"redacted": True} if redacted else {}
         audit_record(
-            action="export",
-            actor=actor,
-            object_type="chat",
-            object_id=chat.pk,
-            details={
-                "messages": chat.messages.count(),
-                "everything": True,
-                "page": True,
-                **({"redacted": True} if redacted else {}),
-            },
+            "export",
+            actor,
+            "chat",
+            chat.pk,
+            messages=chat.messages.count(),
+            everything=True,
+            page=True,
+            **more,
         )
     return map(_redacted, _parts(chat)) if redacted else _parts(chat)
 

@@ -179,13 +179,7 @@ class ChatAdmin(AccessActions, ForgetAction, ConversationAdmin):
 
     def save_model(self, request: HttpRequest, obj: Chat, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        staff_edit_record(
-            request,
-            action="chat.update",
-            object_type="chat",
-            object_id=obj.pk,
-            fields=form.changed_data,
-        )
+        staff_edit_record(request, "chat.update", "chat", obj.pk, form.changed_data)
 
     @admin.display(description=gettext_lazy("memory"), ordering="memory_enabled")
     def memory(self, chat: Chat) -> str:

@@ -14,7 +14,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_reading
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -59,32 +58,23 @@ from sessions_app.turns.facade import answer_soon, chat_locked, chat_pause, chat
 
 
 class ChatSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = fields.text(
-        "The stored form of its id, such as 15550100123@c.us, or …@g.us for a group."
+    whatsapp_chat = serializers.CharField()
+    object_id = serializers.UUIDField(source="id")
+    addresses = serializers.SerializerMethodField()
+    is_group = serializers.BooleanField()
+    client_name = serializers.CharField()
+    client_phone = serializers.CharField()
+    language = serializers.CharField()
+    fixed_language = serializers.CharField()
+    memory_enabled = serializers.BooleanField(allow_null=True)
+    created_at = Moment()
+    name = serializers.CharField(source="staff_name")
+    labels = serializers.SerializerMethodField()
+    assignee = serializers.CharField(
+        source="assignment.assignee.username", default=None, allow_null=True
     )
-    object_id = fields.uuid("By which receipts and the audit log name it.", source="id")
-    addresses = serializers.SerializerMethodField(help_text="By which it is known now.")
-    is_group = fields.truth("true: a group. false: one person.")
-    client_name = fields.text("The name on WhatsApp; empty where it isn't known.")
-    client_phone = fields.text("Empty where it isn't known.")
-    language = fields.text("The one that texts are sent in, such as en; empty: not known yet.")
-    fixed_language = fields.text("Chosen by staff; empty: language is told by what people write.")
-    memory_enabled = fields.truth("Null: as ENABLE_MEMORY_SYSTEM says.", allow_null=True)
-    created_at = fields.moment("When the chat was first stored.")
-    name = fields.text("Given by staff; empty: none.", source="staff_name")
-    labels = serializers.SerializerMethodField(help_text="Names, by which staff sort chats.")
-    assignee = fields.text(
-        "The staff member who looks after it, by login; null: nobody.",
-        source="assignment.assignee.username",
-        default=None,
-        allow_null=True,
-    )
-    paused = serializers.SerializerMethodField(
-        help_text="true: messages are stored, and the assistant doesn't answer."
-    )
-    paused_until = serializers.SerializerMethodField(
-        help_text="null: it isn't paused, or until somebody ends it."
-    )
+    paused = serializers.SerializerMethodField()
+    paused_until = serializers.SerializerMethodField()
 
     def get_labels(self, chat: Chat) -> list[str]:
         """Return the names, with which lists annotate their chats."""
@@ -108,31 +98,13 @@ class ChatSerializer(serializers.Serializer[Any]):
 
 
 class ChangeChatSerializer(Strict):
-    name = Text(
-        source="staff_name",
-        allow_blank=True,
-        max_length=255,
-        help_text="Shown to staff; empty: the one on WhatsApp.",
-    )
-    language = Choice(
-        sorted(languages()),
-        source="fixed_language",
-        allow_blank=True,
-        help_text="Fixes the language of all that is sent; empty: as the person writes.",
-    )
-    memory_enabled = Truth(allow_null=True, help_text="null: as ENABLE_MEMORY_SYSTEM says.")
-    labels = Items(
-        child=Text(max_length=40, trim_whitespace=True),
-        max_length=50,
-        help_text="In place of those that it has; new ones are made.",
-    )
-    assignee = Text(
-        allow_null=True, max_length=150, help_text="A staff member's login; null: nobody."
-    )
-    paused = Truth(help_text="true: the assistant doesn't answer. false: it goes on.")
-    paused_until = StoredMoment(
-        allow_null=True, help_text="With `paused`; null: until somebody ends the pause."
-    )
+    name = Text(source="staff_name", allow_blank=True, max_length=255)
+    language = Choice(sorted(languages()), source="fixed_language", allow_blank=True)
+    memory_enabled = Truth(allow_null=True)
+    labels = Items(child=Text(max_length=40, trim_whitespace=True), max_length=50)
+    assignee = Text(allow_null=True, max_length=150)
+    paused = Truth()
+    paused_until = StoredMoment(allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         until = attrs.get("paused_until")
@@ -183,9 +155,7 @@ def _labels_set(chat: Chat, names: Collection[str], actor: Actor) -> None:
     for name in names:
         label, is_new = Label.objects.get_or_create(name__iexact=name, defaults={"name": name})
         if is_new:
-            audit_record(
-                action="label.create", actor=actor, object_type="label", object_id=label.pk
-            )
+            audit_record("label.create", actor, "label", label.pk)
         wanted.add(label)
     for label in wanted - had:
         chats_label(chat_ids=[chat.pk], label=label, actor=actor)

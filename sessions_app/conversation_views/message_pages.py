@@ -20,7 +20,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_text,
 )
 from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from sessions_app.forgetting.presentation import ForgetAction
 from sessions_app.media.presentation import media_page
@@ -50,48 +50,16 @@ class MessageAdmin(ForgetAction, ConversationAdmin):
     # Any other order would sort a million rows.
     sortable_by = ("said_at", "order_num")
     list_select_related = ("chat", "session")
-    fieldsets = (
-        (
-            None,
-            {
-                "fields": (
-                    "whole_text",
-                    "chat",
-                    "session",
-                    "order_num",
-                    "author",
-                    "shown_kind",
-                    "sums_up",
-                )
-            },
-        ),
-        (
-            gettext_lazy("Times"),
-            {"fields": ("timestamp", "received_at", "edited_at", "revoked_at")},
-        ),
+    fieldsets = sections(
+        (None, "whole_text chat session order_num author shown_kind sums_up"),
+        (gettext_lazy("Times"), "timestamp received_at edited_at revoked_at"),
         (
             gettext_lazy("Delivery"),
-            {
-                "fields": (
-                    "sender",
-                    "recipient",
-                    "delivery_status",
-                    "was_received",
-                    "answers",
-                    "provider",
-                    "number_id",
-                    "provider_message_id",
-                )
-            },
+            "sender recipient delivery_status was_received answers provider number_id "
+            "provider_message_id",
         ),
-        (
-            gettext_lazy("Details"),
-            {"fields": ("tokens", "image_path", "shown_media", "shown_metadata")},
-        ),
-        (
-            gettext_lazy("Before it was edited"),
-            {"fields": ("shown_history",), "classes": ("collapse",)},
-        ),
+        (gettext_lazy("Details"), "tokens image_path shown_media shown_metadata"),
+        (gettext_lazy("Before it was edited"), "shown_history", {"classes": ("collapse",)}),
     )
     own_pages: ClassVar[Any] = {"media": OwnPage("<uuid:message_id>/media/", media_page)}
 

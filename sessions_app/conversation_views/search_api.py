@@ -7,7 +7,6 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.operations import described
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
@@ -36,38 +35,23 @@ DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 
 
 class SearchSerializer(Strict):
-    query = Text(max_length=MAX_QUERY_LENGTH, help_text="Words, or a question.")
-    by = Choice(
-        WAYS,
-        default=BOTH,
-        help_text="words: messages that hold some of the words, in any form. meaning: those that "
-        "are near by their vectors. both: the two together.",
-    )
-    whatsapp_chat = WhatsAppChat(required=False, help_text="Only in this chat.")
-    session_id = serializers.UUIDField(required=False, help_text="Only in this session.")
-    role = Choice(Role.choices, required=False, help_text="Only what this role wrote.")
-    since = Moment(required=False, help_text="Only messages with this timestamp or a later one.")
-    until = Moment(required=False, help_text="Only messages with an earlier timestamp.")
+    query = Text(max_length=MAX_QUERY_LENGTH)
+    by = Choice(WAYS, default=BOTH)
+    whatsapp_chat = WhatsAppChat(required=False)
+    session_id = serializers.UUIDField(required=False)
+    role = Choice(Role.choices, required=False)
+    since = Moment(required=False)
+    until = Moment(required=False)
     where = Condition()
-    min_similarity = Number(
-        default=NEAREST_SIMILARITY,
-        min_value=0,
-        max_value=1,
-        help_text="The least score that a result has.",
-    )
-    limit = Whole(
-        default=DEFAULT_LIMIT,
-        min_value=1,
-        max_value=MAX_LIMIT,
-        help_text="How many a page holds at most.",
-    )
-    offset = Whole(default=0, min_value=0, help_text="`next_offset` of the page before.")
+    min_similarity = Number(default=NEAREST_SIMILARITY, min_value=0, max_value=1)
+    limit = Whole(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT)
+    offset = Whole(default=0, min_value=0)
 
 
 class FoundMessageSerializer(MessageSerializer):
-    whatsapp_chat = fields.text("The chat that it stands in, in the stored form of its id.")
-    score = fields.fraction("The relevance, in [0, 1].")
-    similarity = fields.fraction("The raw cosine; null without a vector.", allow_null=True)
+    whatsapp_chat = serializers.CharField()
+    score = serializers.FloatField()
+    similarity = serializers.FloatField(allow_null=True)
 
     def to_representation(self, instance: tuple[Message, MessageHit]) -> dict[str, Any]:
         message, hit = instance
@@ -77,9 +61,9 @@ class FoundMessageSerializer(MessageSerializer):
 
 
 class FoundMessagesSerializer(serializers.Serializer[Any]):
-    results = FoundMessageSerializer(many=True, help_text="The best first; empty: none.")
-    next_offset = fields.number("The `offset` of the next page; null: none.", allow_null=True)
-    degraded = fields.truth("No vector of the query could be made: only words were searched.")
+    results = FoundMessageSerializer(many=True)
+    next_offset = serializers.IntegerField(allow_null=True)
+    degraded = serializers.BooleanField()
 
 
 class MessageSearchView(ApiView):

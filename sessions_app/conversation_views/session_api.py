@@ -10,7 +10,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, conflict, not_found
 from memoryproject.foundation.rest_kit.idempotency import idempotent
@@ -21,7 +20,7 @@ from memoryproject.foundation.rest_kit.operations import (
     location,
     versioned,
 )
-from memoryproject.foundation.rest_kit.serializers import Nothing
+from memoryproject.foundation.rest_kit.serializers import Moment, Nothing
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, etag_of_document, etagged
 from sessions_app.conversation_views.session_actions import (
     SessionEndedError,
@@ -185,32 +184,26 @@ class ExpireView(ApiView):
 
 
 class TimestampRangeSerializer(serializers.Serializer[Any]):
-    start = fields.moment("The earliest timestamp, inclusive.", source="range_start")
-    end = fields.moment("The latest timestamp, inclusive.", source="range_end")
+    start = Moment(source="range_start")
+    end = Moment(source="range_end")
 
 
 class SummarySerializer(serializers.Serializer[Any]):
     """The messages that a summary covers: SummarizationMetadata of seed 003."""
 
-    summary_metadata_id = fields.uuid(
-        "By which the summary's message names it: summaryMetadataId in its metadata."
-    )
-    session_id = fields.uuid("The session whose messages it covers.")
-    number = fields.number("Its place among the session's summaries, from 1.")
-    summary_message_id = fields.uuid("The message that holds its text.")
-    summarized_message_ids = serializers.ListField(
-        child=serializers.UUIDField(), help_text="The ids of the messages that it covers."
-    )
-    first_order = fields.number("order_num of its first message.")
-    last_order = fields.number("order_num of its last message.")
-    timestamp_range = TimestampRangeSerializer(
-        source="*", help_text="The earliest and the latest timestamp of its messages."
-    )
-    skill_id = fields.text("The instructions that it was made by, such as conversation-summary.")
-    model = fields.text("Empty where no chat model made it.")
-    is_extractive = fields.truth("Made of the messages' own words, without a chat model.")
-    sources_deleted = fields.truth("Its messages were deleted (DELETE_SUMMARIZED_MESSAGES).")
-    created_at = fields.moment("When the summary was made.")
+    summary_metadata_id = serializers.UUIDField()
+    session_id = serializers.UUIDField()
+    number = serializers.IntegerField()
+    summary_message_id = serializers.UUIDField()
+    summarized_message_ids = serializers.ListField(child=serializers.UUIDField())
+    first_order = serializers.IntegerField()
+    last_order = serializers.IntegerField()
+    timestamp_range = TimestampRangeSerializer(source="*")
+    skill_id = serializers.CharField()
+    model = serializers.CharField()
+    is_extractive = serializers.BooleanField()
+    sources_deleted = serializers.BooleanField()
+    created_at = Moment()
 
 
 SUMMARY_RIGHTS = {"GET": ["sessions_app.view_summarizationmetadata"]}

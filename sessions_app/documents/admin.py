@@ -21,7 +21,7 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memories_app.review.presentation import mark
 from memoryproject.foundation.admin_kit.display import column, shown_link, shown_short, shown_table
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
 from sessions_app.conversations.epochs import ChatGoneError
@@ -96,20 +96,11 @@ class SourceDocumentAdmin(ForgetAction, ReadOnlyAdmin):
     actions = ("forget_selected",)
     allowed = ("add",)
     add_fieldsets = ((None, {"fields": ("file", "visibility", "whatsapp_chat")}),)
-    fieldsets = (
-        (None, {"fields": ("name", "title", "shown_state", "shown_error", "shown_warnings")}),
-        (
-            gettext_lazy("What was read"),
-            {"fields": ("pages", "characters", "all_passages", "first_passages")},
-        ),
-        (
-            gettext_lazy("Where it comes from"),
-            {"fields": ("visibility", "chat_id", "source_message_id", "uploaded_by")},
-        ),
-        (
-            gettext_lazy("Record"),
-            {"fields": ("document_id", "media_type", "shown_size", "sha256", "created_at")},
-        ),
+    fieldsets = sections(
+        (None, "name title shown_state shown_error shown_warnings"),
+        (gettext_lazy("What was read"), "pages characters all_passages first_passages"),
+        (gettext_lazy("Where it comes from"), "visibility chat_id source_message_id uploaded_by"),
+        (gettext_lazy("Record"), "document_id media_type shown_size sha256 created_at"),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SourceDocument]:

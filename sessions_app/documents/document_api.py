@@ -31,6 +31,7 @@ from memoryproject.foundation.rest_kit.serializers import (
     ApiErrorSerializer,
     Choice,
     ChoicesFilter,
+    Moment,
     MomentFilter,
     Strict,
 )
@@ -57,44 +58,29 @@ from sessions_app.presentation.serializers import WhatsAppChat
 class FileUploadSerializer(Strict):
     """A form with a file."""
 
-    file = UploadField(help_text="A PDF, Word (.docx), text or Markdown file, with its name.")
-    whatsapp_chat = WhatsAppChat(
-        required=False, help_text="Whose document it is; a new chat is created."
-    )
-    visibility = Choice(
-        Visibility.choices,
-        required=False,
-        help_text="Who recalls it. Default: chat with a whatsapp_chat, else owner.",
-    )
+    file = UploadField()
+    whatsapp_chat = WhatsAppChat(required=False)
+    visibility = Choice(Visibility.choices, required=False)
 
 
 class SourceDocumentSerializer(serializers.Serializer[Any]):
     """A document whose text is stored as memories."""
 
-    document_id = fields.uuid("Names it in addresses: `files/{document_id}/`.")
-    name = fields.text("The name of the file.")
-    title = fields.text("The title that the file states; empty: none.")
-    media_type = fields.text(
-        "By the file's content, such as application/pdf; empty until it is read."
-    )
-    size = fields.number("In bytes.")
-    sha256 = fields.text("The SHA-256 of the file, in hex.")
-    state = serializers.ChoiceField(
-        DocumentState.choices,
-        help_text="received, extracting (a worker reads it), ready, or failed: see error.",
-    )
-    error = serializers.SerializerMethodField(
-        help_text="Why it could not be read, in the form of errors; null unless it failed."
-    )
-    warnings = fields.texts("What may be missing of its text.")
-    pages = fields.number(
-        "Null until it is read, and where its type has no pages.", allow_null=True
-    )
-    characters = fields.number("The length of its text; 0 until it is read.")
-    passages = fields.number("How many memories were made of it.", source="passage_count")
-    visibility = serializers.ChoiceField(Visibility.choices, help_text="Who recalls it.")
-    whatsapp_chat = fields.text("Whose document it is; null: of no chat.", allow_null=True)
-    created_at = fields.moment("When it first came.")
+    document_id = serializers.UUIDField()
+    name = serializers.CharField()
+    title = serializers.CharField()
+    media_type = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    state = serializers.ChoiceField(DocumentState.choices)
+    error = serializers.SerializerMethodField()
+    warnings = fields.texts()
+    pages = serializers.IntegerField(allow_null=True)
+    characters = serializers.IntegerField()
+    passages = serializers.IntegerField(source="passage_count")
+    visibility = serializers.ChoiceField(Visibility.choices)
+    whatsapp_chat = serializers.CharField(allow_null=True)
+    created_at = Moment()
 
     @extend_schema_field(ApiErrorSerializer(allow_null=True))
     def get_error(self, document: SourceDocument) -> dict[str, str] | None:
@@ -104,13 +90,9 @@ class SourceDocumentSerializer(serializers.Serializer[Any]):
 
 
 class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
-    whatsapp_chat = WhatsAppChatFilter(
-        field_name="chat_id", help_text="Of this chat, by any of its addresses."
-    )
-    state = ChoicesFilter(
-        choices=DocumentState.choices, help_text="Such as failed; several times: with one of them."
-    )
-    since = MomentFilter(field_name="created_at", lookup_expr="gte", help_text="Then or later.")
+    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
+    state = ChoicesFilter(choices=DocumentState.choices)
+    since = MomentFilter(field_name="created_at", lookup_expr="gte")
 
 
 def unusable_file(error: Exception) -> APIException:

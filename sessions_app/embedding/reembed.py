@@ -171,10 +171,10 @@ def _hold_writers() -> None:
 def _switch(model: EmbeddingModel) -> EmbeddingModel | None:
     before = model_switch(model=model)
     audit_record(
-        action="setting.change",
-        actor=COMMAND_LINE,
-        object_type="embedding_model",
-        object_id=model.model_id,
-        details={"before": before.model_id if before else None},
+        "setting.change",
+        COMMAND_LINE,
+        "embedding_model",
+        model.model_id,
+        before=before.model_id if before else None,
     )
     return before

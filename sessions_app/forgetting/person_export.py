@@ -56,11 +56,7 @@ def person_export(*, chat: Chat, actor: Actor) -> Iterator[str]:
     """
     with transaction.atomic():
         audit_record(
-            action="export",
-            actor=actor,
-            object_type="chat",
-            object_id=chat.pk,
-            details={"messages": chat.messages.count(), "everything": True},
+            "export", actor, "chat", chat.pk, messages=chat.messages.count(), everything=True
         )
     return _lines(chat.pk)
 

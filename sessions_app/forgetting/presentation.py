@@ -107,12 +107,10 @@ RIGHTS = ["sessions_app.view_forgetreceipt"]
 
 
 class ReceiptFilters(django_filters.FilterSet):  # type: ignore[misc]
-    object_id = django_filters.UUIDFilter(help_text="Of what was forgotten: its whole id.")
-    whatsapp_chat = WhatsAppChatFilter(
-        method="of_chat", help_text="Of this chat and what came from it, also if it is erased."
-    )
-    kind = ChoiceFilter(choices=ForgottenKind.choices, help_text="What was forgotten.")
-    since = MomentFilter(field_name="forgotten_at", lookup_expr="gte", help_text="Then or later.")
+    object_id = django_filters.UUIDFilter()
+    whatsapp_chat = WhatsAppChatFilter(method="of_chat")
+    kind = ChoiceFilter(choices=ForgottenKind.choices)
+    since = MomentFilter(field_name="forgotten_at", lookup_expr="gte")
 
     def of_chat(self, rows: QuerySet[ForgetReceipt], _: str, value: str) -> QuerySet[ForgetReceipt]:
         found = receipts_of(rows, value)

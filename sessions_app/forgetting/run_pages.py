@@ -45,8 +45,7 @@ from sessions_app.forgetting.choose_pages import (
 )
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
 from sessions_app.forgetting.preview import preview_make
-from sessions_app.forgetting.receipt_document import run_document, swept_words
-from sessions_app.forgetting.receipt_pages import text_answer
+from sessions_app.forgetting.receipt_pages import run_document, swept_words, text_answer
 from sessions_app.forgetting.runs import chats_of, run_confirm
 from sessions_app.models import ForgetRun
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
@@ -222,10 +221,10 @@ def _record_read(request: HttpRequest, run: ForgetRun, chats: Collection[UUID]) 
     people: Collection[UUID | None] = chats or [None]
     events = [
         Event(
-            action="conversation.read",
-            actor=staff_actor(request),
-            object_type="forget run",
-            object_id=run.pk,
+            "conversation.read",
+            staff_actor(request),
+            "forget run",
+            run.pk,
             details={"list": "forget preview"},
             chat_id=chat,
         )

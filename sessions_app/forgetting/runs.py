@@ -102,11 +102,11 @@ def run_confirm(
         ):
             return False
         audit_record(
-            action="forget.confirm",
-            actor=actor,
-            object_type="forget run",
-            object_id=run_id,
-            details={"things": ForgetItem.objects.filter(run=run_id).count()},
+            "forget.confirm",
+            actor,
+            "forget run",
+            run_id,
+            things=ForgetItem.objects.filter(run=run_id).count(),
         )
         # If the queue is down, nothing is lost: the periodic sweep finds waiting runs.
         transaction.on_commit(lambda: enqueue(run_id), robust=True)

@@ -135,12 +135,12 @@ def receipt_write(
         # The id of an erased chat would lead to its person.
         details["object_id"] = str(receipt.object_id)
     audit_record(
-        action=f"{receipt.kind}.forgotten",
-        actor=actor,
-        object_type="receipt",
-        object_id=receipt.receipt_id,
+        f"{receipt.kind}.forgotten",
+        actor,
+        "receipt",
+        receipt.receipt_id,
         content_hash=receipt.content_hash,
-        details=details,
+        **details,
         # The erasure of a whole person cuts that person's events loose, this one as well.
         chat_id=None if receipt.kind == str(ForgottenKind.CHAT) else receipt.chat_id,
     )

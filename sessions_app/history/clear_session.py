@@ -112,12 +112,7 @@ def session_clear(*, session: ChatSession, now: datetime, actor: Actor = SYSTEM)
     """Empty a session (see session_empty) and record it in the audit log."""
     cleared = session_empty(session=session, now=now)
     audit_record(
-        action="session.clear",
-        actor=actor,
-        object_type="session",
-        object_id=session.pk,
-        details=asdict(cleared),
-        chat_id=session.chat_id,
+        "session.clear", actor, "session", session.pk, **asdict(cleared), chat_id=session.chat_id
     )
     return cleared
 

@@ -17,7 +17,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import require_scopes
 from memoryproject.foundation.rest_kit.bodies import EventStream, Json
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
@@ -40,7 +39,7 @@ from sessions_app.inbound.synchronous_chat import (
 from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.turns import Outcome
 from sessions_app.presentation.access import chat_or_own, check_chat, speaker_of
-from sessions_app.presentation.message_forms import ERROR_CODE, OUTCOME, RecalledField
+from sessions_app.presentation.message_forms import RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
@@ -51,40 +50,23 @@ from sessions_app.turns.facade import Dependencies
 class AskSerializer(Strict):
     """A message to the assistant in a chat."""
 
-    whatsapp_chat = WhatsAppChat(
-        required=False, help_text="Required, except for a token that is bound to one chat."
-    )
+    whatsapp_chat = WhatsAppChat(required=False)
     # The limit bounds the work that one call causes; WhatsApp's own limit is lower.
-    content = Text(
-        allow_blank=True,
-        max_length=65_536,
-        help_text="What the person says, kept byte for byte; commands such as /remember work.",
-    )
-    stream = Truth(default=False, help_text="Answer with server-sent events instead.")
+    content = Text(allow_blank=True, max_length=65_536)
+    stream = Truth(default=False)
 
 
 class ChatAnswerSerializer(serializers.Serializer[Any]):
     """One whole turn. Where memory is off the ids are null."""
 
-    reply = fields.text("The whole text of the answer.")
-    session_id = fields.uuid(
-        "The session that holds the message and the answer; null where memory is off.",
-        allow_null=True,
-    )
-    message_id = fields.uuid(
-        "The id of the stored message; null where memory is off.", allow_null=True
-    )
-    reply_message_id = fields.uuid(
-        "The id of the stored answer; null where memory is off.", allow_null=True
-    )
-    turn_id = fields.uuid(
-        "Names the replay: `turns/{turn_id}/`; null where memory is off.", allow_null=True
-    )
-    outcome = serializers.ChoiceField(Outcome.choices, help_text=OUTCOME)
-    error_code = fields.text(ERROR_CODE, allow_null=True)
-    memories = serializers.ListField(
-        child=RecalledField(), help_text="What was recalled, with its scores."
-    )
+    reply = serializers.CharField()
+    session_id = serializers.UUIDField(allow_null=True)
+    message_id = serializers.UUIDField(allow_null=True)
+    reply_message_id = serializers.UUIDField(allow_null=True)
+    turn_id = serializers.UUIDField(allow_null=True)
+    outcome = serializers.ChoiceField(Outcome.choices)
+    error_code = serializers.CharField(allow_null=True)
+    memories = serializers.ListField(child=RecalledField())
 
 
 def answer_of(talk: Talk) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits, access_of, change_count
 from sessions_app.media.dependencies import remove_after_commit
-from sessions_app.media.media_store import media_detach
+from sessions_app.media.fetch import media_detach
 from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import EventResult

@@ -18,8 +18,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
-from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
-from memoryproject.foundation.admin_kit.periods import UnknownSpanError, span_of
+from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN
+from memoryproject.foundation.admin_kit.list_filters import UnknownSpanError, span_of
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
@@ -144,7 +144,7 @@ def _record(action: str, kept: SavedFilter, actor: Actor, *, is_public: bool = F
     """Audit what others see of it; one's own filters are nobody else's business."""
     if not (kept.is_shared or is_public):
         return
-    audit_record(action=action, actor=actor, object_type="filter", object_id=kept.pk)
+    audit_record(action, actor, "filter", kept.pk)
 
 
 # The page.

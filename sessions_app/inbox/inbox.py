@@ -22,8 +22,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.admin_kit.periods import PARAMETER as WHEN
-from memoryproject.foundation.admin_kit.periods import PAST_NAMES
+from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN
+from memoryproject.foundation.admin_kit.list_filters import PAST_NAMES
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import Actor, staff_read_record
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several

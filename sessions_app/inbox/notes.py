@@ -110,12 +110,7 @@ def _own(notes: QuerySet[Note], note_id: UUID, user: User) -> Note:
 
 def _record(action: str, note: Note, actor: Actor) -> None:
     audit_record(
-        action=action,
-        actor=actor,
-        object_type="note",
-        object_id=note.pk,
-        details={"message": note.message_id is not None},
-        chat_id=note.chat_id,
+        action, actor, "note", note.pk, message=note.message_id is not None, chat_id=note.chat_id
     )
 
 

@@ -19,7 +19,13 @@ from memoryproject.foundation.rest_kit.errors import Conflict
 from memoryproject.foundation.rest_kit.idempotency import Handler, idempotent
 from memoryproject.foundation.rest_kit.models import ANY
 from memoryproject.foundation.rest_kit.operations import conflicting, described, location
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, Nothing, Strict, Truth
+from memoryproject.foundation.rest_kit.serializers import (
+    ChoiceFilter,
+    Moment,
+    Nothing,
+    Strict,
+    Truth,
+)
 from memoryproject.foundation.rest_kit.views import ApiView, ListView
 from sessions_app.jobs.run_jobs import export_parts, job_cancel, job_make
 from sessions_app.memories.presentation import (
@@ -46,39 +52,29 @@ ENDED = conflicting("It has ended.", "The job can't be cancelled any more: it is
 class ExportBody(ExportQuery):
     """The query of an export, as JSON."""
 
-    embeddings = Truth(default=False, help_text="true: with the vectors of every model.")
-    redact = Truth(default=False, help_text="true: without personal data, and without vectors.")
+    embeddings = Truth(default=False)
+    redact = Truth(default=False)
 
 
 class EraseBody(Strict):
-    whatsapp_chat = WhatsAppChat(
-        required=False, help_text="Required, except for a token that is bound to one chat."
-    )
+    whatsapp_chat = WhatsAppChat(required=False)
 
 
 class ProgressSerializer(serializers.Serializer[Any]):
-    done = fields.number("Lines, memories or texts.")
-    total = fields.number("How many there are; null: not known yet.", allow_null=True)
+    done = serializers.IntegerField()
+    total = serializers.IntegerField(allow_null=True)
 
 
 class JobSerializer(serializers.Serializer[Any]):
-    job_id = fields.uuid("Names it in addresses.")
+    job_id = serializers.UUIDField()
     kind = serializers.ChoiceField(JobKind.choices)
     state = serializers.ChoiceField(JobState.choices)
-    progress = ProgressSerializer(source="*", help_text="How far it is.")
-    result = fields.json_object(
-        "Of an import `created`, `duplicates` and `errors`, of an erasure `receipt_id`, of vectors "
-        "`model` and `before`; null: none yet, or something was forgotten since.",
-        allow_null=True,
-    )
-    result_url = serializers.SerializerMethodField(
-        help_text="The lines of an export, or the receipt of an erasure; null: none, or not yet."
-    )
-    error = serializers.SerializerMethodField(
-        help_text="What went wrong last, also if it is tried again; empty: nothing."
-    )
-    created_at = fields.moment("When it was asked for.")
-    finished_at = fields.moment("null: it hasn't ended.", allow_null=True)
+    progress = ProgressSerializer(source="*")
+    result = fields.json_object(allow_null=True)
+    result_url = serializers.SerializerMethodField()
+    error = serializers.SerializerMethodField()
+    created_at = Moment()
+    finished_at = Moment(allow_null=True)
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_result_url(self, job: Job) -> str | None:
@@ -95,8 +91,8 @@ class JobSerializer(serializers.Serializer[Any]):
 
 
 class JobFilters(django_filters.FilterSet):  # type: ignore[misc]
-    kind = ChoiceFilter(choices=JobKind.choices, help_text="import, export, reembed or erase.")
-    state = ChoiceFilter(choices=JobState.choices, help_text="Such as running.")
+    kind = ChoiceFilter(choices=JobKind.choices)
+    state = ChoiceFilter(choices=JobState.choices)
 
 
 def asks(kind: str, request: Any, *, holds_texts: bool = True) -> Callable[[Handler], Handler]:

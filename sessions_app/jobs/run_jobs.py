@@ -213,12 +213,11 @@ def _exported(job: Job) -> Any:
 
 
 def _export_audit(job: Job) -> None:
-    details = {"memories": job.total, **_options(job)}
     actor = Actor(job.actor_kind, job.actor_name)
-    audit_record(action="export", actor=actor, object_type="memories", details=details)
+    audit_record("export", actor, "memories", memories=job.total, **_options(job))
 
 
-def _options(job: Job) -> dict[str, bool]:
+def _options(job: Job) -> dict[str, Any]:
     return {name: job.params[name] for name in ("embeddings", "redacted")}
 
 

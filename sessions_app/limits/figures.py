@@ -130,13 +130,7 @@ def standing_set(
         before, access.standing = access.standing, standing
         access.reason, access.decided_at, access.decided_by_id = reason, now, by
         access.save(update_fields=["standing", "reason", "decided_at", "decided_by"])
-        audit_record(
-            action=action,
-            actor=actor,
-            object_type="chat",
-            object_id=chat.pk,
-            details={"reason": reason, "before": before},
-        )
+        audit_record(action, actor, "chat", chat.pk, reason=reason, before=before)
     logger.info("Chat %s is %s by staff.", chat_id, standing or "no longer blocked or allowed")
     return True
 
@@ -153,10 +147,10 @@ def marketing_set(*, chat: Chat, is_stopped: bool, at: datetime) -> bool:
     access.marketing_stopped, access.marketing_at = is_stopped, at
     access.save(update_fields=["marketing_stopped", "marketing_at"])
     audit_record(
-        action="chat.marketing_stop" if is_stopped else "chat.marketing_resume",
-        actor=actor_in(chat.pk, {}),
-        object_type="chat",
-        object_id=chat.pk,
+        "chat.marketing_stop" if is_stopped else "chat.marketing_resume",
+        actor_in(chat.pk, {}),
+        "chat",
+        chat.pk,
     )
     return True
 

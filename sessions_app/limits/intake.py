@@ -105,12 +105,7 @@ def _opt(access: ChatAccess, at: datetime | None, actor: Actor) -> None:
     """Note that the person stopped the assistant at this time, or that they started it."""
     access.opted_out_at = at
     _store(access, ["opted_out_at"])
-    audit_record(
-        action="chat.opt_out" if at else "chat.opt_in",
-        actor=actor,
-        object_type="chat",
-        object_id=access.chat_id,
-    )
+    audit_record("chat.opt_out" if at else "chat.opt_in", actor, "chat", access.chat_id)
 
 
 def _store(access: ChatAccess, fields: list[str]) -> None:

@@ -11,8 +11,8 @@ from rest_framework import serializers
 from memories_app.memory_document_format.names import CATEGORIES
 from memories_app.models import MemoryStatus
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import refuse
+from memoryproject.foundation.rest_kit.fields import meaning_of
 from memoryproject.foundation.rest_kit.pagination import MAX_LIMIT
 from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
 from sessions_app.conversations.message_store import MAX_MESSAGES
@@ -38,7 +38,7 @@ class AnswerLimit(Strict):
 
 
 class MemoryArguments(Strict):
-    memory_id = fields.uuid("As remember, recall and list_memories tell it.")
+    memory_id = serializers.UUIDField()
 
 
 class ChangeArguments(ChangeMemorySerializer):
@@ -48,7 +48,7 @@ class ChangeArguments(ChangeMemorySerializer):
 class MessageArguments(Strict):
     role = Choice([Role.USER, Role.ASSISTANT])
     content = Text()
-    timestamp = Text(required=False, help_text="Such as 2026-01-31T09:30:00Z. Default: now.")
+    timestamp = Text(required=False)
 
 
 class Place(Strict):
@@ -64,20 +64,12 @@ class Place(Strict):
 
 class MessagesArguments(Place):
     messages = Items(child=MessageArguments(), min_length=1, max_length=MAX_MESSAGES)
-    whatsapp_chat = WhatsAppChat(
-        required=False, help_text="Instead: of this chat's active session, begun where it has none."
-    )
-    learn = Truth(required=False, help_text="Learn facts from what the user says.")
+    whatsapp_chat = WhatsAppChat(required=False)
+    learn = Truth(required=False)
 
 
 class ContextArguments(Place, ContextQuestionSerializer):
-    whatsapp_chat = WhatsAppChat(
-        required=False,
-        help_text=(
-            "Instead: of this chat's active session. A token that is bound to one chat needs "
-            "neither."
-        ),
-    )
+    whatsapp_chat = WhatsAppChat(required=False)
 
 
 # Fewer than over REST: each takes a good 80 tokens of the assistant's context.
@@ -88,56 +80,42 @@ class PageArguments(Strict):
     limit = Whole(
         required=False, min_value=1, max_value=MAX_LIMIT, help_text=f"By default {ROWS_ON_A_PAGE}."
     )
-    cursor = Text(required=False, help_text="next or previous of a page.")
+    cursor = Text(required=False)
 
 
 class SessionsArguments(PageArguments):
     whatsapp_chat = WhatsAppChat(required=False)
-    status = Choice(
-        SessionStatus.choices, required=False, help_text="By default not archived ones."
-    )
-    since = Text(required=False, help_text="Active since then, such as 2026-01-31T09:30:00Z.")
+    status = Choice(SessionStatus.choices, required=False)
+    since = Text(required=False)
 
 
 class MemoriesArguments(PageArguments):
-    whatsapp_chat = WhatsAppChat(required=False, help_text="That came from this chat.")
-    text = Text(required=False, help_text="With each of these words.")
+    whatsapp_chat = WhatsAppChat(required=False)
+    text = Text(required=False)
     type = Text(required=False)
     category = Text(required=False)
-    tags = Items(child=Text(), required=False, help_text="With all of these.")
-    status = Choice(
-        MemoryStatus.choices, required=False, help_text="By default active ones that hold."
-    )
-    since = Text(required=False, help_text="Stored since then.")
+    tags = Items(child=Text(), required=False)
+    status = Choice(MemoryStatus.choices, required=False)
+    since = Text(required=False)
 
 
 class CardArguments(Strict):
     session_id = serializers.UUIDField()
-    format = Choice(FORMATS, required=False, help_text="By default json.")
+    format = Choice(FORMATS, required=False)
 
 
 class DocumentArguments(Strict):
     category = Choice(CATEGORIES)
-    identifier = Text(
-        help_text="What it is called, such as use-postgres. In context a date is put before it."
-    )
+    identifier = Text()
 
 
 class LoadArguments(DocumentArguments):
-    archived = Truth(required=False, help_text="The one in the archive.")
+    archived = Truth(required=False)
 
 
 class SaveArguments(DocumentArguments):
-    content = serializers.DictField(
-        child=serializers.JSONField(allow_null=True),
-        help_text=(
-            "By its category, all of it optional: context: decisions, pending (texts), "
-            "interfaces, notes; decisions: decision, rationale, status, constraints (texts), "
-            "alternatives_considered; interfaces: module, types, functions, events; handoffs: "
-            "task, progress (such as 40%), completed, pending, blockers, next_steps (texts)"
-        ),
-    )
-    session_id = Text(required=False, allow_blank=True, help_text="The session it comes from.")
+    content = serializers.DictField(child=serializers.JSONField(allow_null=True))
+    session_id = Text(required=False, allow_blank=True)
 
 
 # JSON Schema (2020-12) of the API's serializers.
@@ -193,8 +171,9 @@ def _described(field: Field) -> Schema:
         bound = getattr(field, attribute, None)
         if bound is not None:
             schema[keyword] = bound
-    if field.help_text:
-        schema["description"] = str(field.help_text).partition(". ")[0].removesuffix(".")
+    meaning = meaning_of(type(field.parent), str(field.field_name)) or str(field.help_text or "")
+    if meaning:
+        schema["description"] = meaning.partition(". ")[0].removesuffix(".")
     if field.default is not serializers.empty and not callable(field.default):
         schema["default"] = field.default
     if field.allow_null and "type" in schema:

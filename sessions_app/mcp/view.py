@@ -15,7 +15,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.oauth.oauth_addresses import challenge, resource_of
+from memoryproject.foundation.oauth.grants import challenge, resource_of
 from memoryproject.foundation.rest_kit.authentication import (
     RESOURCE,
     TokenAuthentication,

@@ -15,8 +15,9 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.jobs import enqueue
-from sessions_app.media.fetch import MediaDependencies, MediaQuota
-from sessions_app.media.media_store import (
+from sessions_app.media.fetch import (
+    MediaDependencies,
+    MediaQuota,
     media_detach,
     media_drop,
     media_row_create,

@@ -22,8 +22,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from sessions_app.limits.intake import REASONS
-from sessions_app.media.fetch import CHAT_FULL, TOTAL_FULL
-from sessions_app.media.media_store import media_name
+from sessions_app.media.fetch import CHAT_FULL, TOTAL_FULL, media_name
 from sessions_app.media.outgoing_types import is_shown
 from sessions_app.models import MediaFile
 from sessions_app.models.stored_media import MediaState

@@ -120,12 +120,9 @@ def lines_answer(lines: Iterable[str], *, name: str) -> StreamingHttpResponse:
 
 
 class ExportQuery(Strict):
-    whatsapp_chat = WhatsAppChat(required=False, help_text="Only what came from this chat.")
-    embeddings = fields.truth("true: with the vectors of every model.", default=False)
-    redact = fields.truth(
-        "true: without personal data, and without vectors; each line has `redacted: true`.",
-        default=False,
-    )
+    whatsapp_chat = WhatsAppChat(required=False)
+    embeddings = serializers.BooleanField(default=False)
+    redact = serializers.BooleanField(default=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["redact"] and attrs["embeddings"]:
@@ -134,19 +131,17 @@ class ExportQuery(Strict):
 
 
 class ImportLineErrorSerializer(serializers.Serializer[Any]):
-    line = fields.number("From 1.")
-    detail = fields.text("What is wrong with the line.")
+    line = serializers.IntegerField()
+    detail = serializers.CharField()
 
 
 class MemoryImportResultSerializer(serializers.Serializer[Any]):
-    created = fields.number("How many memories are new.")
-    duplicates = fields.number("How many lines hold a memory that was there already.")
+    created = serializers.IntegerField()
+    duplicates = serializers.IntegerField()
     errors = ImportLineErrorSerializer(  # type: ignore[assignment]
-        many=True, help_text="The lines that could not be used; the others were imported."
+        many=True
     )
-    errors_left_out = fields.number(
-        "How many more there are, where there are very many.", required=False
-    )
+    errors_left_out = serializers.IntegerField(required=False)
 
 
 class MemoryExportView(ApiView):

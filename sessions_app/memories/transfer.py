@@ -77,15 +77,9 @@ def memories_export(
     if embeddings and redacted:
         raise ValueError(VECTORS_TELL)
     with transaction.atomic():
+        more: dict[str, Any] = {"redacted": True} if redacted else {}
         audit_record(
-            action="export",
-            actor=actor,
-            object_type="memories",
-            details={
-                "memories": memories.count(),
-                "embeddings": embeddings,
-                **({"redacted": True} if redacted else {}),
-            },
+            "export", actor, "memories", memories=memories.count(), embeddings=embeddings, **more
         )
     yield from memory_lines(memories, embeddings=embeddings, redacted=redacted)
 

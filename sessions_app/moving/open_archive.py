@@ -21,7 +21,7 @@ from memoryproject.foundation.integrations.lenient import Fields, compact
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.redaction.redact import redact_data
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app.media.media_store import media_name
+from sessions_app.media.fetch import media_name
 from sessions_app.memories.transfer import memories_export
 from sessions_app.models import Chat, MediaFile, Message
 from sessions_app.models.messages import AUTHOR, Role
@@ -61,17 +61,16 @@ def archive_write(
     if chat is not None:
         memories = memories.filter(chat_id=chat.pk)
     with transaction.atomic():
+        more: dict[str, Any] = {"redacted": True} if redacted else {}
         audit_record(
-            action="export",
-            actor=actor,
-            object_type="chat" if chat else "archive",
-            object_id=chat.pk if chat else "",
-            details={
-                "messages": messages.count(),
-                "everything": True,
-                "media": storage is not None,
-                **({"redacted": True} if redacted else {}),
-            },
+            "export",
+            actor,
+            "chat" if chat else "archive",
+            chat.pk if chat else "",
+            messages=messages.count(),
+            everything=True,
+            media=storage is not None,
+            **more,
         )
     counts: dict[str, int] = {}
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:

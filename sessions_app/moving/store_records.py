@@ -33,8 +33,7 @@ from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.forgetting.facade import receipts_of
 from sessions_app.inbound.facade import IntakeRules, old_thread_take
-from sessions_app.media.fetch import MediaDependencies, media_fetch
-from sessions_app.media.media_store import media_row_create
+from sessions_app.media.fetch import MediaDependencies, media_fetch, media_row_create
 from sessions_app.memories.transfer import memories_import
 from sessions_app.models import (
     Chat,
@@ -169,10 +168,11 @@ class MoveIn:
             self._memories()
         counts = ("messages", "memories", "files", "bad")
         audit_record(
-            action="move.in",
-            actor=self.actor,
-            object_type="archive",
-            details={"kind": self.kind, **{name: getattr(self.report, name) for name in counts}},
+            "move.in",
+            self.actor,
+            "archive",
+            kind=self.kind,
+            **{name: getattr(self.report, name) for name in counts},
         )
 
     def _chat(self, chat: str, place: str) -> str:

@@ -21,7 +21,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
-from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, Period, period_named
+from memoryproject.foundation.admin_kit.list_filters import DAYS, NAMES, Period, period_named
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_read_record, staff_record
 from memoryproject.foundation.text.uuids import uuid_or_none

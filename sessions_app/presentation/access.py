@@ -237,19 +237,9 @@ MESSAGE_FIELDS: Fields = {
 
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
-    whatsapp_chat = WhatsAppChatFilter(
-        field_name="chat_id", help_text="Of this chat, by any of its addresses."
-    )
-    status = ChoicesFilter(
-        choices=SessionStatus.choices,
-        help_text="active, expired or archived; several times: with one of them. Archived ones "
-        "are listed only when asked for.",
-    )
-    since = MomentFilter(
-        field_name="last_active",
-        lookup_expr="gte",
-        help_text="Those in which something was said since then, such as 2026-01-31T09:30:00Z.",
-    )
+    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
+    status = ChoicesFilter(choices=SessionStatus.choices)
+    since = MomentFilter(field_name="last_active", lookup_expr="gte")
 
     def filter_queryset(self, queryset: QuerySet[ChatSession]) -> QuerySet[ChatSession]:
         """Leave archived sessions out of default lists."""
@@ -260,16 +250,12 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class MessageFilters(django_filters.FilterSet):  # type: ignore[misc]
-    role = ChoicesFilter(
-        choices=Role.choices, help_text="Such as user; several times: with one of them."
-    )
+    role = ChoicesFilter(choices=Role.choices)
 
 
 class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
-    whatsapp_chat = WhatsAppChatFilter(
-        field_name="pk", help_text="The one that is reached at this address."
-    )
-    is_group = TruthFilter(help_text="true: groups alone; false: people alone.")
+    whatsapp_chat = WhatsAppChatFilter(field_name="pk")
+    is_group = TruthFilter()
 
 
 def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:

@@ -6,7 +6,6 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text
 from sessions_app.conversations.message_store import (
     OTHER_PARTS,
@@ -68,33 +67,22 @@ class RoleField(Choice):
 
 
 class CalledFunctionSerializer(Strict):
-    name = Text(max_length=MAX_NAME, help_text="Which of the tools is called.")
-    arguments = Text(
-        allow_blank=True, max_length=MAX_CONTENT, help_text="JSON as a text, as the model wrote it."
-    )
+    name = Text(max_length=MAX_NAME)
+    arguments = Text(allow_blank=True, max_length=MAX_CONTENT)
 
 
 class CustomCallSerializer(Strict):
-    name = Text(max_length=MAX_NAME, help_text="Which of the tools is called.")
-    input = Text(allow_blank=True, max_length=MAX_CONTENT, help_text="As the model wrote it.")
+    name = Text(max_length=MAX_NAME)
+    input = Text(allow_blank=True, max_length=MAX_CONTENT)
 
 
 class ToolCallSerializer(Strict):
     """A call of a tool that the assistant asked for."""
 
-    id = Text(
-        max_length=MAX_ID,
-        help_text="The tool's message has it as tool_call_id; it is unique within the message.",
-    )
-    type = serializers.ChoiceField(
-        ["function", "custom"], help_text="Which of the two fields of these names it has."
-    )
-    function = CalledFunctionSerializer(
-        required=False, help_text="The tool that is called, and its arguments."
-    )
-    custom = CustomCallSerializer(
-        required=False, help_text="The tool that is called, and a text for it in any form."
-    )
+    id = Text(max_length=MAX_ID)
+    type = serializers.ChoiceField(["function", "custom"])
+    function = CalledFunctionSerializer(required=False)
+    custom = CustomCallSerializer(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         kind, other = sorted(("function", "custom"), key=lambda name: name != attrs["type"])
@@ -212,14 +200,6 @@ def stored_form(message: Mapping[str, Any]) -> dict[str, Any]:
     return {**given, "content": text, "metadata": metadata}
 
 
-OUTCOME = (
-    "answered; from_memory: no model answered, the reply is made of what is remembered; refused: a "
-    "limit, a block, WhatsApp's window or a switched-off memory forbids an answer; failed: the "
-    "reply is an apology, or nothing could be sent."
-)
-ERROR_CODE = "Names the error that left the message without a proper answer; null: none."
-
-
 class RecalledField(serializers.DictField):
     """An entry of a replay record, with the API's field names.
 
@@ -240,17 +220,11 @@ class RecalledField(serializers.DictField):
 class PromptMessageSerializer(serializers.Serializer[Any]):
     """A message as chat APIs take it."""
 
-    role = fields.text("system, user, assistant or tool.")
-    content = fields.text("null: the assistant only calls tools.", allow_null=True)
-    tool_calls = ToolCallSerializer(
-        many=True,
-        required=False,
-        help_text="Only of an assistant's message: the tools that it calls.",
-    )
-    tool_call_id = fields.text(
-        "Only of a tool's message: the id of the call whose result it is.", required=False
-    )
-    name = fields.text("The writer's name; absent where none was given.", required=False)
+    role = serializers.CharField()
+    content = serializers.CharField(allow_null=True)
+    tool_calls = ToolCallSerializer(many=True, required=False)
+    tool_call_id = serializers.CharField(required=False)
+    name = serializers.CharField(required=False)
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return what the fields say, without asking each of them: a prompt has many messages."""
@@ -262,34 +236,14 @@ class PromptMessageSerializer(serializers.Serializer[Any]):
 class BudgetLeftOutSerializer(serializers.Serializer[Any]):
     """The texts that did not fit into a prompt. Empty where no model was asked."""
 
-    messages_until = fields.number(
-        "Messages up to this order_num are not in the prompt, except in the summary and the "
-        "passage: they exceed the history's limit. 0: none.",
-        required=False,
-    )
-    messages_over_context = fields.number(
-        "How many of the messages after them did not fit beside what was recalled.", required=False
-    )
-    recalled = fields.number("How many recalled texts did not fit.", required=False)
-    messages_cut = fields.number("How many messages are in the prompt shortened.", required=False)
-    recalled_cut = fields.number(
-        "How many recalled texts are in the prompt shortened.", required=False
-    )
-    profile_cut = fields.number(
-        "How many texts of the assistant's profile are shortened.", required=False
-    )
-    recall_degraded = fields.truth("A part of memory could not be searched.", required=False)
-    answer_cut = fields.truth(
-        "The answer was longer than may be written or sent, and ends earlier.", required=False
-    )
-    passage = fields.text(
-        "The most telling sentences of the messages between the summary and the history, as the "
-        "system text has them. Empty: there are none.",
-        required=False,
-    )
-    summarized_until = fields.number(
-        "The summary covers messages up to this order_num. 0: there is none.", required=False
-    )
-    refused_prompts = fields.number(
-        "How many longer prompts the model refused before this one.", required=False
-    )
+    messages_until = serializers.IntegerField(required=False)
+    messages_over_context = serializers.IntegerField(required=False)
+    recalled = serializers.IntegerField(required=False)
+    messages_cut = serializers.IntegerField(required=False)
+    recalled_cut = serializers.IntegerField(required=False)
+    profile_cut = serializers.IntegerField(required=False)
+    recall_degraded = serializers.BooleanField(required=False)
+    answer_cut = serializers.BooleanField(required=False)
+    passage = serializers.CharField(required=False)
+    summarized_until = serializers.IntegerField(required=False)
+    refused_prompts = serializers.IntegerField(required=False)

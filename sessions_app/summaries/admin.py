@@ -16,6 +16,7 @@ from memoryproject.foundation.admin_kit.display import (
     shown_table,
     shown_text,
 )
+from memoryproject.foundation.admin_kit.staff_admin import sections
 from sessions_app.models import Message, SummarizationMetadata
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.presentation.links import list_address, message_link, messages_address
@@ -39,16 +40,14 @@ class SummaryAdmin(ConversationAdmin):
         "digest",
     )
     list_select_related = ("session__chat", "summary_message")
-    fieldsets = (
-        (None, {"fields": ("chat", "whole_text", "shown_kind", "summary_link", "chain_link")}),
-        (gettext_lazy("What it covers"), {"fields": ("messages_range", "time_range", "sources")}),
-        (gettext_lazy("How the text is composed"), {"fields": ("sentences", "shown_digest")}),
+    fieldsets = sections(
+        (None, "chat whole_text shown_kind summary_link chain_link"),
+        (gettext_lazy("What it covers"), "messages_range time_range sources"),
+        (gettext_lazy("How the text is composed"), "sentences shown_digest"),
         (
             gettext_lazy("Work"),
-            {
-                "classes": ("collapse",),
-                "fields": ("summary_metadata_id", "session", "number", "skill_id", "model"),
-            },
+            "summary_metadata_id session number skill_id model",
+            {"classes": ("collapse",)},
         ),
     )
 

@@ -20,7 +20,7 @@ from memoryproject.foundation.choices import labelled
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text, text_length
-from sessions_app.media.media_store import attachment_undo, media_name
+from sessions_app.media.fetch import attachment_undo, media_name
 from sessions_app.media.outgoing_types import outgoing_type, sent_name
 from sessions_app.models import MediaFile, Message, Turn
 from sessions_app.models.stored_media import MediaState

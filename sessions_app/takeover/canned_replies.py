@@ -131,10 +131,10 @@ class CannedReplyAdmin(StaffAdmin):
         super().save_model(request, obj, form, change)
         staff_edit_record(
             request,
-            action="canned_reply.update" if change else "canned_reply.create",
-            object_type="canned_reply",
-            object_id=obj.pk,
-            fields=form.changed_data,
+            "canned_reply.update" if change else "canned_reply.create",
+            "canned_reply",
+            obj.pk,
+            form.changed_data,
         )
 
     def delete_model(self, request: HttpRequest, obj: CannedReply) -> None:

@@ -23,7 +23,7 @@ from sessions_app.conversations.chat_queries import has_window, last_heard
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.session_lifecycle import session_open
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.media.media_store import attachment_of
+from sessions_app.media.fetch import attachment_of
 from sessions_app.models import AnswerTrial, Chat, Message, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import AUTHOR, Role

@@ -37,8 +37,12 @@ from sessions_app.transcript_files.parse_transcript import (
     RefusedError,
 )
 from sessions_app.transcript_files.transcript_folder import OneText, no_progress
-from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Conversation, Target
-from sessions_app.transcripts.export_transcripts import conversation_text
+from sessions_app.transcripts.export_transcripts import (
+    DEFAULT_CHAT,
+    Conversation,
+    Target,
+    conversation_text,
+)
 from sessions_app.transcripts.save import batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_validate
 
@@ -49,17 +53,13 @@ MAX_OVERLAP = 10**9
 
 
 class TranscriptTextSerializer(Strict):
-    text = Text(allow_blank=True, help_text="User: … and Assistant: … in turn, byte for byte.")
+    text = Text(allow_blank=True)
     whatsapp_chat = WhatsAppChat(
         required=False, allow_null=True, help_text=f"Default: {DEFAULT_CHAT}. Made where new."
     )
-    append = Truth(default=False, help_text="true: what repeats the stored end was said anew.")
-    overlap = fields.number(
-        "So many messages at the beginning are the stored end; not with append.",
-        required=False,
-        allow_null=True,
-        min_value=0,
-        max_value=MAX_OVERLAP,
+    append = Truth(default=False)
+    overlap = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=MAX_OVERLAP
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -69,52 +69,48 @@ class TranscriptTextSerializer(Strict):
 
 
 class TranscriptProblemSerializer(serializers.Serializer[Any]):
-    line = fields.number("The line of the text, from 1; null: none in particular.", allow_null=True)
-    rule = fields.number("Which of the seven it breaks.", allow_null=True)
-    code = fields.text("For programs, such as `consecutive`.")
-    what = fields.text("What is wrong.")
-    mend = fields.text("How to correct it.")
+    line = serializers.IntegerField(allow_null=True)
+    rule = serializers.IntegerField(allow_null=True)
+    code = serializers.CharField()
+    what = serializers.CharField()
+    mend = serializers.CharField()
 
 
 class TranscriptValidationSerializer(serializers.Serializer[Any]):
-    valid = fields.truth("Whether a save would accept the text.")
-    messages = fields.number("How many the text holds.")
-    problems = TranscriptProblemSerializer(
-        many=True, help_text="The first 100 of them; empty where it is valid."
-    )
-    further = fields.number("Problems beyond those that are told.")
-    notes = fields.texts("Allowed, and perhaps not meant.")
+    valid = serializers.BooleanField()
+    messages = serializers.IntegerField()
+    problems = TranscriptProblemSerializer(many=True)
+    further = serializers.IntegerField()
+    notes = fields.texts()
 
 
 class SavedTranscriptSerializer(serializers.Serializer[Any]):
-    whatsapp_chat = fields.text("The chat that they were saved in, in the stored form of its id.")
-    session_id = fields.uuid("The session that they were added to.")
-    messages = fields.number("How many the text holds.")
-    added = fields.number("How many of them were new.")
-    overlap = fields.number("How many at its beginning were stored already.")
-    notes = fields.texts("Allowed, and perhaps not meant; empty: none.")
+    whatsapp_chat = serializers.CharField()
+    session_id = serializers.UUIDField()
+    messages = serializers.IntegerField()
+    added = serializers.IntegerField()
+    overlap = serializers.IntegerField()
+    notes = fields.texts()
 
 
 class TranscriptQuery(Strict):
-    redact = fields.truth("true: without personal data, of which only marks stay.", default=False)
+    redact = serializers.BooleanField(default=False)
 
 
 class LeftOutMessageSerializer(serializers.Serializer[Any]):
-    session_id = fields.uuid("The session of the message.")
-    order_num = fields.number("Its place in the session, from 1.")
-    message_id = fields.uuid("The id of the message.")
-    role = fields.text("Such as user or system.")
-    reason = fields.text("For programs: unanswered, no_question, blank, other_role or too_large.")
-    what = fields.text("The reason in words.")
+    session_id = serializers.UUIDField()
+    order_num = serializers.IntegerField()
+    message_id = serializers.UUIDField()
+    role = serializers.CharField()
+    reason = serializers.CharField()
+    what = serializers.CharField()
 
 
 class TranscriptSerializer(serializers.Serializer[Any]):
-    text = fields.text("User: … and Assistant: … in turn, byte for byte.")
-    redacted = fields.truth("Whether marks take the place of personal data.")
-    messages = fields.number("How many the text holds.")
-    left_out = LeftOutMessageSerializer(
-        many=True, help_text="The messages that a transcript can't represent; empty: none."
-    )
+    text = serializers.CharField()
+    redacted = serializers.BooleanField()
+    messages = serializers.IntegerField()
+    left_out = LeftOutMessageSerializer(many=True)
 
 
 _OVERLAP = re.compile(r"--overlap ([0-9]+)")

@@ -40,7 +40,7 @@ from sessions_app.transcript_files.transcript_folder import (
     messages_again,
     no_progress,
 )
-from sessions_app.transcripts.conversation_queries import Target, alone_in
+from sessions_app.transcripts.export_transcripts import Target, alone_in
 from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
 
 logger = logging.getLogger(__name__)
@@ -199,11 +199,13 @@ class Saving:
         TranscriptBatch.objects.bulk_create(rows, batch_size=BATCH)
         if plan.rest:
             audit_record(
-                action="transcript.save",
-                actor=self.actor,
-                object_type="session",
-                object_id=session.pk,
-                details={"files": len(plan.rest), "added": plan.add, "overlap": plan.overlap},
+                "transcript.save",
+                self.actor,
+                "session",
+                session.pk,
+                files=len(plan.rest),
+                added=plan.add,
+                overlap=plan.overlap,
                 chat_id=conversation.chat.pk,
             )
         return Stored(

@@ -12,7 +12,7 @@ from sessions_app.transcript_files.transcript_folder import (
     folder_check,
     no_progress,
 )
-from sessions_app.transcripts.conversation_queries import Target, conversation_signs, last_batch
+from sessions_app.transcripts.export_transcripts import Target, conversation_signs, last_batch
 from sessions_app.transcripts.transcript_plan import Plan, boundary_problems, plan_make
 
 NOT_CHECKED = (

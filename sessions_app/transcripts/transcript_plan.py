@@ -26,7 +26,7 @@ from sessions_app.transcript_files.transcript_folder import (
     batch_name,
     messages_again,
 )
-from sessions_app.transcripts.conversation_queries import (
+from sessions_app.transcripts.export_transcripts import (
     Conversation,
     StoredSigns,
     conversation_signs,

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -124,16 +125,9 @@ def review_reasons(turn_id: int) -> Sequence[str]:
     ]
 
 
-def turn_audit(action: str, turn: Turn, actor: Actor, **details: object) -> None:
+def turn_audit(action: str, turn: Turn, actor: Actor, **details: Any) -> None:
     """Record in the audit log what somebody did to an answer."""
-    audit_record(
-        action=action,
-        actor=actor,
-        object_type="turn",
-        object_id=turn.turn_id,
-        details=details,
-        chat_id=turn.chat_id,
-    )
+    audit_record(action, actor, "turn", turn.turn_id, **details, chat_id=turn.chat_id)
 
 
 # Group failed answers by their cause, and retry or resolve a whole group.

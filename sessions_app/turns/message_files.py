@@ -30,7 +30,7 @@ from sessions_app.conversations.chat_language import language_learn
 from sessions_app.conversations.epochs import chats_keep
 from sessions_app.conversations.phrases import counted, document_failure, received_text, text_for
 from sessions_app.conversations.plain_words import parse_command
-from sessions_app.media.media_store import media_name
+from sessions_app.media.fetch import media_name
 from sessions_app.media.outgoing_types import HEAD, type_of
 from sessions_app.models import ChatSession, MediaFile, Message, Turn
 from sessions_app.models.chats import GODFATHER

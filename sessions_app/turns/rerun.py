@@ -17,7 +17,7 @@ from sessions_app.conversations.chat_queries import has_window, last_heard
 from sessions_app.limits.answer_limits import can_be_blocked
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.limits.intake import access_of
-from sessions_app.media.media_store import attachment_of
+from sessions_app.media.fetch import attachment_of
 from sessions_app.models import Chat, OutboundPart, Turn
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.limits import Standing

@@ -30,7 +30,7 @@ from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.limits.intake import BLOCKED, LimitReachedError
-from sessions_app.media.media_store import attachment_of, media_name
+from sessions_app.media.fetch import attachment_of, media_name
 from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.deliveries import PartState

@@ -273,7 +273,7 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
         # What a colleague has just released is on its way.
         waiting = put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
         released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
-        audit_record(action="turn.send_held", actor=actor, details={"answers": released})
+        audit_record("turn.send_held", actor, answers=released)
     return released
 
 

@@ -11,11 +11,10 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.errors import Conflict, invalid
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described
-from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text, Truth
+from memoryproject.foundation.rest_kit.serializers import Choice, Moment, Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.inbox.notes import note_write
@@ -25,8 +24,6 @@ from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.presentation.access import session_in_chat_within
 from sessions_app.presentation.message_forms import (
-    ERROR_CODE,
-    OUTCOME,
     BudgetLeftOutSerializer,
     PromptMessageSerializer,
     RecalledField,
@@ -77,108 +74,45 @@ class MaxTokens(serializers.Field[Any, Any, Any, Any]):
 
 
 class ContextQuestionSerializer(Strict):
-    query = Text(
-        required=False,
-        allow_blank=True,
-        max_length=65_536,
-        help_text="What is said now. Default: the session's last message.",
-    )
-    max_tokens = MaxTokens(
-        required=False,
-        help_text="The messages have at most so many tokens together, by the server's estimate. Or "
-        "an object with some of `total`, `memories` (what was recalled) and `history` (the "
-        "conversation before the question).",
-    )
-    system = Text(
-        required=False,
-        allow_blank=True,
-        max_length=65_536,
-        help_text="Your own instructions: they stand first in the system text.",
-    )
-    persona = Truth(
-        default=True,
-        help_text="false: without who our assistant is and how it answers, for one of your own.",
-    )
-    roles = Choice(
-        ["openai", "strict"],
-        default="openai",
-        help_text="strict: one system message, then user and assistant in turn, without names and "
-        "tools, as the templates of many models want it.",
-    )
+    query = Text(required=False, allow_blank=True, max_length=65_536)
+    max_tokens = MaxTokens(required=False)
+    system = Text(required=False, allow_blank=True, max_length=65_536)
+    persona = Truth(default=True)
+    roles = Choice(["openai", "strict"], default="openai")
 
 
 class ContextSerializer(serializers.Serializer[Any]):
-    messages = PromptMessageSerializer(many=True, help_text="For a chat model, in this order.")
-    memories = serializers.ListField(
-        child=RecalledField(),
-        help_text="What was recalled, with its scores; in_prompt: it is in the messages.",
-    )
-    total_tokens = fields.number("Of the messages, exactly.")
-    left_out = BudgetLeftOutSerializer(help_text="What the budget left out.")
+    messages = PromptMessageSerializer(many=True)
+    memories = serializers.ListField(child=RecalledField())
+    total_tokens = serializers.IntegerField()
+    left_out = BudgetLeftOutSerializer()
 
 
 class TurnSerializer(serializers.Serializer[Any]):
     """The replay of one answer; serializes a TurnReplay with its turn and the turn's chat."""
 
-    turn_id = fields.uuid(
-        "Names the replay in addresses: `turns/{turn_id}/`.", source="turn.turn_id"
-    )
-    whatsapp_chat = fields.text(
-        "The chat, in the stored form of its id.", source="turn.chat.whatsapp_chat"
-    )
-    session_id = fields.uuid(
-        "The session of the message; null where memory is off.",
-        source="turn.session_id",
-        allow_null=True,
-    )
-    message_id = fields.uuid(
-        "The message that was answered; null where it isn't stored, or was deleted.",
-        source="turn.message_id",
-        allow_null=True,
-    )
-    reply_message_id = fields.uuid(
-        "The message that holds the answer; null where none is stored.",
-        source="turn.reply_id",
-        allow_null=True,
-    )
-    summary_message_id = fields.uuid(
-        "The message whose summary is in the prompt; null: none.",
-        source="summary_id",
-        allow_null=True,
-    )
+    turn_id = serializers.UUIDField(source="turn.turn_id")
+    whatsapp_chat = serializers.CharField(source="turn.chat.whatsapp_chat")
+    session_id = serializers.UUIDField(source="turn.session_id", allow_null=True)
+    message_id = serializers.UUIDField(source="turn.message_id", allow_null=True)
+    reply_message_id = serializers.UUIDField(source="turn.reply_id", allow_null=True)
+    summary_message_id = serializers.UUIDField(source="summary_id", allow_null=True)
     state = serializers.ChoiceField(TurnState.choices, source="turn.state")
-    user_role = fields.text(
-        "For whom the answer was made: client or godfather.", source="turn.user_role"
-    )
-    prompt = PromptMessageSerializer(many=True, help_text="What the model was sent.")
-    recalled = serializers.ListField(
-        child=RecalledField(), help_text="Memories and messages, with their scores."
-    )
-    left_out = BudgetLeftOutSerializer(help_text="What the token budget left out.")
-    model = fields.text("The chat model that answered; empty where none did.")
-    prompt_tokens = fields.number(
-        "How many the provider counted in the prompt; null: not known.", allow_null=True
-    )
-    completion_tokens = fields.number(
-        "How many the provider counted in the answer; null: not known.", allow_null=True
-    )
-    timings = serializers.DictField(child=serializers.IntegerField(), help_text="Milliseconds.")
-    outcome = serializers.ChoiceField(
-        Outcome.choices,
-        source="turn.ended_as",
-        allow_null=True,
-        help_text=f"{OUTCOME} null: it waits, or the message has no answer of its own.",
-    )
-    error_code = fields.text(ERROR_CODE, source="turn.error_code", allow_null=True)
-    error = fields.text(
-        "Why there is no answer, or it wasn't sent; empty: no error.", source="turn.error"
-    )
-    attempts = fields.number("How many times a worker began with it.", source="turn.attempts")
-    asked_at = fields.moment("When the message was written.", source="turn.asked_at")
-    created_at = fields.moment("When the message arrived.", source="turn.created_at")
-    finished_at = fields.moment(
-        "When the turn ended; null: it hasn't.", source="turn.finished_at", allow_null=True
-    )
+    user_role = serializers.CharField(source="turn.user_role")
+    prompt = PromptMessageSerializer(many=True)
+    recalled = serializers.ListField(child=RecalledField())
+    left_out = BudgetLeftOutSerializer()
+    model = serializers.CharField()
+    prompt_tokens = serializers.IntegerField(allow_null=True)
+    completion_tokens = serializers.IntegerField(allow_null=True)
+    timings = serializers.DictField(child=serializers.IntegerField())
+    outcome = serializers.ChoiceField(Outcome.choices, source="turn.ended_as", allow_null=True)
+    error_code = serializers.CharField(source="turn.error_code", allow_null=True)
+    error = serializers.CharField(source="turn.error")
+    attempts = serializers.IntegerField(source="turn.attempts")
+    asked_at = Moment(source="turn.asked_at")
+    created_at = Moment(source="turn.created_at")
+    finished_at = Moment(source="turn.finished_at", allow_null=True)
 
 
 # REST view of the prompt that a model would receive.
@@ -256,20 +190,15 @@ class TurnView(ApiView):
 
 
 class FeedbackBody(Strict):
-    rating = Choice(["good", "bad"], help_text="A bad answer is put before staff for review.")
-    comment = Text(
-        required=False,
-        allow_blank=True,
-        max_length=MAX_NOTE_LENGTH,
-        help_text="For staff; kept as a note on the answer, and erased with it.",
-    )
+    rating = Choice(["good", "bad"])
+    comment = Text(required=False, allow_blank=True, max_length=MAX_NOTE_LENGTH)
 
 
 class FeedbackSerializer(serializers.Serializer[Any]):
-    turn_id = fields.uuid("The answer.")
+    turn_id = serializers.UUIDField()
     rating = serializers.ChoiceField(["good", "bad"])
-    comment = fields.text("As it is kept; empty: none.")
-    rated_at = fields.moment("When it was given.")
+    comment = serializers.CharField()
+    rated_at = Moment()
 
 
 class FeedbackView(ApiView):

@@ -460,5 +460,5 @@ def _end_held(chat_id: UUID, now: datetime) -> None:
     held.update(finished_at=now)
 
 
-def _record(action: str, chat_id: UUID, actor: Actor, details: Mapping[str, object]) -> None:
-    audit_record(action=action, actor=actor, object_type="chat", object_id=chat_id, details=details)
+def _record(action: str, chat_id: UUID, actor: Actor, details: Mapping[str, Any]) -> None:
+    audit_record(action, actor, "chat", chat_id, **details)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffAdmin, sections
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
@@ -224,13 +224,10 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
     actions = ("send_again",)
     # An outage of a receiver leaves many deliveries; a few queries retry all of them.
     unbounded_actions = actions
-    fieldsets = (
-        (None, {"fields": ("endpoint", "event_type", "shown_state", "occurred_at", "message_id")}),
-        (
-            gettext_lazy("How it went"),
-            {"fields": ("attempts", "last_status", "shown_error", "last_attempt_at", "due_at")},
-        ),
-        (gettext_lazy("What it tells"), {"fields": ("shown_data", "chat_id", "finished_at")}),
+    fieldsets = sections(
+        (None, "endpoint event_type shown_state occurred_at message_id"),
+        (gettext_lazy("How it went"), "attempts last_status shown_error last_attempt_at due_at"),
+        (gettext_lazy("What it tells"), "shown_data chat_id finished_at"),
     )
 
     def has_again_permission(self, request: HttpRequest) -> bool:

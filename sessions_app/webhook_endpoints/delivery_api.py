@@ -32,7 +32,12 @@ from memoryproject.foundation.rest_kit.errors import Conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.pagination import DEFAULT_LIMIT, CursorPages, limit_of
-from memoryproject.foundation.rest_kit.serializers import ChoiceFilter, ChoicesFilter, Nothing
+from memoryproject.foundation.rest_kit.serializers import (
+    ChoiceFilter,
+    ChoicesFilter,
+    Moment,
+    Nothing,
+)
 from memoryproject.foundation.rest_kit.throttles import waiting_calls
 from memoryproject.foundation.rest_kit.views import ListView
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -46,11 +51,11 @@ TEST_IS_LEFT_AFTER = timedelta(minutes=1)
 
 
 class TestedSerializer(serializers.Serializer[Any]):
-    delivered = fields.truth("Whether the receiver answered with a 2xx.")
-    status = fields.number("Of the receiver's answer; null: there was none.", allow_null=True)
-    milliseconds = fields.number("How long the receiver took.")
-    error = fields.text("What went wrong; empty: nothing.")
-    delivery_id = fields.uuid("Names the delivery in addresses.")
+    delivered = serializers.BooleanField()
+    status = serializers.IntegerField(allow_null=True)
+    milliseconds = serializers.IntegerField()
+    error = serializers.CharField()
+    delivery_id = serializers.UUIDField()
 
 
 class TestView(WebhookView):
@@ -85,30 +90,26 @@ class TestView(WebhookView):
 
 
 class DeliverySerializer(serializers.Serializer[Any]):
-    delivery_id = fields.uuid("Names it in addresses.", source="event_id")
-    webhook_id = fields.text("What the header webhook-id says.", source="message_id")
-    type = fields.text("The event.", source="event_type")
+    delivery_id = serializers.UUIDField(source="event_id")
+    webhook_id = serializers.CharField(source="message_id")
+    type = serializers.CharField(source="event_type")
     state = serializers.ChoiceField(DeliveryState.choices)
-    attempts = fields.number("How many times it was posted.")
-    status = fields.number(
-        "Of the receiver's last answer; null: none.", source="last_status", allow_null=True
-    )
-    error = serializers.SerializerMethodField(help_text="What went wrong last; empty: nothing.")
-    occurred_at = fields.moment("When the event happened.")
-    due_at = fields.moment("When it is posted next, while it is pending.")
-    last_attempt_at = fields.moment("null: it wasn't posted yet.", allow_null=True)
-    finished_at = fields.moment("null: it is pending.", allow_null=True)
+    attempts = serializers.IntegerField()
+    status = serializers.IntegerField(source="last_status", allow_null=True)
+    error = serializers.SerializerMethodField()
+    occurred_at = Moment()
+    due_at = Moment()
+    last_attempt_at = Moment(allow_null=True)
+    finished_at = Moment(allow_null=True)
 
     def get_error(self, delivery: WebhookDelivery) -> str:
         return translate_error(delivery.error)
 
 
 class DeliveryFilters(django_filters.FilterSet):  # type: ignore[misc]
-    state = ChoiceFilter(choices=DeliveryState.choices, help_text="pending, delivered or failed.")
+    state = ChoiceFilter(choices=DeliveryState.choices)
     type = ChoiceFilter(
-        field_name="event_type",
-        choices=[(name, name) for name in (*EVENT_TYPES, TEST)],
-        help_text="The event.",
+        field_name="event_type", choices=[(name, name) for name in (*EVENT_TYPES, TEST)]
     )
 
 
@@ -146,21 +147,16 @@ class RedeliverView(WebhookView):
 
 
 class LoggedEventSerializer(serializers.Serializer[Any]):
-    id = fields.text("What the header webhook-id of its deliveries says.")
-    type = fields.text("The event.")
-    timestamp = fields.text("When it happened.")
+    id = serializers.CharField()
+    type = serializers.CharField()
+    timestamp = serializers.CharField()
     data = fields.json_object(  # type: ignore[assignment]
-        "What webhooks are told: ids, never texts."
     )
 
 
 class EventFilters(django_filters.FilterSet):  # type: ignore[misc]
-    type = ChoicesFilter(
-        field_name="event_type",
-        choices=[(name, name) for name in EVENT_TYPES],
-        help_text="Such as memory.created; several times: one of them.",
-    )
-    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id", help_text="What concerns this chat.")
+    type = ChoicesFilter(field_name="event_type", choices=[(name, name) for name in EVENT_TYPES])
+    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
 
 
 class EventPages(CursorPages):

@@ -35,7 +35,15 @@ from memoryproject.foundation.rest_kit.operations import (
     location,
     versioned,
 )
-from memoryproject.foundation.rest_kit.serializers import Choice, Items, Strict, Text, Truth, Whole
+from memoryproject.foundation.rest_kit.serializers import (
+    Choice,
+    Items,
+    Moment,
+    Strict,
+    Text,
+    Truth,
+    Whole,
+)
 from memoryproject.foundation.rest_kit.views import (
     ApiView,
     ListView,
@@ -51,50 +59,32 @@ from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
 
 class EndpointBody(Strict):
-    name = Text(max_length=MAX_NAME_LENGTH, help_text="For people, and unique.")
-    url = Text(max_length=2000, help_text="Where events are posted: https://…")
+    name = Text(max_length=MAX_NAME_LENGTH)
+    url = Text(max_length=2000)
     event_types = Items(
-        child=Choice(list(EVENT_TYPES)),
-        required=False,
-        max_length=len(EVENT_TYPES),
-        help_text="The events that it is told of; none: all, also those of later versions.",
+        child=Choice(list(EVENT_TYPES)), required=False, max_length=len(EVENT_TYPES)
     )
-    whatsapp_chats = Items(
-        child=WhatsAppChat(),
-        required=False,
-        allow_null=True,
-        max_length=1000,
-        help_text="It is told of these chats alone; null or none: all that the token may see.",
-    )
-    enabled = Truth(required=False, help_text="false: nothing is sent.")
+    whatsapp_chats = Items(child=WhatsAppChat(), required=False, allow_null=True, max_length=1000)
+    enabled = Truth(required=False)
 
 
 class RotateBody(Strict):
-    keep_hours = Whole(
-        default=24,
-        min_value=0,
-        max_value=24 * 365,
-        help_text="So long the old secret signs as well.",
-    )
+    keep_hours = Whole(default=24, min_value=0, max_value=24 * 365)
 
 
 class EndpointSerializer(serializers.Serializer[Any]):
-    endpoint_id = fields.uuid("Names it in addresses.", source="public_id")
-    name = fields.text("For people.")
-    url = fields.text("Where events are posted.")
-    event_types = fields.texts("The events that it is told of; empty: all.")
-    whatsapp_chats = serializers.SerializerMethodField(help_text="Its chats; null: all.")
-    enabled = fields.truth("false: nothing is sent.")
-    state = fields.text("unused, works, failing or disabled.", read_only=True)
-    error = serializers.SerializerMethodField(
-        help_text="Why it is disabled, or what went wrong last; empty: nothing."
-    )
-    created_at = fields.moment("When it was made.")
-    last_success_at = fields.moment("null: nothing was delivered yet.", allow_null=True)
-    last_failure_at = fields.moment("null: nothing went wrong yet.", allow_null=True)
-    old_secret_until = fields.moment(
-        "Until then the secret before this one signs as well; null: it doesn't.", allow_null=True
-    )
+    endpoint_id = serializers.UUIDField(source="public_id")
+    name = serializers.CharField()
+    url = serializers.CharField()
+    event_types = fields.texts()
+    whatsapp_chats = serializers.SerializerMethodField()
+    enabled = serializers.BooleanField()
+    state = serializers.CharField(read_only=True)
+    error = serializers.SerializerMethodField()
+    created_at = Moment()
+    last_success_at = Moment(allow_null=True)
+    last_failure_at = Moment(allow_null=True)
+    old_secret_until = Moment(allow_null=True)
 
     def get_whatsapp_chats(self, endpoint: WebhookEndpoint) -> list[str] | None:
         if endpoint.chat_ids is None:
@@ -113,7 +103,7 @@ class EndpointSerializer(serializers.Serializer[Any]):
 
 
 class EndpointWithSecretSerializer(EndpointSerializer):
-    secret = fields.text("Signs what is sent. It is shown only now: keep it.")
+    secret = serializers.CharField()
 
 
 def _refused(error: Exception) -> APIException:

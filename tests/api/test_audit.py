@@ -29,9 +29,8 @@ CHAT = "15550100123@c.us"
 def recorded(db: None) -> Chat:
     chat = Chat.objects.create(whatsapp_chat=CHAT)
     for n in range(12):
-        audit_record(action="export", actor=COMMAND_LINE, object_type="memories", details={"n": n})
-    audit_record(action="conversation.read", actor=Actor("staff", "boss"), object_type="chat",
-                 object_id=chat.pk)  # fmt: skip
+        audit_record("export", COMMAND_LINE, "memories", n=n)
+    audit_record("conversation.read", Actor("staff", "boss"), "chat", chat.pk)  # fmt: skip
     return chat
 
 
@@ -80,7 +79,7 @@ def unsealed(transactional_db: None, tmp_path: Any) -> Iterator[None]:
 @pytest.mark.usefixtures("unsealed")
 def test_the_log_is_verified_and_an_edit_is_found() -> None:
     api = api_with("audit")
-    audit_record(action="export", actor=COMMAND_LINE, object_type="memories")
+    audit_record("export", COMMAND_LINE, "memories")
     waiting = api.get("audit/verify/").json()
     assert (waiting["verified"], waiting["events"], waiting["waiting"]) == (True, 0, 2)
     assert not AuditEvent.objects.exclude(seal="").exists()

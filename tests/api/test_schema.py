@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,12 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.management import call_command
 from django.test import Client
+from django_filters import FilterSet
 from jsonschema import Draft202012Validator
+from rest_framework.serializers import BaseSerializer
 
+from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.tables import read_table
 from tests.api.routes import SCOPE_OF
 from tests.api.test_scopes import ROUTES
 
@@ -64,6 +69,27 @@ def test_tables_of_operations_name_only_those_that_are_there(schema: Any, table:
     written = yaml.safe_load(path.read_text(encoding="utf-8")).keys() - {"values"}
     assert len(written) > 50
     assert written - {operation["operationId"] for *_, operation in operations(schema)} == set()
+
+
+def subclasses(of: Any) -> Iterator[Any]:
+    for each in of.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def test_the_table_of_fields_names_only_those_that_are_there(schema: Any) -> None:
+    import_module("sessions_app.mcp.arguments")
+    serializers = {
+        each.__name__: each._declared_fields
+        for each in subclasses(BaseSerializer)
+        if hasattr(each, "_declared_fields")
+    }
+    filters = {each.__name__: each.base_filters for each in subclasses(FilterSet)}
+    there = {**serializers, **filters}
+    written = read_table(fields.__file__, "fields.yaml")
+    assert len(written) > 50
+    rows = {(owner, name) for owner, names in written.items() for name in names}
+    assert rows - {(owner, name) for owner in there for name in there[owner]} == set()
 
 
 def contents(schema: Any) -> Iterator[tuple[str, Any]]:

@@ -10,7 +10,7 @@ import pytest
 from memoryproject.foundation.audit.models import AuditEvent
 from sessions_app.models import Chat, Message, TranscriptBatch
 from sessions_app.transcript_files.transcript_folder import batch_name
-from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT
+from sessions_app.transcripts.export_transcripts import DEFAULT_CHAT
 from tests.api.calling import Api, error_of
 from tests.transcripts.conftest import run
 from tests.world import CLIENT

@@ -12,10 +12,9 @@ from django.db import connection
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, audit_record
-from memoryproject.foundation.audit.chain import audit_seal
+from memoryproject.foundation.audit.chain import audit_prune, audit_seal
 from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import AuditEvent
-from memoryproject.foundation.audit.pruning import audit_prune
 from memoryproject.foundation.audit.verify import audit_verify
 
 
@@ -29,12 +28,12 @@ class AuditLog:
     def record(self, count: int, action: str = "memory.remember") -> None:
         for number in range(count):
             audit_record(
-                action=action,
-                actor=SYSTEM,
-                object_type="memory",
-                object_id=f"{action}-{number}",
+                action,
+                SYSTEM,
+                "memory",
+                f"{action}-{number}",
                 content_hash="ab" * 32,
-                details={"number": number},
+                number=number,
             )
 
     def seal(self, **options: Any) -> int:

@@ -23,7 +23,7 @@ def record(name: str, count: int) -> int:
     for number in range(count):
         # Ids are given in another order than commits come in.
         with transaction.atomic():
-            audit_record(action="test.record", actor=SYSTEM, object_type=name, object_id=number)
+            audit_record("test.record", SYSTEM, name, number)
     return count
 
 

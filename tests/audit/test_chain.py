@@ -249,7 +249,7 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
         "from memoryproject.foundation.audit.audit_events import SYSTEM, audit_record\n"
         "from memoryproject.foundation.audit.models import AuditEvent\n"
         "with transaction.atomic():\n"
-        "    audit_record(action='a.b', actor=SYSTEM)\n"
+        "    audit_record('a.b', SYSTEM)\n"
         "print(AuditEvent.objects.count())\n"
     )
     redis = "redis://127.0.0.1:1/0"

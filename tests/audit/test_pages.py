@@ -214,7 +214,7 @@ class TestExport:
 
     @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", " =1", "\r=1"])
     def test_no_cell_of_a_table_is_a_formula(self, admin_client: Client, name: str) -> None:
-        audit_record(action="memory.update", actor=Actor("api", name), object_id='"; , ä א')
+        audit_record("memory.update", Actor("api", name), "memory", '"; , ä א')
         text = self.export(admin_client, "csv").decode("utf-8-sig")
         titles, *rows = csv.reader(io.StringIO(text))
         row = dict(zip(titles, rows[-1], strict=True))

@@ -10,9 +10,8 @@ import pytest
 from django.db.utils import IntegrityError
 from django.utils import timezone
 
-from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.chain import AUDIT_RETENTION_DAYS, ChainError, audit_begin_anew
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent
-from memoryproject.foundation.audit.pruning import AUDIT_RETENTION_DAYS, audit_begin_anew
 from tests.audit.log import AuditLog, execute, kinds, tamper
 
 CHANGES = (

@@ -27,12 +27,12 @@ OTHER = UUID("22222222-2222-4222-8222-222222222222")
 
 
 def said_by(chat_id: UUID) -> str:
-    audit_record(action="memory.remember", actor=Actor("person", chat_id=chat_id))
+    audit_record("memory.remember", Actor("person", chat_id=chat_id))
     return AuditEvent.objects.latest("id").actor
 
 
 def done_to(chat_id: UUID) -> AuditEvent:
-    audit_record(action="chat.erase", actor=SYSTEM, object_type="chat", object_id=chat_id)
+    audit_record("chat.erase", SYSTEM, "chat", chat_id)
     return AuditEvent.objects.latest("id")
 
 
@@ -49,7 +49,7 @@ def test_a_person_has_one_pseudonym_wherever_they_are_named(log: AuditLog) -> No
 @pytest.mark.parametrize("object_id", [CLIENT, "15550100123", "Test User"])
 def test_a_whatsapp_id_is_refused_where_a_chat_is_named(object_id: str) -> None:
     with pytest.raises(ValueError, match="UUID"):
-        audit_record(action="chat.erase", actor=SYSTEM, object_type="chat", object_id=object_id)
+        audit_record("chat.erase", SYSTEM, "chat", object_id)
     assert AuditEvent.objects.count() == 0
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from pypdf import PdfReader
 
 from memories_app.models import Memory
-from sessions_app.forgetting.receipt_document import receipt_document
+from sessions_app.forgetting.receipt_pages import receipt_document
 from sessions_app.models import ForgetReceipt, ForgetRun
 from sessions_app.tasks import run_forgetting
 from tests.browser.visit import Visit, style

@@ -9,8 +9,7 @@ from contextlib import suppress
 
 import psutil
 
-from memoryproject.foundation.embedded_postgres.places import Places
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres.places import Places, postmaster_of
 from tests.processes.installation import Installation, family
 
 # A backend is killed less often: PostgreSQL then ends all connections and recovers.

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.periods import DAYS, period_named
+from memoryproject.foundation.admin_kit.list_filters import DAYS, period_named
 from memoryproject.staff_site.dashboard.figures import Figures, figures_of
 from memoryproject.staff_site.dashboard.rollups import ERROR, MIN_LENGTH, rollups_recount
 from sessions_app.models import ForgetReceipt, Message, Turn, TurnReplay

@@ -23,7 +23,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.media_storage.storage_choice import FolderStorage
-from sessions_app.media.media_store import ordered_files_remove
+from sessions_app.media.fetch import ordered_files_remove
 from sessions_app.models import Chat, MediaFile, Message, OutboundPart, Turn
 from sessions_app.tasks import drop_old_media
 from tests.dashboard.senders import (

@@ -19,7 +19,7 @@ from django_q.models import OrmQ, Schedule
 from django_q.signing import SignedPackage
 
 from memories_app.models import Memory, MergeProposal, ProposalMemory
-from memoryproject.foundation.admin_kit.periods import DAYS
+from memoryproject.foundation.admin_kit.list_filters import DAYS
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.staff_site.dashboard.rollups import rollups_recount

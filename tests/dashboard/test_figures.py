@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.admin_kit.periods import period_named
+from memoryproject.foundation.admin_kit.list_filters import period_named
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.staff_site.dashboard.figures import figures_of, usual_until

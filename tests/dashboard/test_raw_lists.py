@@ -288,7 +288,7 @@ def test_the_newest_are_found_in_order_however_many_are_read_first(world: World)
 
 
 def test_cells_that_hold_nothing_are_empty(admin_client: Client) -> None:
-    audit_record(action="webhook.again", actor=COMMAND_LINE)
+    audit_record("webhook.again", COMMAND_LINE)
     rows = page(admin_client, "/admin/audit/auditevent/").partition("<tbody>")[2]
     assert "<tr" in rows
     assert not re.findall(r">\s*[-–]\s*<", rows)

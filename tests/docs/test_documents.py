@@ -11,6 +11,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import Policy, policy_for
+from memoryproject.foundation.tables import read_table
 from tests.docs.sources import DOCUMENTS, OUR_APPS, PROJECT, read, tracked_files
 
 OURS = sorted(name for name, app in get_commands().items() if app in OUR_APPS)
@@ -33,6 +34,19 @@ def test_every_command_and_its_options_explain_themselves_and_stand_in_the_docs(
         assert re.search(rf"manage\.py {name}\b|`{name}`", documents), f"{name}: not in the docs"
         parser = command.create_parser("manage.py", name)
         assert all(action.help for action in parser._actions), f"{name}: an option without help"
+
+
+def test_tables_of_commands_name_only_commands_and_options_that_are_there() -> None:
+    files = [path for path in tracked_files() if path.name == "commands.yaml"]
+    assert files
+    for name, texts in (
+        (n, t) for file in files for n, t in read_table(str(file), file.name).items()
+    ):
+        parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
+        there = {
+            each for action in parser._actions for each in (action.dest, *action.option_strings)
+        }
+        assert set(texts.get("options", ())) <= there, name
 
 
 def test_commands_that_the_docs_name_are_there() -> None:

@@ -15,7 +15,7 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app.conversations.message_store import NewMessage
-from sessions_app.forgetting.receipt_document import left_words
+from sessions_app.forgetting.receipt_pages import left_words
 from sessions_app.forgetting.registry import statistics_stale, statistics_values, swept_columns
 from sessions_app.models import ForgetReceipt, Message, Note, Turn
 from tests.remembering import remember

@@ -13,7 +13,7 @@ from django.utils import translation
 from django.utils.html import escape
 
 from sessions_app.backup.restore_checks import all_tables
-from sessions_app.forgetting.receipt_document import (
+from sessions_app.forgetting.receipt_pages import (
     WORDS,
     as_text,
     receipt_document,

@@ -16,8 +16,7 @@ from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.integrations.whatsapp.cloud.client import CloudProvider
 from memoryproject.foundation.integrations.whatsapp.events import MessageRevoked, Party
-from sessions_app.media.fetch import media_abandoned, media_fetch
-from sessions_app.media.media_store import media_drop, ordered_files_remove
+from sessions_app.media.fetch import media_abandoned, media_drop, media_fetch, ordered_files_remove
 from sessions_app.models import MediaFile
 from sessions_app.tasks import drop_old_media
 from tests.dashboard.staff import staff_with

@@ -21,8 +21,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import F
 from memoryproject.foundation.integrations.whatsapp.base import MediaError
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from sessions_app.media.dependencies import build_media_dependencies, media_request
-from sessions_app.media.fetch import media_fetch
-from sessions_app.media.media_store import media_drop
+from sessions_app.media.fetch import media_drop, media_fetch
 from sessions_app.models import AnswerTrial, Chat, MediaFile, Message, Turn, TurnReplay
 from sessions_app.trials.run_trial import TrialWanted, trial_run, trial_start
 from sessions_app.turns.facade import next_needs_model

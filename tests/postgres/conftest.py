@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres, EmbeddedPostgresError
-from memoryproject.foundation.embedded_postgres.places import Places
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of, stop_postmaster
+from memoryproject.foundation.embedded_postgres.places import Places, postmaster_of, stop_postmaster
 from tests.processes.installation import copy_cluster
 
 

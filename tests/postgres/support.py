@@ -17,7 +17,7 @@ import psycopg
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from memoryproject.foundation.embedded_postgres.cluster import ServerAccount, server_account
-from memoryproject.foundation.embedded_postgres.processes import is_alive, postmaster_of
+from memoryproject.foundation.embedded_postgres.places import is_alive, postmaster_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -27,7 +27,7 @@ USER_PROGRAM = """
 import sys
 from pathlib import Path
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres.places import postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
 print(postmaster_of(server.places).pid, flush=True)

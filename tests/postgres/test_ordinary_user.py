@@ -23,7 +23,7 @@ import os, stat, sys
 from pathlib import Path
 import psycopg
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.processes import postmaster_of
+from memoryproject.foundation.embedded_postgres.places import postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 for _ in range(2):
     server.ensure_running()
@@ -43,7 +43,7 @@ SURVIVAL_PROGRAM = """
 import os, signal, sys
 from pathlib import Path
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.processes import is_alive, postmaster_of
+from memoryproject.foundation.embedded_postgres.places import is_alive, postmaster_of
 server = EmbeddedPostgres(Path(sys.argv[1]))
 server.ensure_running()
 main = postmaster_of(server.places)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from memoryproject.foundation.embedded_postgres.server import FileLock
 from tests.postgres.support import (
     USER_PROGRAM,

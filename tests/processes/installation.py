@@ -20,8 +20,8 @@ import httpx
 import psutil
 
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
-from memoryproject.foundation.embedded_postgres.places import Places
-from memoryproject.foundation.embedded_postgres.processes import (
+from memoryproject.foundation.embedded_postgres.places import (
+    Places,
     is_alive,
     postmaster_of,
     stop_postmaster,

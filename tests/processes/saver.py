@@ -19,7 +19,7 @@ import django
 django.setup()
 
 from sessions_app.transcript_files.transcript_folder import BatchFolder  # noqa: E402
-from sessions_app.transcripts.conversation_queries import Target  # noqa: E402
+from sessions_app.transcripts.export_transcripts import Target  # noqa: E402
 from sessions_app.transcripts.save import batches_save, build_save_dependencies  # noqa: E402
 from tests.processes.forks import FORK  # noqa: E402
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from tests.processes.database import Database
 from tests.processes.installation import Installation, kill, prepared
 from tests.processes.waiting import wait_until

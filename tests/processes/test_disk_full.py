@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from tests.processes.installation import Installation, family, kill
 from tests.processes.posting import cloud_text, new_phone
 from tests.processes.stage import Stage, stage

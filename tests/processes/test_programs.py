@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from tests.loopback.openai_behaviours import fails
 from tests.processes.installation import Installation, family, free_port, kill
 from tests.processes.posting import new_phone

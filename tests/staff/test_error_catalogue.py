@@ -28,7 +28,7 @@ from memoryproject.foundation.errors.stored_errors import (
     translate_error,
 )
 from sessions_app.forgetting.probe import KINDS
-from sessions_app.forgetting.receipt_document import row_kind
+from sessions_app.forgetting.receipt_pages import row_kind
 from sessions_app.models import Turn
 from tests.world import CLIENT, World
 
@@ -51,7 +51,7 @@ TEXT_OF = {
 COLUMNS = ("error", "last_error", "disabled_reason")
 # They hand on a provider's own words, or speak on the command line alone.
 OWN_WORDS = {
-    "memoryproject/foundation/audit/pruning.py",
+    "memoryproject/foundation/audit/chain.py",
     "memoryproject/staff_site/demo/story.py",
     "memoryproject/foundation/integrations/whatsapp/cloud/client.py",
     "memoryproject/foundation/integrations/whatsapp/green/client.py",

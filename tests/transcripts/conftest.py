@@ -17,7 +17,7 @@ from sessions_app.models import Message
 from sessions_app.transcript_files.backups import Backups
 from sessions_app.transcript_files.parse_transcript import Problem, RefusedError
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
-from sessions_app.transcripts.conversation_queries import Target
+from sessions_app.transcripts.export_transcripts import Target
 from sessions_app.transcripts.save import Saved, SaveDependencies, batches_save
 from tests.transcripts.texts import write
 

@@ -16,7 +16,7 @@ from sessions_app.models import Chat
 from sessions_app.schedules import PLANNED
 from sessions_app.tasks import drop_transcript_backups
 from sessions_app.transcript_files.transcript_folder import batch_name
-from sessions_app.transcripts.conversation_queries import Target, alone_in
+from sessions_app.transcripts.export_transcripts import Target, alone_in
 from tests.docs.sources import PROJECT
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.world import CLIENT

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.transcript_files.parse_transcript import RefusedError
 from sessions_app.transcript_files.transcript_folder import OneText, batch_name
-from sessions_app.transcripts.conversation_queries import Target
+from sessions_app.transcripts.export_transcripts import Target
 from sessions_app.transcripts.save import batches_save
 from sessions_app.transcripts.status import folder_validate
 from tests.transcripts.conftest import Batches, run, said, stored

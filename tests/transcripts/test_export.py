@@ -21,8 +21,7 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.transcript_files.parse_transcript import MAX_FILE_SIZE, FaultError, FolderError
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
-from sessions_app.transcripts.conversation_queries import Conversation
-from sessions_app.transcripts.export_transcripts import transcripts_export
+from sessions_app.transcripts.export_transcripts import Conversation, transcripts_export
 from sessions_app.transcripts.status import folder_validate
 from tests.transcripts.conftest import Batches, run, said, stored
 from tests.unit.transcripts.test_format import SAID

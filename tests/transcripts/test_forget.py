@@ -13,7 +13,7 @@ from sessions_app.forgetting.forget_objects import object_forget
 from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import ChatSession, Message, TranscriptBatch
 from sessions_app.transcript_files.transcript_folder import batch_name
-from sessions_app.transcripts.conversation_queries import Target
+from sessions_app.transcripts.export_transcripts import Target
 from tests.transcripts.conftest import Batches
 from tests.world import CLIENT, World
 

@@ -21,7 +21,7 @@ from sessions_app.models.sessions import SessionStatus
 from sessions_app.transcript_files.backups import MANIFEST
 from sessions_app.transcript_files.parse_transcript import FolderError, Problem
 from sessions_app.transcript_files.transcript_folder import BatchFolder, batch_name
-from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Target
+from sessions_app.transcripts.export_transcripts import DEFAULT_CHAT, Target
 from tests.transcripts.conftest import Batches, said, stored
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 

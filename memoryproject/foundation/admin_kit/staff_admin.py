@@ -38,6 +38,13 @@ helpers.Fieldline = Fieldline  # type: ignore[misc]
 SLUG_SCRIPTS = re.compile(r"/(xregexp(\.min)?|urlify|prepopulate)\.js$")
 
 
+def sections(*parts: tuple[Any, ...]) -> tuple[tuple[Any, dict[str, Any]], ...]:
+    """Return fieldsets, each of a heading, the names of its fields, and what is special of it."""
+    return tuple(
+        (title, {"fields": tuple(names.split()), **dict(*looks)}) for title, names, *looks in parts
+    )
+
+
 def refuse_nul(request: HttpRequest) -> None:
     """Refuse a NUL in a filter, which PostgreSQL can't compare with. Raises BadRequest."""
     values = (value for name in request.GET if name != "q" for value in request.GET.getlist(name))

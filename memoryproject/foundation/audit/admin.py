@@ -22,11 +22,14 @@ from django.utils.translation import gettext_lazy
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import CSV_TYPE, as_download, csv_lines
 from memoryproject.foundation.admin_kit.list_filters import TypedFilter, value_filter
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import (
+    ACTOR_KINDS,
     Person,
+    action_shown,
     audit_key,
+    object_shown,
     people_shown,
     pseudonyms_meant,
     pseudonyms_of,
@@ -37,7 +40,6 @@ from memoryproject.foundation.audit.chain import signed_rows
 from memoryproject.foundation.audit.findings import shown_findings, shown_result
 from memoryproject.foundation.audit.models import AuditEvent
 from memoryproject.foundation.audit.tasks import chain_state, verification_ask
-from memoryproject.foundation.audit.words import ACTOR_KINDS, action_shown, object_shown
 from memoryproject.foundation.replica import read_connection
 from memoryproject.foundation.text.uuids import uuid_or_none
 
@@ -208,22 +210,12 @@ class AuditEventAdmin(ReadOnlyAdmin):
         "A person's name or number, a user name, or the whole id of a memory, message, session or "
         "chat."
     )
-    fieldsets = (
-        (None, {"fields": ("at", "shown_actor", "shown_chat", "whole_object", "shown_details")}),
+    fieldsets = sections(
+        (None, "at shown_actor shown_chat whole_object shown_details"),
         (
             gettext_lazy("Integrity"),
-            {
-                "classes": ["collapse"],
-                "fields": (
-                    "shown_code",
-                    "pseudonym",
-                    "content_hash",
-                    "shown_seq",
-                    "seal",
-                    "id",
-                    "shown_line",
-                ),
-            },
+            "shown_code pseudonym content_hash shown_seq seal id shown_line",
+            {"classes": ["collapse"]},
         ),
     )
     change_list_template = "admin/audit/auditevent/change_list.html"

@@ -18,6 +18,7 @@ from memoryproject.foundation.audit.audit_logfile import sign
 from memoryproject.foundation.audit.models import AuditEvent, AuditPerson, AuditSealJob
 from memoryproject.foundation.bulk_rows import rows_add
 from memoryproject.foundation.process.jobs import enqueue
+from memoryproject.foundation.tables import read_table
 
 LENGTH = 32
 
@@ -171,14 +172,15 @@ class Event:
 
 
 def audit_record(
-    *,
     action: str,
     actor: Actor,
     object_type: str = "",
     object_id: object = "",
+    /,
+    *,
     content_hash: str = "",
-    details: Mapping[str, Any] | None = None,
     chat_id: UUID | None = None,
+    **details: Any,
 ) -> None:
     """Record an action in the audit log, in the caller's transaction.
 
@@ -187,14 +189,14 @@ def audit_record(
     action: a dotted name, such as memory.remember, memory.update, memory.forget, memory.visibility,
     session.create, session.expire, conversation.read, export, login.failed, setting.change.
     object_type and object_id: the affected object; object_type "chat" takes the chat's id and
-    stores the person's pseudonym. content_hash: SHA-256 of the text, in hex. details: counts, names
-    of fields and the like; never a text that somebody wrote. chat_id: the chat that it concerns,
-    stored as the person's pseudonym; by default the person's own chat.
+    stores the person's pseudonym. content_hash: SHA-256 of the text, in hex. chat_id: the chat that
+    it concerns, stored as the person's pseudonym; by default the person's own chat. details:
+    counts, names of fields and the like; never a text that somebody wrote.
 
     An actor who writes in a person's place is recorded with the person's pseudonym in the details,
     as on_behalf_of.
     """
-    event = Event(action, actor, object_type, object_id, content_hash, details or {}, chat_id)
+    event = Event(action, actor, object_type, object_id, content_hash, details, chat_id)
     audit_record_many(events=[event])
 
 
@@ -267,14 +269,7 @@ def staff_record(
     **details: Any,
 ) -> None:
     """Record what the logged-in staff member does: see ``audit_record``."""
-    audit_record(
-        action=action,
-        actor=staff_actor(request),
-        object_type=object_type,
-        object_id=object_id,
-        details=details,
-        chat_id=chat_id,
-    )
+    audit_record(action, staff_actor(request), object_type, object_id, **details, chat_id=chat_id)
 
 
 def staff_read_record(request: HttpRequest, *about: Any, **details: Any) -> None:
@@ -284,11 +279,11 @@ def staff_read_record(request: HttpRequest, *about: Any, **details: Any) -> None
 
 def staff_edit_record(
     request: HttpRequest,
-    *,
     action: str,
     object_type: str,
     object_id: object,
     fields: Sequence[str],
+    *,
     chat_id: UUID | None = None,
 ) -> None:
     """Record that a saved form changed these fields. Records nothing if it changed none."""
@@ -317,18 +312,18 @@ def typed_name_mark(key: str, name: str) -> str:
 @receiver(user_logged_in, dispatch_uid="audit_login")
 def _login_record(user: Any, **_: Any) -> None:
     actor = Actor("staff", user.get_username())
-    audit_record(action="login.success", actor=actor, object_type="user", object_id=user.pk)
+    audit_record("login.success", actor, "user", user.pk)
 
 
 @receiver(user_login_failed, dispatch_uid="audit_login_failed")
 def _failed_login_record(credentials: Mapping[str, Any], **_: Any) -> None:
     audit_record(
-        action="login.failed",
-        actor=Actor("staff"),
-        object_type="typed name",
-        object_id=typed_name_mark(audit_key(), str(credentials.get("username", ""))),
+        "login.failed",
+        Actor("staff"),
+        "typed name",
+        typed_name_mark(audit_key(), str(credentials.get("username", ""))),
         # "code": the password was right. "password": typed by somebody who is logged in.
-        details={"step": credentials["step"]} if "step" in credentials else {},
+        **({"step": credentials["step"]} if "step" in credentials else {}),
     )
 
 
@@ -391,3 +386,26 @@ def pseudonyms_meant(text: str) -> list[str]:
     answers: list[Any] = [found for _receiver, found in chats_meant.send(None, text=text)]
     chats = dict.fromkeys(chat_id for found in answers for chat_id in found)
     return [name for chat_id in chats for name in pseudonyms_of(key=key, chat_id=chat_id)]
+
+
+# Names of actions and object types for people. The log itself keeps the codes.
+
+
+_WORDS = read_table(__file__, "words.yaml")
+ACTIONS: Mapping[str, Any] = _WORDS["actions"]
+ACTOR_KINDS: Mapping[str, Any] = _WORDS["actor_kinds"]
+OBJECTS: Mapping[str, Any] = _WORDS["objects"]
+FINDINGS: Mapping[str, Any] = _WORDS["findings"]
+
+
+def action_shown(action: str) -> str:
+    """Return the action in the reader's language, or its code if it has no translation.
+
+    Actions of an older version may have none.
+    """
+    return str(ACTIONS.get(action, action))
+
+
+def object_shown(object_type: str) -> str:
+    """Return the object type in the reader's language, or its code if it has no translation."""
+    return str(OBJECTS.get(object_type, object_type))

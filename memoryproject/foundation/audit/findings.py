@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.audit.words import FINDINGS
+from memoryproject.foundation.audit.audit_events import FINDINGS
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 
 # A completely corrupt log must not produce a report of a million lines.

@@ -20,7 +20,13 @@ from memoryproject.foundation.audit.audit_events import (
     log_path,
 )
 from memoryproject.foundation.audit.audit_logfile import sign
-from memoryproject.foundation.audit.chain import ChainError, audit_seal, waiting
+from memoryproject.foundation.audit.chain import (
+    AUDIT_RETENTION_DAYS,
+    ChainError,
+    audit_prune,
+    audit_seal,
+    waiting,
+)
 from memoryproject.foundation.audit.findings import AuditReport
 from memoryproject.foundation.audit.models import (
     AuditCheckpoint,
@@ -28,7 +34,6 @@ from memoryproject.foundation.audit.models import (
     AuditSetting,
     AuditVerification,
 )
-from memoryproject.foundation.audit.pruning import AUDIT_RETENTION_DAYS, audit_prune
 from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.process.jobs import enqueue
 
@@ -120,9 +125,7 @@ def settings_note(*, key: str, values: Mapping[str, str]) -> list[str]:
         names = _changed(noted, current)
         if names or not noted:
             details: dict[str, Any] = {"names": names} if noted else {"first_start": True}
-            audit_record(
-                action="setting.change", actor=SYSTEM, object_type="settings", details=details
-            )
+            audit_record("setting.change", SYSTEM, "settings", **details)
         _note(current)
     return names
 
@@ -220,10 +223,11 @@ def verification_run(
     with transaction.atomic():
         _end(verification, State.DONE, now(), report=report.as_dict(), checked=report.events)
         audit_record(
-            action="audit.verify",
-            actor=Actor("staff", verification.asked_by),
-            object_type="audit log",
-            details={"events": report.events, "found": report.found},
+            "audit.verify",
+            Actor("staff", verification.asked_by),
+            "audit log",
+            events=report.events,
+            found=report.found,
         )
     return report
 

@@ -39,16 +39,14 @@ from memoryproject.foundation.embedded_postgres.places import (
     PORT,
     EmbeddedPostgresError,
     Places,
+    clear_dead_server,
     explained,
+    is_alive,
     log_tail,
     postgres_program,
-    trim_log,
-)
-from memoryproject.foundation.embedded_postgres.processes import (
-    clear_dead_server,
-    is_alive,
     postmaster_of,
     stop_postmaster,
+    trim_log,
 )
 
 # Create the database inside the server, with the vector extension, when it is missing.

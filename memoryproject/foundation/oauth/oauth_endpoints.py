@@ -15,12 +15,7 @@ from django.urls import path, re_path, reverse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from memoryproject.foundation.oauth.oauth_addresses import (
-    GRANTED,
-    canonical,
-    issuer_of,
-    resource_of,
-)
+from memoryproject.foundation.oauth.grants import GRANTED, canonical, issuer_of, resource_of
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.rest_kit.bodies import may_be_slow
 from memoryproject.foundation.rest_kit.throttles import MINUTE, count_call

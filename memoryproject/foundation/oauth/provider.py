@@ -25,8 +25,7 @@ from mcp.shared.auth import OAuthToken
 from pydantic import AnyUrl
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from memoryproject.foundation.oauth.grants import ConsentRequest
-from memoryproject.foundation.oauth.oauth_addresses import GRANTED, canonical
+from memoryproject.foundation.oauth.grants import GRANTED, ConsentRequest, canonical
 from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
 from memoryproject.foundation.rest_kit.tokens import (
     MAX_NAME_LENGTH,

@@ -66,12 +66,7 @@ def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
             state=DeliveryState.PENDING, attempts=0, due_at=now, finished_at=None, error=""
         )
         WebhookEndpoint.objects.filter(pk__in=endpoints, enabled=True).update(paused_until=None)
-        audit_record(
-            action="webhook.again",
-            actor=actor,
-            object_type="webhook delivery",
-            details={"deliveries": again},
-        )
+        audit_record("webhook.again", actor, "webhook delivery", deliveries=again)
         transaction.on_commit(partial(endpoints_wake, endpoint_ids=endpoints), robust=True)
     return again
 

@@ -228,15 +228,13 @@ def _ordered(event_types: Collection[str]) -> list[str]:
 def _record(action: str, endpoint: WebhookEndpoint, actor: Actor, **details: Any) -> None:
     """Record the change in the audit log, without the URL, which may hold a token."""
     audit_record(
-        action=action,
-        actor=actor,
-        object_type="webhook endpoint",
-        object_id=endpoint.pk,
-        details={
-            "events": endpoint.event_types or "all",
-            "bound": endpoint.chat_ids is not None,
-            **details,
-        },
+        action,
+        actor,
+        "webhook endpoint",
+        endpoint.pk,
+        events=endpoint.event_types or "all",
+        bound=endpoint.chat_ids is not None,
+        **details,
     )
 
 

@@ -1,39 +1,28 @@
-"""The fields of answers, each with what it means for the schema."""
+"""Fields of answers, and what each field of the API means, for the schema: ``fields.yaml``."""
 
+from functools import cache
 from typing import Any
 
 from rest_framework import serializers
 
-from memoryproject.foundation.rest_kit.serializers import Moment
+from memoryproject.foundation.tables import read_table
 
 
-def text(meaning: str, **options: Any) -> serializers.CharField:
-    return serializers.CharField(help_text=meaning, **options)
+def texts(**options: Any) -> serializers.ListField:
+    return serializers.ListField(child=serializers.CharField(), **options)
 
 
-def texts(meaning: str, **options: Any) -> serializers.ListField:
-    return serializers.ListField(child=serializers.CharField(), help_text=meaning, **options)
+def json_object(**options: Any) -> serializers.DictField:
+    return serializers.DictField(child=serializers.JSONField(), **options)
 
 
-def uuid(meaning: str, **options: Any) -> serializers.UUIDField:
-    return serializers.UUIDField(help_text=meaning, **options)
+def meaning_of(owner: Any, name: str) -> str:
+    """Return what a field means. ``owner``: the class of its serializer or filters."""
+    table, names = _meanings(), [each.__name__ for each in owner.__mro__]
+    return next((table[each][name] for each in names if name in table.get(each, ())), "")
 
 
-def number(meaning: str, **options: Any) -> serializers.IntegerField:
-    return serializers.IntegerField(help_text=meaning, **options)
-
-
-def fraction(meaning: str, **options: Any) -> serializers.FloatField:
-    return serializers.FloatField(help_text=meaning, **options)
-
-
-def truth(meaning: str, **options: Any) -> serializers.BooleanField:
-    return serializers.BooleanField(help_text=meaning, **options)
-
-
-def moment(meaning: str, **options: Any) -> Moment:
-    return Moment(help_text=meaning, **options)
-
-
-def json_object(meaning: str, **options: Any) -> serializers.DictField:
-    return serializers.DictField(child=serializers.JSONField(), help_text=meaning, **options)
+@cache
+def _meanings() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = read_table(__file__, "fields.yaml")
+    return found

@@ -11,6 +11,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.serializers import Serializer
 
+from memoryproject.foundation.rest_kit.fields import meaning_of
 from memoryproject.foundation.rest_kit.idempotency import MAX_KEY_LENGTH, PRINTABLE, REPLAYED
 from memoryproject.foundation.rest_kit.operations import Refusal, example, refusals
 from memoryproject.foundation.rest_kit.serializers import ErrorResponseSerializer, Strict
@@ -67,6 +68,9 @@ class Schema(AutoSchema):
 
     def _get_parameters(self) -> list[Any]:
         """Describe every parameter, and mark texts in a query as not empty: views refuse those."""
+        filters = getattr(self.view, "filterset_class", None)
+        for name, each in getattr(filters, "base_filters", {}).items():
+            each.extra.setdefault("help_text", meaning_of(filters, name))
         parameters: list[Any] = super()._get_parameters()
         for each in parameters:
             schema = each["schema"]
@@ -97,6 +101,12 @@ class Schema(AutoSchema):
         if body is not None and self.method != "PATCH" and getattr(self.view, "needs_body", True):
             body["required"] = True
         return body
+
+    def _get_serializer_field_meta(self, field: Any, direction: Any) -> Any:
+        meta = super()._get_serializer_field_meta(field, direction)  # type: ignore[no-untyped-call]
+        if meaning := meaning_of(type(field.parent), field.field_name):
+            meta["description"] = meaning
+        return meta
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
         """Mark strict objects as closed: they refuse unknown fields."""

@@ -191,18 +191,16 @@ class StoredMoment(Moment):
 class ApiErrorSerializer(serializers.Serializer[Any]):
     """One error in the request or its processing."""
 
-    code = serializers.CharField(help_text="For programs, such as `required` or `not_found`.")
-    detail = serializers.CharField(help_text="What is wrong, and what to do.")
-    attr = serializers.CharField(
-        help_text="The field, such as `messages.3.role`; null for the whole.", allow_null=True
-    )
+    code = serializers.CharField()
+    detail = serializers.CharField()
+    attr = serializers.CharField(allow_null=True)
 
 
 class ErrorResponseSerializer(serializers.Serializer[Any]):
     """The shape of all error responses."""
 
     type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
-    errors = ApiErrorSerializer(many=True, help_text="One or more of them, each with its field.")  # type: ignore[assignment]
+    errors = ApiErrorSerializer(many=True)  # type: ignore[assignment]
 
 
 # Filters of lists that refuse every value without a defined meaning.

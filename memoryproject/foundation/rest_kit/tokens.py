@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -99,16 +100,15 @@ def token_revoke(*, token_id: int, actor: Actor) -> bool:
 
 
 def _record(action: str, token: ApiToken, actor: Actor) -> None:
+    more: dict[str, Any] = {"oauth": True} if token.resource else {}
     audit_record(
-        action=action,
-        actor=actor,
-        object_type="token",
-        object_id=token.pk,
-        details={
-            "scopes": list(token.scopes),
-            "bound": token.chat_ids is not None,
-            **({"oauth": True} if token.resource else {}),
-        },
+        action,
+        actor,
+        "token",
+        token.pk,
+        scopes=list(token.scopes),
+        bound=token.chat_ids is not None,
+        **more,
     )
 
 

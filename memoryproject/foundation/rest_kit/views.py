@@ -205,11 +205,7 @@ class ApiView(GenericAPIView[Any]):
         """
         if self.caller.is_staff:
             audit_record(
-                action="conversation.read",
-                actor=self.caller.actor,
-                object_type=object_type,
-                object_id=object_id,
-                chat_id=chat_id,
+                "conversation.read", self.caller.actor, object_type, object_id, chat_id=chat_id
             )
 
 

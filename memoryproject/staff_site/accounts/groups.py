@@ -15,72 +15,25 @@ from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy
 
+from memoryproject.foundation.tables import read_table
+
 logger = logging.getLogger(__name__)
 
-_READ = ("sessions_app.view_*", "memories_app.view_*", "cards_app.view_*")
-_REVIEW = (
-    "sessions_app.review_chat",
-    "sessions_app.takeover_chat",
-    "sessions_app.rerun_turn",
-    "memories_app.decide_mergeproposal",
-)
-_MANAGE = (
-    "memories_app.add_memory",
-    "memories_app.change_memory",
-    "memories_app.export_memory",
-    "memories_app.*_sourcedocument",
-    "memories_app.*_memorydocument",
-    "sessions_app.*_cannedreply",
-    "sessions_app.forget",
-    "sessions_app.merge_chat",
-)
-_AUDIT = ("audit.view_*", "audit.export_auditevent")
-_ALL = (
-    "sessions_app.*",
-    "memories_app.*",
-    "cards_app.*",
-    "audit.*",
-    "api.*",
-    "hooks.*",
-    "dashboard.*",
-    # Never add or change: the function that a schedule names is run.
-    "django_q.view_*",
-    "auth.*_user",
-    "auth.*_group",
-)
-
-VIEWER = "Viewer"
-REVIEWER = "Reviewer"
-MEMORY_MANAGER = "Memory manager"
-AUDITOR = "Auditor"
-ADMINISTRATOR = "Administrator"
-
-# Patterns of permissions; further permissions of a group with that name were added by hand.
+_TABLE = read_table(__file__, "groups.yaml")
+_OF_EACH, _INCLUDED = _TABLE["permissions"], _TABLE["includes"]
+# Patterns of permissions.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    VIEWER: _READ,
-    REVIEWER: (*_READ, *_REVIEW),
-    MEMORY_MANAGER: (*_READ, *_REVIEW, *_MANAGE),
-    AUDITOR: _AUDIT,
-    ADMINISTRATOR: _ALL,
-}
-
-# Their names in the database are these English ones; pages show them in the reader's language.
-SHOWN_NAMES: Mapping[str, Promise] = {
-    VIEWER: gettext_lazy("Viewer"),
-    REVIEWER: gettext_lazy("Reviewer"),
-    MEMORY_MANAGER: gettext_lazy("Memory manager"),
-    AUDITOR: gettext_lazy("Auditor"),
-    ADMINISTRATOR: gettext_lazy("Administrator"),
+    name: tuple(each for of in (*_INCLUDED.get(name, ()), name) for each in _OF_EACH[of])
+    for name in _OF_EACH
 }
 
 
 def group_shown(name: str) -> str:
     """Return a group's name in the reader's language; a custom name is returned unchanged."""
-    return str(SHOWN_NAMES.get(name, name))
+    return str(_TABLE["names"].get(name, name))
 
 
 def permissions_make() -> None:
@@ -149,19 +102,6 @@ ACTIONS = {
     "change": gettext_lazy("change"),
     "delete": gettext_lazy("delete"),
 }
-OWN_PERMISSIONS = {
-    "forget": gettext_lazy("Erase memories, messages, sessions and people"),
-    "rerun_turn": gettext_lazy("Answers: retry failed ones, and try any again to compare"),
-    "review_chat": gettext_lazy("Conversations: label, note, assign and mark as reviewed"),
-    "merge_chat": gettext_lazy("Contacts: merge two, and split them again"),
-    "takeover_chat": gettext_lazy("Conversations: pause the assistant and reply as staff"),
-    "decide_mergeproposal": gettext_lazy(
-        "Memories: decide duplicates, contradictions and suggestions"
-    ),
-    "export_memory": gettext_lazy("Memories: export"),
-    "operate_server": gettext_lazy("Operations: see settings and queues, test the provider"),
-    "export_auditevent": gettext_lazy("Audit log: export"),
-}
 # Apps of libraries: failed logins and second factors are managed on pages of ours.
 WITHOUT_PAGES = ("axes", "otp_static", "otp_totp")
 
@@ -194,7 +134,7 @@ def may_manage_group(actor: Any, group: Group) -> bool:
 def permission_label(permission: Permission) -> str:
     """Return a permission in the reader's language: what it is about, and what it allows."""
     action = permission.codename.partition("_")[0]
-    named = OWN_PERMISSIONS.get(permission.codename)
+    named = _TABLE["own"].get(permission.codename)
     model = permission.content_type.model_class()
     if named is not None or action not in ACTIONS or model is None:
         return str(named or permission.name)

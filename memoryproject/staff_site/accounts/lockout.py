@@ -205,12 +205,7 @@ def _locked(request: HttpRequest, **_: Any) -> None:
 def _record(action: str, actor: Actor, mark: str) -> None:
     name = names_by_mark().get(mark)
     user = get_user_model()._default_manager.filter(username=name).first() if name else None
-    audit_record(
-        action=action,
-        actor=actor,
-        object_type="user" if user else "typed name",
-        object_id=user.pk if user else mark,
-    )
+    audit_record(action, actor, "user" if user else "typed name", user.pk if user else mark)
 
 
 # The list of failed logins that count for a lock, and the action that lifts a lock.

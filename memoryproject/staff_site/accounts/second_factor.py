@@ -238,4 +238,4 @@ def _lock(user: Any) -> None:
 
 
 def _record(action: str, user: Any, actor: Actor) -> None:
-    audit_record(action=action, actor=actor, object_type="user", object_id=user.pk)
+    audit_record(action, actor, "user", user.pk)

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from django_q.models import Schedule
 
 from memoryproject.foundation.admin_kit.display import cost_shown
-from memoryproject.foundation.admin_kit.periods import TODAY, period_named, span_key
+from memoryproject.foundation.admin_kit.list_filters import TODAY, period_named, span_key
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.base import ModelTokens
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes

@@ -14,7 +14,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, TODAY, Period
+from memoryproject.foundation.admin_kit.list_filters import DAYS, PARAMETER, TODAY, Period
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter

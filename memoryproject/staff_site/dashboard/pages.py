@@ -21,7 +21,7 @@ from django.views.decorators.cache import never_cache
 
 from memoryproject.foundation.admin_kit.display import cost_shown
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, TODAY, period_named
+from memoryproject.foundation.admin_kit.list_filters import DAYS, NAMES, TODAY, period_named
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_record
 from memoryproject.staff_site.dashboard.board import board_for, sees_figures

@@ -20,7 +20,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import IntegerField
 
-from memoryproject.foundation.admin_kit.periods import period_named
+from memoryproject.foundation.admin_kit.list_filters import period_named
 from memoryproject.foundation.replica import read_connection
 from memoryproject.staff_site.models import Day, Mark, Quarter
 

@@ -57,8 +57,7 @@ from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
 from sessions_app.limits.intake import UsageLimits
-from sessions_app.media.fetch import MediaDependencies, media_fetch
-from sessions_app.media.media_store import media_row_create
+from sessions_app.media.fetch import MediaDependencies, media_fetch, media_row_create
 from sessions_app.models import Chat, MediaFile, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.summaries.summarizer import SKILLS, Summarizer

@@ -20,25 +20,23 @@ from memoryproject.foundation.integrations.whatsapp.registry import provider_sta
 from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.navigation import raw_tables
 from memoryproject.staff_site.operations.change_setting import change_setting_page
-from memoryproject.staff_site.operations.job_words import (
+from memoryproject.staff_site.operations.models_page import models_action, models_page
+from memoryproject.staff_site.operations.provider_test import RIGHT, operations_page, provider_page
+from memoryproject.staff_site.operations.queue import (
     MAX_COUNTED,
     TURN_KINDS,
     by_chat,
     counts,
     dead_turn,
     fault_of,
-    kind_of,
-    turns_of,
-)
-from memoryproject.staff_site.operations.models_page import models_action, models_page
-from memoryproject.staff_site.operations.provider_test import RIGHT, operations_page, provider_page
-from memoryproject.staff_site.operations.queue import (
     job_drop,
     job_retry,
+    kind_of,
     queue_state,
     schedule_run,
     schedules_shown,
     turn_take_up,
+    turns_of,
 )
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
 from memoryproject.staff_site.server_state import BrokerGoneError, parts, replica_part

@@ -182,13 +182,7 @@ class BusinessForm(SettingsForm):
             if not super().store(request, **more):
                 return False
             fields = self.profile.save_now()
-            staff_edit_record(
-                request,
-                action="profile.update",
-                object_type="profile",
-                object_id=stored.pk,
-                fields=fields,
-            )
+            staff_edit_record(request, "profile.update", "profile", stored.pk, fields)
         return True
 
 

@@ -26,11 +26,6 @@ from sessions_app.backup.write import Report, backup_write, keys_read, report_of
 class Command(ReportingCommand):
     """The archive holds everything that people wrote: keep it as safe as the database."""
 
-    help = (
-        "Write all of the database, as it is at this moment, into one archive (a zip file of "
-        "mode 600 with a checksum for each table), sign it, and read it back. The server may go "
-        "on meanwhile. A file that exists is never replaced."
-    )
     refusals = {
         ArchiveError: "{error}",
         DatabaseError: "No backup was written: {error}",
@@ -38,21 +33,12 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("file", type=Path, metavar="FILE", help="The archive."),
-        flag("--verify", "Only check FILE and its signature, without a database."),
-        flag("--without-keys", "Leave out secret.key and audit.key of DATA_DIR."),
-        flag("--media", "Also the files of messages: pictures, recordings, videos and documents."),
-        option(
-            "--recipient",
-            action="append",
-            default=[],
-            metavar="PUBLIC_KEY",
-            help="Encrypt the archive with age for the owner of this key (age1…). May be repeated.",
-        ),
-        flag(
-            "--new-identity",
-            "Write no archive: create a private key in FILE, and print its public key.",
-        ),
+        option("file", type=Path, metavar="FILE"),
+        flag("--verify"),
+        flag("--without-keys"),
+        flag("--media"),
+        option("--recipient", action="append", default=[], metavar="PUBLIC_KEY"),
+        flag("--new-identity"),
         *ACCESS,
     ]
 

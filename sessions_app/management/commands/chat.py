@@ -27,25 +27,14 @@ class Command(ReportingCommand):
     # Not those of the addresses and the admin: importing these takes longer than an answer.
     requires_system_checks = (SETTINGS,)
 
-    help = (
-        "Talk to the assistant as one of its chats. Nothing is sent to WhatsApp. "
-        "Commands such as /remember, /reset and /help work as they do there."
-    )
-
     # Only one line is answered as JSON.
     json_help = ""
     fills_memory = True
 
     arguments = [
-        option(
-            "--as",
-            dest="whatsapp_chat",
-            metavar="WHATSAPP_CHAT",
-            help="Who is talking, such as 972501234567@c.us. "
-            "Default: the first of GODFATHER_PHONE, or a client of the terminal.",
-        ),
-        option("--message", metavar="TEXT", help="Say this and print the answer."),
-        flag("--json", "With --message: print the turn as JSON."),
+        option("--as", dest="whatsapp_chat", metavar="WHATSAPP_CHAT"),
+        option("--message", metavar="TEXT"),
+        flag("--json"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

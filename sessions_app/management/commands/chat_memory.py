@@ -2,7 +2,7 @@
 
 import json
 import sys
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentTypeError
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from memoryproject.foundation.commands import (
     ProgressBar,
     ReportingCommand,
     UsageError,
+    flag,
     folder_given,
+    option,
     refuse_missing_values,
 )
 from sessions_app.conversations.chat_queries import chat_option
@@ -27,8 +29,12 @@ from sessions_app.transcript_files.parse_transcript import (
     TranscriptsError,
 )
 from sessions_app.transcript_files.transcript_folder import BatchFolder
-from sessions_app.transcripts.conversation_queries import DEFAULT_CHAT, Target
-from sessions_app.transcripts.export_transcripts import MESSAGES_A_BATCH, transcripts_export
+from sessions_app.transcripts.export_transcripts import (
+    DEFAULT_CHAT,
+    MESSAGES_A_BATCH,
+    Target,
+    transcripts_export,
+)
 from sessions_app.transcripts.save import Saved, batches_save, build_save_dependencies
 from sessions_app.transcripts.status import folder_status, folder_validate
 
@@ -53,15 +59,14 @@ class StepBars:
         self._bar(done, total)
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ArgumentTypeError("give a number of messages, 0 or more")
+    return int(text)
+
+
 class Command(ReportingCommand):
     """Run the command. A save can be run again at any time: nothing is stored twice."""
-
-    help = (
-        "Transcripts, as batches chat_memory_batch_001.txt and so on in a folder. 'validate' "
-        "checks the files. 'save' stores them in one transaction, backs them up, verifies the "
-        "backup and only then removes them. 'export' writes a stored conversation as batches. "
-        "'status' tells what is there and what a save would do."
-    )
 
     refusals = {
         ConversationNotFoundError: "{error}",
@@ -70,52 +75,34 @@ class Command(ReportingCommand):
         KeyboardInterrupt: "Stopped. Run it again: nothing is stored twice.",
     }
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("action", choices=ACTIONS, help="What to do.")
-        parser.add_argument(
+    arguments = [
+        option("action", choices=ACTIONS),
+        option(
             "--dir",
             type=folder_given,
             default=FOLDER,
             help=f"The folder of batches. Default: {FOLDER}.",
-        )
-        whose = parser.add_mutually_exclusive_group()
-        whose.add_argument("--session", metavar="SESSION_ID", help="The session they belong to.")
-        whose.add_argument(
-            "--chat",
-            metavar="WHATSAPP_CHAT",
-            help="The chat they belong to, such as 15550100123@c.us; a save makes it when it is "
-            f"new. Default of save and status: {DEFAULT_CHAT}.",
-        )
-        repeated = parser.add_mutually_exclusive_group()
-        repeated.add_argument(
-            "--append",
-            action="store_true",
-            help="All of it was said anew, also what repeats the end of what is stored.",
-        )
-        repeated.add_argument(
-            "--overlap",
-            type=_count,
-            metavar="N",
-            help="The first N messages are the end of what is stored; the rest is new.",
-        )
-        parser.add_argument(
+        ),
+        [
+            option("--session", metavar="SESSION_ID"),
+            option(
+                "--chat",
+                metavar="WHATSAPP_CHAT",
+                help="The chat they belong to, such as 15550100123@c.us; a save makes it when it "
+                f"is new. Default of save and status: {DEFAULT_CHAT}.",
+            ),
+        ],
+        [flag("--append"), option("--overlap", type=_count, metavar="N")],
+        option(
             "--batch-size",
             type=int,
             default=MESSAGES_A_BATCH,
             metavar="MESSAGES",
             help=f"With export: messages in a batch, an even number. Default: {MESSAGES_A_BATCH}.",
-        )
-        parser.add_argument(
-            "--strict",
-            action="store_true",
-            help="With export: exit with 1 when any message had to be left out.",
-        )
-        parser.add_argument(
-            "--redact",
-            action="store_true",
-            help="With export: without telephone numbers, addresses and other personal data.",
-        )
-        super().add_arguments(parser)
+        ),
+        flag("--strict"),
+        flag("--redact"),
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         refuse_missing_values(options)
@@ -233,12 +220,6 @@ class Command(ReportingCommand):
 
     def _print(self, report: dict[str, Any]) -> None:
         self.stdout.write(json.dumps(report, ensure_ascii=False, indent=2))
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise ArgumentTypeError("give a number of messages, 0 or more")
-    return int(text)
 
 
 def _overlap(options: dict[str, Any]) -> int | None:

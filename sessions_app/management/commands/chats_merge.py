@@ -22,15 +22,9 @@ from sessions_app.models import Chat, ChatAddress
 class Command(ReportingCommand):
     """Run the command. It can be run again at any time."""
 
-    help = (
-        "Merge chats whose ids are spellings of one id, such as +15550100123@c.us and "
-        "15550100123@c.us, into the oldest one, with everything in them; and give each chat the "
-        "stored form of its id. It can't be undone: see --dry-run. Exits with 1 when a chat was "
-        "left alone, and says why."
-    )
     refusals = {DatabaseError: "The database refused: {error} Run it again to go on."}
 
-    arguments = [flag("--dry-run", "Tell what would happen; change nothing.")]
+    arguments = [flag("--dry-run")]
 
     def run(self, options: dict[str, Any]) -> None:
         report = doubles_merge(dry_run=options["dry_run"])

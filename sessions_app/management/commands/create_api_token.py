@@ -18,35 +18,19 @@ DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 
 
 class Command(ReportingCommand):
-    help = (
-        "Make a token for the REST API and print it alone on stdout, once: it is stored as a hash "
-        "and can't be shown again. Without options it may do everything that the API can."
-    )
-
     json_help = ""
 
     arguments = [
-        option("name", help="What it is for, such as the integration's name."),
-        flag("--read-only", "The same as --scope read."),
+        option("name"),
+        flag("--read-only"),
         option(
             "--scope",
             action="append",
             choices=SCOPES,
             help=f"May do this; give it several times. Default: all. {MEANINGS}.",
         ),
-        option(
-            "--chat",
-            action="append",
-            metavar="WHATSAPP_CHAT",
-            help="Bind it to this chat, such as 15550100123@c.us; give it several times. It sees "
-            "nothing of any other. A chat that is new is made.",
-        ),
-        option(
-            "--expires",
-            metavar="WHEN",
-            help="After so many days (90d), or at a time (2027-01-31, 2027-01-31T12:00Z; UTC). "
-            "Default: never.",
-        ),
+        option("--chat", action="append", metavar="WHATSAPP_CHAT"),
+        option("--expires", metavar="WHEN"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

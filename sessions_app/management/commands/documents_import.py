@@ -32,27 +32,14 @@ BLOCK = 1024 * 1024
 class Command(ReportingCommand):
     """Can be run again at any time: a file that was read already is left as it is."""
 
-    help = (
-        "Read PDF, Word (.docx), text and Markdown files; their text becomes memories of one "
-        "source each, which can be forgotten as one. A file that was read before is left as it "
-        "is. Exits with 1 when a file could not be read."
-    )
-
     json_help = "Print the result as JSON."
     fills_memory = True
     refusals = {**ReportingCommand.refusals, KeyboardInterrupt: GO_ON}
 
     arguments = [
-        option("files", metavar="FILE", type=Path, nargs="+", help="A file to read."),
-        option(
-            "--chat", metavar="WHATSAPP_CHAT", help="Whose documents they are. Default: nobody's."
-        ),
-        option(
-            "--visibility",
-            choices=Visibility.values,
-            default="",
-            help="Whom they are recalled for. Default: chat with --chat, else owner.",
-        ),
+        option("files", metavar="FILE", type=Path, nargs="+"),
+        option("--chat", metavar="WHATSAPP_CHAT"),
+        option("--visibility", choices=Visibility.values, default=""),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

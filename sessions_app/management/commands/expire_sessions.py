@@ -12,14 +12,9 @@ from sessions_app.tasks import archive_sessions, expire_sessions
 
 
 class Command(ReportingCommand):
-    help = (
-        "Expire the sessions that have been idle for SESSION_TIMEOUT_HOURS, and archive those "
-        "that expired EXPIRED_RETENTION_DAYS ago. Runs by schedule; safe to run at any time."
-    )
-
     json_help = "Print the counts as JSON."
 
-    arguments = [flag("--dry-run", "Only tell how many it would be.")]
+    arguments = [flag("--dry-run")]
 
     def run(self, options: dict[str, Any]) -> None:
         counts = _due() if options["dry_run"] else _done()

@@ -16,16 +16,11 @@ from sessions_app.moving.open_archive import archive_write
 
 
 class Command(ReportingCommand):
-    help = (
-        "Write an archive: a Zip with a README and lines of JSON. import_from archive reads it. "
-        "It is no backup: see the command backup."
-    )
-
     arguments = [
-        option("path", metavar="FILE", type=Path, help="Replaced as a whole."),
-        option("--chat", metavar="WHATSAPP_CHAT", help="Only this chat."),
-        flag("--media", "With the files of messages."),
-        flag("--redact", "Without personal data, and without files. It can't be moved in again."),
+        option("path", metavar="FILE", type=Path),
+        option("--chat", metavar="WHATSAPP_CHAT"),
+        flag("--media"),
+        flag("--redact"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

@@ -29,25 +29,14 @@ KINDS = (
 
 
 class Command(ReportingCommand):
-    help = (
-        "Forget a memory, a message, a session, a document, a memory document or a whole chat, "
-        "everywhere it was derived, and print the receipt. 'search' forgets every memory with all "
-        "of the words. "
-        "'purge' makes PostgreSQL's own files let go of what was forgotten, now."
-    )
-
     json_help = "The receipts as JSON."
     refusals = {NothingToForgetError: "{error}", DatabaseError: "Nothing was forgotten: {error}"}
 
     arguments = [
-        option("kind", choices=KINDS, help="What is to be forgotten."),
-        option("what", nargs="*", help="An id; for a chat 15550100123@c.us; words."),
-        flag("--yes", "Don't ask."),
-        option(
-            "--export",
-            metavar="FILE",
-            help="With chat: write all that is kept of it there first, as NDJSON.",
-        ),
+        option("kind", choices=KINDS),
+        option("what", nargs="*"),
+        flag("--yes"),
+        option("--export", metavar="FILE"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

@@ -17,17 +17,7 @@ MEGABYTE = 1024 * 1024
 
 
 class Command(ReportingCommand):
-    help = (
-        "Free space on the disk, also on one that is full: empties the providers' raw bodies "
-        "and the replays of answers (the prompts that were sent, and what was recalled) older "
-        "than --days, and drops trials of answers and results of finished jobs. Messages, "
-        "summaries and memories stay."
-    )
-
-    arguments = [
-        option("--days", type=int, default=30, help="Keep what is younger. Default: %(default)s"),
-        flag("--dry-run", "Only tell how many rows it would be."),
-    ]
+    arguments = [option("--days", type=int, default=30), flag("--dry-run")]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["days"] < 0:

@@ -17,17 +17,12 @@ NO_SUCH_SESSION = (
 
 
 class Command(ReportingCommand):
-    help = (
-        "Make the memory card of a session from its messages, store it and print it. The same "
-        "messages give the same card; one that is stored and still right is printed as it is."
-    )
-
     json_help = ""
     refusals = {**ReportingCommand.refusals, SessionBusyError: "{error}"}
 
     arguments = [
-        option("session_id", metavar="SESSION_ID", help="The session's id."),
-        option("--format", choices=("yaml", "json"), default="yaml", help="How it is printed."),
+        option("session_id", metavar="SESSION_ID"),
+        option("--format", choices=("yaml", "json"), default="yaml"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

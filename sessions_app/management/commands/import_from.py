@@ -23,12 +23,6 @@ SHOWN = 50
 class Command(ReportingCommand):
     """Can be run again at any time: what is there stays as it is."""
 
-    help = (
-        "Bring in an export of mem0, Zep, Honcho, a LangGraph store or Chatwoot (JSON, lines of "
-        "JSON or CSV), a chat that WhatsApp exported (_chat.txt or its Zip), or an archive that "
-        "export_to wrote. Nothing of it is answered. What can't "
-        "be read is named by its place, and the rest comes in."
-    )
     fills_memory = True
     refusals = {
         MoveError: "{error}",
@@ -38,21 +32,13 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("kind", choices=list(READERS), help="What wrote the file."),
-        option("path", metavar="PATH", type=Path, help="A file, a folder or a Zip."),
-        option(
-            "--chat", metavar="WHATSAPP_CHAT", default="", help="Everything comes into this chat."
-        ),
-        option(
-            "--business",
-            metavar="NAME",
-            action="append",
-            default=[],
-            help="The business's or the assistant's name in the file; may be given several times.",
-        ),
-        flag("--preview", "Tell what would come in; store nothing."),
-        flag("--all-or-nothing", "Store nothing if anything can't be read."),
-        flag("--no-vectors", "Don't make vectors of memories: they are then found by their words."),
+        option("kind", choices=list(READERS)),
+        option("path", metavar="PATH", type=Path),
+        option("--chat", metavar="WHATSAPP_CHAT", default=""),
+        option("--business", metavar="NAME", action="append", default=[]),
+        flag("--preview"),
+        flag("--all-or-nothing"),
+        flag("--no-vectors"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

@@ -33,37 +33,16 @@ NOTHING = "Nothing was stored: {error}"
 class Command(ReportingCommand):
     """Can be run again at any time: what is known already stays as it is."""
 
-    help = (
-        "Import a table as memories: opening hours, prices, questions with answers, or facts. The "
-        "file is CSV as spreadsheets write it. A row that says otherwise than an earlier import "
-        "replaces it. Rows that can't be used are named with the reason, and the rest goes in."
-    )
-
     json_help = ""
     fills_memory = True
     refusals = {EmbedderError: NOTHING, DatabaseError: NOTHING}
 
     arguments = [
-        option("file", metavar="FILE", help="The file, or - for standard input."),
-        option(
-            "--kind",
-            choices=list(KINDS),
-            default="",
-            help="What the table holds; needed only where its headers don't tell.",
-        ),
-        option(
-            "--visibility",
-            choices=VISIBILITIES,
-            default=VISIBILITIES[0],
-            help="Who is told it: everyone (public, the default), or the owner only.",
-        ),
-        option(
-            "--currency",
-            choices=CURRENCIES,
-            default="",
-            help="The currency of prices where the table names none.",
-        ),
-        flag("--dry-run", "Print what would be done, and store nothing."),
+        option("file", metavar="FILE"),
+        option("--kind", choices=list(KINDS), default=""),
+        option("--visibility", choices=VISIBILITIES, default=VISIBILITIES[0]),
+        option("--currency", choices=CURRENCIES, default=""),
+        flag("--dry-run"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

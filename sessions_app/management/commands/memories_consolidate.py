@@ -9,11 +9,6 @@ from sessions_app.embedding.facade import embedder
 
 
 class Command(ReportingCommand):
-    help = (
-        "Look for memories that say much the same and propose to merge them; also done once a "
-        "week. Nothing is merged: staff accept or dismiss the proposals in the admin."
-    )
-
     def run(self, options: dict[str, Any]) -> None:
         made = memories_propose_merges(
             model_id=embedder().model_id, progress=ProgressBar(sys.stderr)

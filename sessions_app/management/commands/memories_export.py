@@ -22,24 +22,13 @@ from sessions_app.memories.transfer import VECTORS_TELL, memories_export
 
 
 class Command(ReportingCommand):
-    help = (
-        "Write all memories, also superseded and waiting ones, as NDJSON: a line each, with its "
-        "revisions and tellings, to standard output or to a file. memories_import reads it."
-    )
-
     json_help = ""
 
     arguments = [
-        option("--chat", metavar="WHATSAPP_CHAT", help="Only memories that came from this chat."),
-        option(
-            "--out", metavar="FILE", type=Path, help="The file to write; it is replaced as a whole."
-        ),
-        flag("--embeddings", "With the vectors of every model."),
-        flag(
-            "--redact",
-            "Without telephone numbers, addresses and other personal data. Each line says so, "
-            "and memories_import refuses it.",
-        ),
+        option("--chat", metavar="WHATSAPP_CHAT"),
+        option("--out", metavar="FILE", type=Path),
+        flag("--embeddings"),
+        flag("--redact"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

@@ -28,22 +28,10 @@ STOPPED = "Stopped: {error} What is in stays; run it again to go on."
 class Command(ReportingCommand):
     """Can be run again at any time: what is there already stays as it is."""
 
-    help = (
-        "Bring in memories as memories_export writes them. What is there already, by its id or as "
-        "the same fact in the same scope, is counted as a duplicate. Lines that can't be used are "
-        "named with the reason, and the rest goes in."
-    )
-
     fills_memory = True
     refusals = {EmbedderError: STOPPED, DatabaseError: STOPPED, KeyboardInterrupt: GO_ON}
 
-    arguments = [
-        option("file", metavar="FILE", help="The file, or - for standard input."),
-        flag(
-            "--no-vectors",
-            "Don't make the vectors that are missing: such memories are found by their words.",
-        ),
-    ]
+    arguments = [option("file", metavar="FILE"), flag("--no-vectors")]
 
     def run(self, options: dict[str, Any]) -> None:
         report = _import(options["file"], with_vectors=not options["no_vectors"])

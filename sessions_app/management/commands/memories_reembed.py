@@ -2,7 +2,6 @@
 
 import math
 import time
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -24,7 +23,14 @@ from memories_app.vector_search import (
     nearest_by_index,
     nearest_exactly,
 )
-from memoryproject.foundation.commands import UNUSABLE, ProgressBar, ReportingCommand, UsageError
+from memoryproject.foundation.commands import (
+    UNUSABLE,
+    ProgressBar,
+    ReportingCommand,
+    UsageError,
+    flag,
+    option,
+)
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
 from sessions_app.embedding import choice
@@ -46,12 +52,6 @@ STAYS = "What was made stays: run memories_reembed again to go on."
 class Command(ReportingCommand):
     """Run the command. It can be killed and run again at any time."""
 
-    help = (
-        "Make the vectors of all memories and messages with the embedder of the settings, then let "
-        "recall use them; the service answers meanwhile, by the model before. With the model that "
-        "is in use already, make the vectors that are missing. Can be cut off and run again."
-    )
-
     json_help = "Print the result as JSON."
     refusals = {
         EmbedderError: f"{{error}} {STAYS}",
@@ -61,44 +61,11 @@ class Command(ReportingCommand):
         KeyboardInterrupt: f"Stopped. {STAYS}",
     }
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--model",
-            metavar="KIND[:NAME]",
-            help="The model to go to, such as openai:text-embedding-3-large or wordllama. Default: "
-            "what EMBEDDER and EMBEDDING_MODEL name.",
-        )
-        parser.add_argument(
-            "--keep-old",
-            metavar="MINUTES",
-            type=int,
-            default=KEEP_MINUTES,
-            help="Keep the old model's vectors for so long, for answers under way; a worker "
-            "removes them then, or the next run. 0: remove them now. Default: %(default)s",
-        )
-        other = parser.add_mutually_exclusive_group()
-        other.add_argument(
-            "--init",
-            action="store_true",
-            help="Only see to it that there is a model in use, and its index.",
-        )
-        other.add_argument(
-            "--check",
-            action="store_true",
-            help="Only look whether the vectors and the index in use are whole; changes nothing.",
-        )
-        other.add_argument(
-            "--rebuild-index",
-            action="store_true",
-            help="Make the index in use again from the vectors. Recall is exact meanwhile.",
-        )
-        other.add_argument(
-            "--rebuild",
-            action="store_true",
-            help="Make the index and all vectors in use again from the stored texts. Recall goes "
-            "by words until they are there.",
-        )
-        super().add_arguments(parser)
+    arguments = [
+        option("--model", metavar="KIND[:NAME]"),
+        option("--keep-old", metavar="MINUTES", type=int, default=KEEP_MINUTES),
+        [flag("--init"), flag("--check"), flag("--rebuild-index"), flag("--rebuild")],
+    ]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["keep_old"] < 0:

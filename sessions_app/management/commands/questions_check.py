@@ -15,25 +15,9 @@ from sessions_app.turns.question_set import questions_check
 
 
 class Command(ReportingCommand):
-    help = (
-        "Recall the questions of the question set: those whose answers staff marked as right, and "
-        "those that were written or imported. Is the expected memory, or a text with the expected "
-        "words, recalled? Questions whose memory was erased or ended, and that expect no words, "
-        "don't count. Exits with 1 if fewer than --min of 100 pass. Nothing is sent, no result is "
-        "stored."
-    )
     refusals = {**ReportingCommand.refusals, EmbedderError: "No question could be asked: {error}"}
 
-    arguments = [
-        option(
-            "--min",
-            type=float,
-            default=100.0,
-            metavar="PERCENT",
-            help="How many of 100 must pass. Default: 100.",
-        ),
-        flag("--texts", "Also print the questions and what they expect."),
-    ]
+    arguments = [option("--min", type=float, default=100.0, metavar="PERCENT"), flag("--texts")]
 
     def run(self, options: dict[str, Any]) -> None:
         found = questions_check(dependencies=build_turn_dependencies(), now=timezone.now())

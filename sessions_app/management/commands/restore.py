@@ -23,8 +23,7 @@ from memoryproject.foundation.audit.audit_events import (
     audit_record_many,
     log_path,
 )
-from memoryproject.foundation.audit.chain import removal_allowed
-from memoryproject.foundation.audit.pruning import log_set_aside, log_write
+from memoryproject.foundation.audit.chain import log_set_aside, log_write, removal_allowed
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
@@ -65,12 +64,6 @@ NOT_SIGNED = (
 class Command(ReportingCommand):
     """All or nothing: a restore that fails or is killed leaves the database as it was."""
 
-    help = (
-        "Check a backup and its signature, then put all of it into the database, which must be "
-        "empty (what `make run` puts into a fresh one gives way). Stop the server first. Every "
-        "table is read back and compared before anything counts."
-    )
-
     refusals = {
         ArchiveError: "{error}",
         RestoreError: "{error}",
@@ -79,9 +72,9 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("file", type=Path, metavar="FILE", help="The archive."),
-        flag("--without-keys", "Keep the keys in DATA_DIR instead of the backup's."),
-        flag("--without-media", "Leave out the files of messages that the backup holds."),
+        option("file", type=Path, metavar="FILE"),
+        flag("--without-keys"),
+        flag("--without-media"),
         *ACCESS,
     ]
 

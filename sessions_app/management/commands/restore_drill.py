@@ -29,37 +29,13 @@ class Command(ReportingCommand):
 
     requires_system_checks = (SETTINGS,)
 
-    help = (
-        "Prove that a backup can be restored: make one (or take FILE), restore it into a scratch "
-        "folder with a PostgreSQL of its own, compare the number of rows, verify the audit chain, "
-        "and remove everything. Exits with 1 if any step fails."
-    )
-
     json_help = "Print the result as JSON."
     refusals = {OSError: "The drill failed. {error}"}
 
     arguments = [
-        option(
-            "file",
-            type=Path,
-            nargs="?",
-            metavar="FILE",
-            help="A backup, such as the newest of the schedule. Default: one that is made now.",
-        ),
-        option(
-            "--scratch",
-            type=Path,
-            metavar="DIR",
-            help="Where the scratch folder is made; it needs as much space as the database. "
-            "Default: the system's folder for temporary files.",
-        ),
-        option(
-            "--restore-option",
-            action="append",
-            default=[],
-            metavar="OPTION",
-            help="An option for the command restore, such as --restore-option=--without-keys.",
-        ),
+        option("file", type=Path, nargs="?", metavar="FILE"),
+        option("--scratch", type=Path, metavar="DIR"),
+        option("--restore-option", action="append", default=[], metavar="OPTION"),
         *ACCESS,
     ]
 

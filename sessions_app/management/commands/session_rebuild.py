@@ -35,25 +35,13 @@ SessionState = dict[str, Any]
 class Command(ReportingCommand):
     """Run the command. It can be run again at any time."""
 
-    help = (
-        "Work out a session's counter, window, tokens, time of last activity and words for recall "
-        "afresh from its messages; with --from, take in its messages from old files first."
-    )
-
     json_help = "Print before and after as JSON."
     refusals = {**ReportingCommand.refusals, FolderError: "{error}"}
 
     arguments = [
-        option("session_id", metavar="SESSION_ID", help="The session's id."),
-        option(
-            "--from",
-            dest="folder",
-            metavar="DIR",
-            type=folder_given,
-            help="A folder of sessions (see sessions_import): take in this session's messages "
-            "from DIR/messages/, and make the session where it is missing.",
-        ),
-        flag("--no-vectors", "With --from: don't make the vectors of the messages taken in."),
+        option("session_id", metavar="SESSION_ID"),
+        option("--from", dest="folder", metavar="DIR", type=folder_given),
+        flag("--no-vectors"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

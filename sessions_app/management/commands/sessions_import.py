@@ -23,29 +23,14 @@ from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder,
 class Command(ReportingCommand):
     """Run the command. It can be run again at any time: existing data stays unchanged."""
 
-    help = (
-        "Bring in old sessions and messages: DIR/{session_id}.json, DIR/expired/, DIR/archived/ "
-        "and DIR/messages/{message_id}.json. Nothing of it is answered. Files that can't be used "
-        "are named and skipped. Running it again adds only what is not there yet."
-    )
-
     json_help = "Print the report as JSON, with every file."
     refusals = {**ReportingCommand.refusals, FolderError: "{error}", KeyboardInterrupt: GO_ON}
 
     arguments = [
-        option("dir", metavar="DIR", type=folder_given, help="The folder of sessions."),
-        flag("--dry-run", "Tell what would happen; store nothing."),
-        option(
-            "--orphans",
-            choices=["report", "rebuild"],
-            default="report",
-            help="Messages whose session's file is lost: report them (the default), or rebuild "
-            "the session from them.",
-        ),
-        flag(
-            "--no-vectors",
-            "Don't make the messages' vectors: they are then found by their words only.",
-        ),
+        option("dir", metavar="DIR", type=folder_given),
+        flag("--dry-run"),
+        option("--orphans", choices=["report", "rebuild"], default="report"),
+        flag("--no-vectors"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:

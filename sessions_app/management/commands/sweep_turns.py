@@ -7,11 +7,6 @@ from sessions_app.tasks import sweep_turns
 
 
 class Command(ReportingCommand):
-    help = (
-        "Release the turns that dead programs left, and mark sends that were never confirmed. "
-        "`answer` does this every ten seconds; safe to run at any time."
-    )
-
     json_help = "Print the counts as JSON."
 
     def run(self, options: dict[str, Any]) -> None:

@@ -33,11 +33,6 @@ from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
 
 class Command(ReportingCommand):
-    help = (
-        "Manage the endpoints that outgoing webhooks are sent to. 'add' and 'rotate' print the "
-        "new secret alone on stdout, once."
-    )
-
     # Only one action has the option.
     json_help = ""
     refusals = {**ReportingCommand.refusals, EndpointNotFoundError: "{error}"}

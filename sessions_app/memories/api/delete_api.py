@@ -12,7 +12,6 @@ from rest_framework.response import Response
 
 from memories_app.models import Memory, MemoryStatus
 from memories_app.store.remember import MAX_AT_ONCE
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.idempotency import idempotent
 from memoryproject.foundation.rest_kit.operations import described
@@ -29,8 +28,8 @@ from sessions_app.presentation.serializers import ReceiptSerializer
 class KeyedPlace(ScopeQuery):
     """A keyed memory, by what stands in its address."""
 
-    namespace = PlacePart(help_text="Its levels, separated by dots.")
-    key = PlacePart(help_text="As it is: not percent-encoded.")
+    namespace = PlacePart()
+    key = PlacePart()
 
 
 class Id(serializers.UUIDField):
@@ -45,12 +44,8 @@ class Id(serializers.UUIDField):
 class DeleteSerializer(Strict):
     """At most 1,000 memories, by their ids, by their keys, or by both."""
 
-    memory_ids = Items(
-        child=Id(), required=False, max_length=MAX_AT_ONCE, help_text="Of memories of any kind."
-    )
-    keyed = Items(
-        child=KeyedPlace(), required=False, max_length=MAX_AT_ONCE, help_text="Of keyed memories."
-    )
+    memory_ids = Items(child=Id(), required=False, max_length=MAX_AT_ONCE)
+    keyed = Items(child=KeyedPlace(), required=False, max_length=MAX_AT_ONCE)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         number = sum(map(len, attrs.values()))
@@ -61,24 +56,24 @@ class DeleteSerializer(Strict):
 
 
 class ForgottenSerializer(serializers.Serializer[Any]):
-    memory_id = fields.uuid("The memory.")
-    receipt_id = fields.uuid("The receipt that proves it.")
+    memory_id = serializers.UUIDField()
+    receipt_id = serializers.UUIDField()
 
 
 class NotFoundSerializer(serializers.Serializer[Any]):
     """A memory as it was named."""
 
-    memory_id = fields.uuid("Its id, where it was given.", required=False)
-    namespace = fields.text("Of a keyed memory.", required=False)
-    key = fields.text("Of a keyed memory.", required=False)
-    whatsapp_chat = fields.text("Of a keyed memory, where it was given.", required=False)
-    visibility = fields.text("Of a keyed memory, where it was given.", required=False)
+    memory_id = serializers.UUIDField(required=False)
+    namespace = serializers.CharField(required=False)
+    key = serializers.CharField(required=False)
+    whatsapp_chat = serializers.CharField(required=False)
+    visibility = serializers.CharField(required=False)
 
 
 class DeletedSerializer(serializers.Serializer[Any]):
-    forgotten = ForgottenSerializer(many=True, help_text="Each memory that was forgotten now.")
-    not_found = NotFoundSerializer(many=True, help_text="What is not there, or not any more.")
-    receipts = ReceiptSerializer(many=True, help_text="One for the memories of each chat.")
+    forgotten = ForgottenSerializer(many=True)
+    not_found = NotFoundSerializer(many=True)
+    receipts = ReceiptSerializer(many=True)
 
 
 class MemoriesDeleteView(ApiView):

@@ -109,40 +109,18 @@ class MetadataFilter(django_filters.Filter):  # type: ignore[misc]
 
 
 class MemoryFilters(django_filters.FilterSet):  # type: ignore[misc]
-    type = TextsFilter(lookup_expr="in", help_text="Such as fact; several times: with one of them.")
-    category = django_filters.CharFilter(help_text="Such as payments.")
-    tags = TextsFilter(
-        lookup_expr="contains", help_text="Those with this tag; several times: with all of them."
-    )
+    type = TextsFilter(lookup_expr="in")
+    category = django_filters.CharFilter()
+    tags = TextsFilter(lookup_expr="contains")
     visibility = ChoiceFilter(choices=Visibility.choices, help_text=", ".join(Visibility.values))
-    whatsapp_chat = WhatsAppChatFilter(
-        field_name="chat_id", help_text="That came from this chat, by any of its addresses."
-    )
-    source = django_filters.CharFilter(help_text="Such as command, api or staff.")
-    status = ChoicesFilter(
-        choices=MemoryStatus.choices,
-        help_text="active, superseded or proposed; several times: with one of them. By default "
-        "active ones that haven't expired.",
-    )
-    metadata = MetadataFilter(
-        lookup_expr="contains",
-        help_text='A JSON object: those with these names and values, such as {"sku": 7}.',
-    )
-    pinned = TruthFilter(help_text="true or false")
-    keyed = TruthFilter(
-        field_name="key",
-        lookup_expr="isnull",
-        exclude=True,
-        help_text="true: keyed memories alone; false: all others.",
-    )
-    since = MomentFilter(
-        field_name="created_at",
-        lookup_expr="gte",
-        help_text="Made then or later, such as 2026-01-31T09:30:00Z.",
-    )
-    text = django_filters.CharFilter(
-        method="with_words", help_text="Those that hold each of these words, in any form."
-    )
+    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
+    source = django_filters.CharFilter()
+    status = ChoicesFilter(choices=MemoryStatus.choices)
+    metadata = MetadataFilter(lookup_expr="contains")
+    pinned = TruthFilter()
+    keyed = TruthFilter(field_name="key", lookup_expr="isnull", exclude=True)
+    since = MomentFilter(field_name="created_at", lookup_expr="gte")
+    text = django_filters.CharFilter(method="with_words")
 
     def with_words(self, rows: QuerySet[Memory], _: str, value: str) -> QuerySet[Memory]:
         return with_words(rows, value)

@@ -22,7 +22,6 @@ from memories_app.facts.validation import MAX_CONTENT, MAX_PLACE, MAX_VALUE_BYTE
 from memories_app.models import Memory, Visibility
 from memories_app.store.keyed import keyed_in, keyed_put, value_text, within_namespace
 from memories_app.visibility import is_current, scope_of
-from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import refuse
 from memoryproject.foundation.rest_kit.operations import (
@@ -70,15 +69,8 @@ register_converter(KeyConverter, "key")
 class ScopeQuery(Strict):
     """Names the memories among which a namespace and a key are unique."""
 
-    whatsapp_chat = WhatsAppChat(
-        required=False,
-        help_text="Those of this chat. For a token that is bound to one chat, that chat.",
-    )
-    visibility = Choice(
-        Visibility.choices,
-        required=False,
-        help_text="chat, where a chat is named; else owner, which is the default, or public.",
-    )
+    whatsapp_chat = WhatsAppChat(required=False)
+    visibility = Choice(Visibility.choices, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         shared = attrs.get("visibility", Visibility.CHAT) != Visibility.CHAT
@@ -112,26 +104,11 @@ class KeyedSerializer(Strict):
     """Replaces the whole value, with its text, its metadata and its end."""
 
     value = Metadata(help_text=f"Any JSON object, at most {MAX_VALUE_BYTES} bytes.")
-    text = Words(
-        required=False,
-        max_length=MAX_CONTENT,
-        help_text="The text by which recall finds it. Default: that of the value.",
-    )
-    index = IndexField(
-        required=False,
-        help_text="The fields of the value whose text is found, such as title or body.text; "
-        "false: recall never finds it. Default: all.",
-    )
+    text = Words(required=False, max_length=MAX_CONTENT)
+    index = IndexField(required=False)
     metadata = Metadata(required=False)
-    ttl_seconds = Whole(
-        required=False,
-        min_value=1,
-        max_value=MAX_TTL_SECONDS,
-        help_text="It ends after so many seconds.",
-    )
-    expires_at = LaterMoment(
-        required=False, allow_null=True, help_text="In the future; null, or left out: no end."
-    )
+    ttl_seconds = Whole(required=False, min_value=1, max_value=MAX_TTL_SECONDS)
+    expires_at = LaterMoment(required=False, allow_null=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         for one, other in (("text", "index"), ("ttl_seconds", "expires_at")):
@@ -241,10 +218,7 @@ class KeyedView(ApiView):
 
 
 class KeyedFilters(django_filters.FilterSet):  # type: ignore[misc]
-    value = MetadataFilter(
-        lookup_expr="contains",
-        help_text='A JSON object: those whose value has these names and values, such as {"n": 7}.',
-    )
+    value = MetadataFilter(lookup_expr="contains")
 
 
 class KeyedList(ListView):
@@ -273,7 +247,7 @@ class NamespaceMemoriesView(KeyedList):
 
 
 class NamespaceSerializer(serializers.Serializer[Any]):
-    namespace = fields.text("Its levels, separated by dots.")
+    namespace = serializers.CharField()
 
 
 class NamespacesView(KeyedList):

@@ -1,7 +1,5 @@
 """Recall over HTTP."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -17,6 +15,7 @@ from memoryproject.foundation.rest_kit.operations import described
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
+    Moment,
     Number,
     StoredMoment,
     Strict,
@@ -42,117 +41,55 @@ STAFF = "staff"
 
 
 class RecallSerializer(Strict):
-    query = Text(
-        max_length=MAX_QUERY_LENGTH,
-        help_text="The question, or another text that the results should fit.",
-    )
-    top_k = Whole(
-        required=False,
-        min_value=1,
-        max_value=MAX_RESULTS,
-        help_text="How many results there are at most. Default: RECALL_TOP_K.",
-    )
-    min_similarity = Number(
-        required=False, min_value=0, max_value=1, help_text="The least score that a result has."
-    )
-    whatsapp_chat = WhatsAppChat(
-        required=False,
-        allow_null=True,
-        help_text=(
-            "Recall what this chat may see, its messages among it. Without it: all memories. For a "
-            "token that is bound to one chat, that chat."
-        ),
-    )
-    as_of = StoredMoment(
-        required=False,
-        help_text=(
-            "What was believed then: what had been said, in its words of then, and not been "
-            "replaced. What was forgotten since stays forgotten. Default: now."
-        ),
-    )
-    type = Text(required=False, max_length=MAX_LABEL, help_text="Only memories of this type.")
-    tags = tags_field(required=False, help_text="Only memories with all of these tags.")
-    namespace = PlacePart(
-        required=False,
-        help_text="Only keyed memories of this namespace and of those below it; equal texts, too.",
-    )
-    metadata = EqualMetadata(
-        required=False,
-        help_text="Only what holds these names with these values. There are no operators.",
-    )
+    query = Text(max_length=MAX_QUERY_LENGTH)
+    top_k = Whole(required=False, min_value=1, max_value=MAX_RESULTS)
+    min_similarity = Number(required=False, min_value=0, max_value=1)
+    whatsapp_chat = WhatsAppChat(required=False, allow_null=True)
+    as_of = StoredMoment(required=False)
+    type = Text(required=False, max_length=MAX_LABEL)
+    tags = tags_field(required=False)
+    namespace = PlacePart(required=False)
+    metadata = EqualMetadata(required=False)
     where = Condition()
-    sources = Items(
-        child=Choice([MEMORIES, MESSAGES]),
-        required=False,
-        min_length=1,
-        help_text="What is searched. Default: both; messages only within a chat.",
-    )
+    sources = Items(child=Choice([MEMORIES, MESSAGES]), required=False, min_length=1)
 
 
 F = TypeVar("F", bound=serializers.Field[Any, Any, Any, Any])
 
 
-def _of(other: str, field: Callable[..., F], meaning: str, **options: Any) -> F:
-    """Return a field that the ``other`` kind of result lacks."""
-    return field(f"{meaning}; absent for a {other}.", required=False, **options)
-
-
-def neighbour(meaning: str, **options: Any) -> serializers.DictField:
-    return serializers.DictField(allow_null=True, help_text=meaning, **options)
-
-
-of_memory, of_message = partial(_of, "message"), partial(_of, "memory")
-nullable = {"required": False, "allow_null": True}
+nullable: dict[str, Any] = {"required": False, "allow_null": True}
 
 
 class RecalledSerializer(serializers.Serializer[Any]):
     """A memory, or a message of the chat."""
 
     source = serializers.ChoiceField(["memory", "message"])  # type: ignore[assignment]
-    memory_id = of_memory(fields.uuid, "The id of the memory")
-    message_id = of_message(fields.uuid, "The id of the message")
-    session_id = of_message(fields.uuid, "The session of the message")
-    order_num = of_message(fields.number, "The place of the message in its session, from 1")
-    role = of_message(fields.text, "The role of the message, such as user")
-    content = fields.text("The text of the memory or of the message.")
-    score = fields.fraction("The relevance, in [0, 1].")
-    similarity = fields.fraction(
-        "The raw cosine; null where the embedder doesn't know the text.", allow_null=True
-    )
-    created_at = fields.moment("When the memory was stored, or the message written.")
-    type = of_memory(fields.text, "The kind of memory")
-    category = of_memory(fields.text, "The group of the memory; empty: none")
-    tags = of_memory(fields.texts, "The labels of the memory; empty: none")
-    visibility = of_memory(fields.text, "Of the memory: owner, chat or public")
-    whatsapp_chat = of_memory(
-        fields.text,
-        "The chat that the memory came from; null: none, or none that the token may know",
-        allow_null=True,
-    )
-    client_name = of_memory(
-        fields.text,
-        "The name of the person in that chat, whose memory it is; empty where it isn't known; "
-        "null as above",
-        allow_null=True,
-    )
-    said_by = of_memory(
-        fields.text,
-        "Who said it: the person's name, or their chat's address; else by what the memory "
-        "came, such as staff; null as above",
-        allow_null=True,
-    )
-    said_at = fields.moment("When the memory was said last; for no message.", required=False)
-    valid_from = fields.moment("From when on it holds; null: always.", **nullable)
-    valid_until = fields.moment("Until when it holds; null: it doesn't end.", **nullable)
-    sender_name = of_message(
-        fields.text, "Who wrote the message, in a group; empty where it isn't known"
-    )
-    namespace = of_memory(fields.text, "Of a keyed memory; null: it is none", allow_null=True)
-    key = fields.text("The same of its key.", **nullable)
-    value = fields.json_object("The same of its value.", **nullable)
-    metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
-    before = of_message(neighbour, "The message before it, its text shortened; null: none")
-    after = of_message(neighbour, "The message after it, its text shortened; null: none")
+    memory_id = serializers.UUIDField(required=False)
+    message_id = serializers.UUIDField(required=False)
+    session_id = serializers.UUIDField(required=False)
+    order_num = serializers.IntegerField(required=False)
+    role = serializers.CharField(required=False)
+    content = serializers.CharField()
+    score = serializers.FloatField()
+    similarity = serializers.FloatField(allow_null=True)
+    created_at = Moment()
+    type = serializers.CharField(required=False)
+    category = serializers.CharField(required=False)
+    tags = fields.texts(required=False)
+    visibility = serializers.CharField(required=False)
+    whatsapp_chat = serializers.CharField(**nullable)
+    client_name = serializers.CharField(**nullable)
+    said_by = serializers.CharField(**nullable)
+    said_at = Moment(required=False)
+    valid_from = Moment(**nullable)
+    valid_until = Moment(**nullable)
+    sender_name = serializers.CharField(required=False)
+    namespace = serializers.CharField(**nullable)
+    key = serializers.CharField(**nullable)
+    value = fields.json_object(**nullable)
+    metadata = fields.json_object()
+    before = serializers.DictField(**nullable)
+    after = serializers.DictField(**nullable)
 
     def to_representation(self, instance: dict[str, Any]) -> dict[str, Any]:
         """Leave out what memories have and messages don't, or the other way round."""
@@ -161,8 +98,8 @@ class RecalledSerializer(serializers.Serializer[Any]):
 
 
 class RecallAnswerSerializer(serializers.Serializer[Any]):
-    results = RecalledSerializer(many=True, help_text="The best first; empty where nothing fits.")
-    degraded = fields.truth("A part of memory could not be searched.")
+    results = RecalledSerializer(many=True)
+    degraded = serializers.BooleanField()
 
 
 class RecallView(ApiView):

@@ -23,6 +23,7 @@ from memoryproject.foundation.rest_kit import fields
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
+    Moment,
     Object,
     StoredMoment,
     Strict,
@@ -123,109 +124,39 @@ class LaterMoment(StoredMoment):
 class ChangeMemorySerializer(Strict):
     """Only the given fields are changed."""
 
-    content = Words(
-        required=False,
-        max_length=MAX_CONTENT,
-        help_text="The fact, as a text that is kept byte for byte.",
-    )
-    type = Words(
-        required=False,
-        max_length=MAX_LABEL,
-        help_text="The kind of memory, in a word of your own. A new memory has fact by default.",
-    )
-    category = Words(
-        required=False,
-        max_length=MAX_LABEL,
-        allow_blank=True,
-        help_text="A group, in a word of your own; empty: none.",
-    )
-    tags = tags_field(
-        required=False, help_text="Labels of your own. A change replaces all of them."
-    )
-    visibility = Choice(
-        Visibility.choices,
-        required=False,
-        help_text="Who recalls it: the owner alone, the chat that it came from, or everyone.",
-    )
+    content = Words(required=False, max_length=MAX_CONTENT)
+    type = Words(required=False, max_length=MAX_LABEL)
+    category = Words(required=False, max_length=MAX_LABEL, allow_blank=True)
+    tags = tags_field(required=False)
+    visibility = Choice(Visibility.choices, required=False)
     metadata = Metadata(required=False)
-    pinned = Truth(required=False, help_text="Listed first in the admin; only staff replace it.")
-    expires_at = LaterMoment(
-        required=False, allow_null=True, help_text="In the future; null: it doesn't end."
-    )
-    said_at = StoredMoment(
-        required=False, help_text="When it was said, not in the future. By default now."
-    )
-    valid_from = StoredMoment(
-        required=False,
-        allow_null=True,
-        help_text=(
-            "From when on it holds; null: always. Without both times, a new text tells them by "
-            "its words, such as “from Sunday”."
-        ),
-    )
-    valid_until = StoredMoment(
-        required=False,
-        allow_null=True,
-        help_text=(
-            "The last moment at which it holds, not before valid_from; null: it doesn't end. After "
-            "it, it is recalled only where nothing else is known, and then as ended."
-        ),
-    )
+    pinned = Truth(required=False)
+    expires_at = LaterMoment(required=False, allow_null=True)
+    said_at = StoredMoment(required=False)
+    valid_from = StoredMoment(required=False, allow_null=True)
+    valid_until = StoredMoment(required=False, allow_null=True)
 
 
 class NewMemorySerializer(ChangeMemorySerializer):
     """A memory to store."""
 
-    content = Words(max_length=MAX_CONTENT, help_text="Kept byte for byte.")
-    visibility = Choice(
-        Visibility.choices,
-        required=False,
-        help_text="By default chat where a chat is named, else owner.",
-    )
-    whatsapp_chat = WhatsAppChat(
-        required=False,
-        allow_null=True,
-        help_text=(
-            "The chat that it came from; made where new. A token that is bound to one chat needn't "
-            "name it."
-        ),
-    )
-    supersede = Truth(
-        required=False,
-        help_text=(
-            "By default true: a known memory that says otherwise becomes superseded. false: both "
-            "stay active."
-        ),
-    )
-    dedupe = Truth(
-        required=False,
-        help_text=(
-            "By default true. false: it is a memory of its own, whatever others say: it is "
-            "compared with none, now and later, and supersedes none."
-        ),
-    )
+    content = Words(max_length=MAX_CONTENT)
+    visibility = Choice(Visibility.choices, required=False)
+    whatsapp_chat = WhatsAppChat(required=False, allow_null=True)
+    supersede = Truth(required=False)
+    dedupe = Truth(required=False)
 
 
 class MemoryBatchSerializer(Strict):
-    memories = Items(
-        child=NewMemorySerializer(),
-        min_length=1,
-        max_length=MAX_AT_ONCE,
-        help_text="All of them are stored, or none.",
-    )
+    memories = Items(child=NewMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE)
 
 
 class PatchMemorySerializer(ChangeMemorySerializer):
-    memory_id = serializers.UUIDField(help_text="The memory that is changed.")
+    memory_id = serializers.UUIDField()
 
 
 class PatchMemoriesSerializer(Strict):
-    memories = Items(
-        child=PatchMemorySerializer(),
-        min_length=1,
-        max_length=MAX_AT_ONCE,
-        help_text="All of them are changed, or none; each memory once.",
-    )
+    memories = Items(child=PatchMemorySerializer(), min_length=1, max_length=MAX_AT_ONCE)
 
     @property
     def partial(self) -> bool:
@@ -240,113 +171,74 @@ class PatchMemoriesSerializer(Strict):
 class DoneSerializer(serializers.Serializer[Any]):
     """The outcome of storing one memory."""
 
-    superseded = serializers.ListField(
-        child=serializers.UUIDField(), help_text="The memories whose place it took."
-    )
-    merged = serializers.ListField(
-        child=serializers.ChoiceField(["metadata", "tags"]),
-        help_text="Fields of a known memory to which something was added.",
-    )
-    not_applied = fields.texts(
-        "Given fields in which a known memory differs, and stays as it is: PATCH it."
-    )
+    superseded = serializers.ListField(child=serializers.UUIDField())
+    merged = serializers.ListField(child=serializers.ChoiceField(["metadata", "tags"]))
+    not_applied = fields.texts()
 
 
 class MemoryBatchEntrySerializer(DoneSerializer):
-    memory_id = fields.uuid("The id of the new memory, or of the known one.")
-    status = serializers.ChoiceField(
-        [CREATED, DUPLICATE],
-        help_text="created: it is new. duplicate: it was known, and counts as mentioned again.",
-    )
+    memory_id = serializers.UUIDField()
+    status = serializers.ChoiceField([CREATED, DUPLICATE])
 
 
 class MemoryBatchResultSerializer(serializers.Serializer[Any]):
-    memories = MemoryBatchEntrySerializer(
-        many=True, help_text="One for each given memory, in the order given."
-    )
+    memories = MemoryBatchEntrySerializer(many=True)
 
 
 class MemorySerializer(serializers.Serializer[Any]):
-    memory_id = fields.uuid("Names the memory in addresses, receipts and replays.")
-    content = fields.text("As it was given, byte for byte; of a keyed memory may be empty.")
-    type = fields.text("The kind that was given with it; by default fact.")
-    category = fields.text("The group that was given with it; empty: none.")
-    tags = fields.texts("Its labels; empty: none.")
-    visibility = serializers.ChoiceField(
-        Visibility.choices,
-        help_text="Who recalls it: the owner alone, the chat that it came from, or everyone.",
-    )
-    whatsapp_chat = fields.text(
-        "The chat that it came from, in the stored form of its id; null: none.", allow_null=True
-    )
-    source = fields.text("By what it came: command, api, staff, import, …")  # type: ignore[assignment]
-    source_message_id = fields.uuid(
-        "The id of the message that it came from; null: none.", allow_null=True
-    )
-    namespace = fields.text("Of a keyed memory; null: it is none.", allow_null=True)
-    key = fields.text("Of a keyed memory; null: it is none.", allow_null=True)
-    value = fields.json_object("Of a keyed memory; null: it is none.", allow_null=True)
-    metadata = fields.json_object("The JSON object that was stored with it; empty: none.")
-    confidence = fields.fraction(
-        "From 0 to 1, for memories learned from conversations; null for others.", allow_null=True
-    )
-    status = serializers.ChoiceField(
-        MemoryStatus.choices,
-        help_text="Only active ones are recalled. superseded: replaced. proposed: waits for staff.",
-    )
-    pinned = fields.truth("Listed first in the admin, and never merged or replaced without staff.")
-    expires_at = fields.moment(
-        "From then on it is neither recalled nor listed; null: it doesn't end.", allow_null=True
-    )
-    said_at = fields.moment("When it was said last; by default when it was stored.")
-    valid_from = fields.moment("From when on it holds; null: always.", allow_null=True)
-    valid_until = fields.moment(
-        "The last moment at which it holds; null: it doesn't end.", allow_null=True
-    )
-    told_count = fields.number("How often it was mentioned, from 1.")
-    last_told_at = fields.moment("When it was last mentioned; at first when it was stored.")
-    superseded_by = fields.uuid(
-        "The id of the memory that replaced it; null: none, or it was forgotten.",
-        source="superseded_by_id",
-        allow_null=True,
-    )
-    superseded_at = fields.moment("When it was replaced; null: it wasn't.", allow_null=True)
-    created_at = fields.moment("When it was first stored.")
-    updated_at = fields.moment("When anything of it was last changed.")
+    memory_id = serializers.UUIDField()
+    content = serializers.CharField()
+    type = serializers.CharField()
+    category = serializers.CharField()
+    tags = fields.texts()
+    visibility = serializers.ChoiceField(Visibility.choices)
+    whatsapp_chat = serializers.CharField(allow_null=True)
+    source = serializers.CharField()  # type: ignore[assignment]
+    source_message_id = serializers.UUIDField(allow_null=True)
+    namespace = serializers.CharField(allow_null=True)
+    key = serializers.CharField(allow_null=True)
+    value = fields.json_object(allow_null=True)
+    metadata = fields.json_object()
+    confidence = serializers.FloatField(allow_null=True)
+    status = serializers.ChoiceField(MemoryStatus.choices)
+    pinned = serializers.BooleanField()
+    expires_at = Moment(allow_null=True)
+    said_at = Moment()
+    valid_from = Moment(allow_null=True)
+    valid_until = Moment(allow_null=True)
+    told_count = serializers.IntegerField()
+    last_told_at = Moment()
+    superseded_by = serializers.UUIDField(source="superseded_by_id", allow_null=True)
+    superseded_at = Moment(allow_null=True)
+    created_at = Moment()
+    updated_at = Moment()
 
 
 class PatchedMemoriesSerializer(serializers.Serializer[Any]):
-    memories = MemorySerializer(many=True, help_text="As they are now, in the order given.")
+    memories = MemorySerializer(many=True)
 
 
 class StoredMemorySerializer(MemorySerializer, DoneSerializer):
     """The memory as it is stored, and what storing it did."""
 
-    outcome = serializers.ChoiceField(
-        [CREATED, DUPLICATE],
-        help_text="created: it is new. duplicate: it was known, and counts as mentioned again.",
-    )
+    outcome = serializers.ChoiceField([CREATED, DUPLICATE])
 
 
 class MemoryRevisionSerializer(serializers.Serializer[Any]):
     """An earlier content of a memory."""
 
-    number = fields.number("Its place among the memory's revisions, from 1, the oldest first.")
-    content = fields.text("The text before the change.")
-    value = fields.json_object(
-        "Of a keyed memory, before the change; null: it is none.", allow_null=True
-    )
-    type = fields.text("The kind of memory before the change.")
-    category = fields.text("The group before the change; empty: none.")
-    tags = fields.texts("The labels before the change; empty: none.")
-    visibility = fields.text("Before the change: owner, chat or public.")
-    changed_at = fields.moment("When it was changed into what came next.")
-    changed_by_kind = fields.text("Who changed it: staff, api, person, command or system.")
-    changed_by_name = fields.text("The name of the user or of the token; empty for others.")
-    reason = fields.text("Why it was changed: updated, superseded or merged.")
+    number = serializers.IntegerField()
+    content = serializers.CharField()
+    value = fields.json_object(allow_null=True)
+    type = serializers.CharField()
+    category = serializers.CharField()
+    tags = fields.texts()
+    visibility = serializers.CharField()
+    changed_at = Moment()
+    changed_by_kind = serializers.CharField()
+    changed_by_name = serializers.CharField()
+    reason = serializers.CharField()
 
 
 class MemoryDetailSerializer(MemorySerializer):
-    revisions = MemoryRevisionSerializer(
-        many=True, help_text="Its earlier contents, the oldest first; empty: none."
-    )
+    revisions = MemoryRevisionSerializer(many=True)

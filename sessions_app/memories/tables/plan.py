@@ -243,14 +243,12 @@ def table_import(
 
     def record() -> None:
         audit_record(
-            action="memory.table",
-            actor=actor,
-            object_type="memories",
-            details={
-                "kind": plan.kind,
-                "visibility": plan.choices.visibility,
-                "memories": len(wanted),
-            },
+            "memory.table",
+            actor,
+            "memories",
+            kind=plan.kind,
+            visibility=plan.choices.visibility,
+            memories=len(wanted),
         )
 
     stored = []

@@ -168,12 +168,12 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
         except ChatGoneError:
             raise MemoryOperationError(chat_gone_text()) from None
         audit_record(
-            action="memory.teach",
-            actor=actor,
-            object_type="turn",
-            object_id=turn.turn_id,
+            "memory.teach",
+            actor,
+            "turn",
+            turn.turn_id,
             content_hash=content_hash(text),
-            details={"visibility": str(visibility)},
+            visibility=str(visibility),
             chat_id=turn.chat_id,
         )
 

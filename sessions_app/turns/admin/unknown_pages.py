@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from memories_app.errors import MemoryOperationError
 from memories_app.store.deduplicate import DUPLICATE
 from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.periods import DAYS, NAMES, period_named
+from memoryproject.foundation.admin_kit.list_filters import DAYS, NAMES, period_named
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record, staff_record
 from memoryproject.foundation.integrations.embedders.base import EmbedderError

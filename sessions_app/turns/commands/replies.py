@@ -406,10 +406,4 @@ def _export_record(turn: Turn, count: int) -> None:
         return
     with transaction.atomic():
         Turn.objects.filter(pk=turn.pk).update(context={**turn.context, EXPORTED: True})
-        audit_record(
-            action="export",
-            actor=person(turn),
-            object_type="chat",
-            object_id=turn.chat_id,
-            details={"memories": count, "by": "command"},
-        )
+        audit_record("export", person(turn), "chat", turn.chat_id, memories=count, by="command")

@@ -9,9 +9,8 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import audit_key, log_path
-from memoryproject.foundation.audit.chain import ChainError
+from memoryproject.foundation.audit.chain import ChainError, audit_begin_anew, log_write
 from memoryproject.foundation.audit.findings import flaws
-from memoryproject.foundation.audit.pruning import audit_begin_anew, log_write
 from memoryproject.foundation.audit.tasks import verification_note
 from memoryproject.foundation.audit.verify import audit_verify
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand
