@@ -28,7 +28,7 @@ from memories_app.ranking import (
     joined,
     prepare_question,
     rank,
-    sample_read,
+    samples_read,
 )
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -99,10 +99,10 @@ class Search:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
-        samples = _try_twice(lambda: [sample_read(texts, terms) for texts in memories])
+        samples = _try_twice(lambda: samples_read(memories, terms))
         lines_sample = None
         if messages is not None:
-            lines_sample = _try_twice(lambda: sample_read(messages, terms, [ASKING]))
+            lines_sample = _try_twice(lambda: samples_read([messages], terms, [ASKING])[0])
         failed = samples is None or (messages is not None and lines_sample is None)
         known = [*(samples or []), *filter(None, [lines_sample])]
         if not any(sample.ids for sample in known):

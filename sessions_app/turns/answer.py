@@ -104,7 +104,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 # The apology of a question that has no answer.
                 lease = TurnLease(answered, lease.token)
             work.turn, work.lease = answered, lease
-        if work.turn.state == TurnState.REPLIED:
+        if work.turn.state in (TurnState.REPLIED, TurnState.SENDING):
             has_ended = reply_send(work, refused=refused)
     except LeaseLostError as lost:
         logger.warning("%s", lost)

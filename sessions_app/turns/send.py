@@ -3,15 +3,16 @@
 import io
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import (
@@ -25,16 +26,14 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.templates import Slot
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
-from memoryproject.foundation.leases import RELEASED, LeaseLostError
+from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.limits.intake import BLOCKED, LimitReachedError
 from sessions_app.media.media_store import attachment_of, media_name
 from sessions_app.models import ChatAddress, OutboundPart, Turn
-from sessions_app.models.chats import GODFATHER, Provider
+from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
-from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
@@ -47,7 +46,7 @@ from sessions_app.turns.statuses import (
     reply_refresh,
     too_late,
 )
-from sessions_app.turns.turn_claims import TurnLease, turn_update_state
+from sessions_app.turns.turn_claims import TurnLease, is_blocked, turn_update_state
 from sessions_app.turns.turn_dependencies import TurnWork
 
 logger = logging.getLogger(__name__)
@@ -72,7 +71,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     """
     turn, lease = work.turn, work.lease
     max_age = work.dependencies.rules.max_answer_age
-    to = recipient_of(turn)
+    to = work.to or recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
     parts = list(work.parts or waiting.order_by("number"))
     if refused and parts:
@@ -153,13 +152,15 @@ def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | N
 def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
     """Send one part, with the quick retries.
 
-    Each attempt is committed as ``sending`` before it, and as ``waiting`` after it where it is
-    known that nothing went out. So a worker that is killed between two attempts leaves an answer
-    that will be sent. Raises SendError, and LimitReachedError before an attempt.
+    Each attempt is committed as ``sending`` before it, the first one with the answer, and as
+    ``waiting`` after it where it is known that nothing went out. So a worker that is killed between
+    two attempts leaves an answer that will be sent. Raises SendError, and LimitReachedError before
+    an attempt.
     """
     turn, lease = work.turn, work.lease
     for delay in (*RETRY_DELAYS, None):
-        _begin(lease, turn, part)
+        if part.state != PartState.SENDING:
+            _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         try:
             if sends_file(turn, part):
                 return file_send(work, part, to=to, reply_to=_quote(turn, part, to))
@@ -168,7 +169,7 @@ def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
-            _commit(lease, part, TurnState.REPLIED, PartState.WAITING, {})
+            _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
             work.dependencies.sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
 
@@ -197,33 +198,17 @@ def _template(turn: Turn, part: OutboundPart) -> Template:
     return Template(str(about["name"]), str(about["language"]), tuple(values), slots)
 
 
-def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
-    """Commit ``sending``, unless staff have blocked the chat by now.
-
-    Raises LeaseLostError and LimitReachedError.
-    """
-    is_owners = turn.user_role == GODFATHER
-    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn, is_owners=is_owners) else {}
-    try:
-        _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
-    except LeaseLostError:
-        if only and lease.held().filter(chat__access__standing=Standing.BLOCKED).exists():
-            raise LimitReachedError(BLOCKED) from None
-        raise
-
-
-def _commit(
-    lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str, only: Mapping[str, Any]
-) -> None:
+def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> None:
     """Commit the new states of the turn and of a part, and the renewed lease, together.
 
     Nothing is written between this and the call: where the database can't store ``sending``, the
-    state still says that nothing was sent. ``only``: further conditions of the turn. Raises
-    LeaseLostError, also where the answer was cancelled.
+    state still says that nothing was sent. Raises LeaseLostError, also where the answer was
+    cancelled, and LimitReachedError where staff have blocked the chat by now.
     """
     with transaction.atomic():
-        held = lease.held().filter(**only)
-        if not turns_move(held, turn_state, lease_until=lease.until()):
+        if part_state == PartState.SENDING and is_blocked(lease.lock()):
+            raise LimitReachedError(BLOCKED)
+        if not turns_move(lease.held(), turn_state, lease_until=lease.until()):
             raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
@@ -257,8 +242,10 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
                 arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
                 part.delivery_status = arrived
             early_statuses_take(part=part)
-            part.save(update_fields=SENT_FIELDS)
-            reply_refresh(part=part, parts=parts)
+            with sent_together():
+                sent = {name: getattr(part, name) for name in SENT_FIELDS}
+                OutboundPart.objects.filter(pk=part.pk).update(**sent)
+                reply_refresh(part=part, parts=parts)
             if is_last:
                 turn_update_state(turn=part.turn, parts=parts)
     except IntegrityError:

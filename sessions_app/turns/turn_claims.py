@@ -21,8 +21,9 @@ from memoryproject.foundation.leases import RELEASED, Lease
 from sessions_app.conversations.buttons import command_in
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
+from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
-from sessions_app.models.chats import Provider, addresses_now
+from sessions_app.models.chats import GODFATHER, Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
@@ -97,6 +98,16 @@ class TurnLease(Lease[Turn]):
     @property
     def turn_id(self) -> int:
         return self.row.pk
+
+    def held(self) -> QuerySet[Any]:
+        """Return the row as Lease does, with its chat unless that is blocked."""
+        return super().held().annotate(chat_not_blocked=CHAT_NOT_BLOCKED)
+
+
+def is_blocked(turn: Any) -> bool:
+    """Return whether staff have blocked the chat of a turn, as its lease returned it."""
+    is_owners = turn.user_role == GODFATHER
+    return turn.chat_not_blocked is None and can_be_blocked(turn, is_owners=is_owners)
 
 
 def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
