@@ -28,6 +28,7 @@ from django.utils import timezone
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.types.json import Jsonb
 
+from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations.chat_addresses import address_change, chat_for_party, chat_known
@@ -196,9 +197,7 @@ def _receive_one(
             later = InboundDelivery.objects.filter(pk=delivery_id)
             later.update(outcome="waits for its turn", retry_at=now)
         elif delivery_id is not None:
-            result = process(event, delivery_id, rules, now)
-            if result.answer_due and result.chat:
-                enqueue(result.chat.pk)
+            process(event, delivery_id, rules, enqueue, now)
 
 
 def _delivery_add(event: Event, *, longest_wait: float) -> int | None:
@@ -214,10 +213,12 @@ def _delivery_add(event: Event, *, longest_wait: float) -> int | None:
     return row[0] if row else None
 
 
-def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -> EventResult:
+def process(
+    event: Event, delivery_id: int, rules: IntakeRules, enqueue: Enqueue, now: datetime
+) -> None:
     """Process the event in the current transaction and note the result on its delivery.
 
-    The caller enqueues the chat if an answer is due.
+    The chat is enqueued if an answer is due.
     """
     result = _process(event, rules, now)
     has_to_redact = REDACT in (result.change or {})
@@ -230,13 +231,15 @@ def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -
         **({"subject_id": result.subject_id} if result.subject_id else {}),
         **({} if result.is_kept else {"raw": None}),
     }
-    InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
     if has_to_redact and result.chat and rules.redact is not None:
         rules.redact(result.chat.pk)
     is_persons = isinstance(event, events.InboundMessage) and not event.from_business
     if is_persons and result.chat and rules.look_at is not None:
         rules.look_at(result.chat.pk)
-    return result
+    with sent_together():
+        InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
+        if result.answer_due and result.chat:
+            enqueue(result.chat.pk)
 
 
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:

@@ -58,9 +58,8 @@ def reply_store(
         if draft.handover:
             # Chat before session: the order in which all code locks.
             chat_locked(lease.row.chat_id)
-        # Session before turn: the order in which all code locks.
-        session = session_locked(lease.row.session_id)
-        turn = lease.lock()
+        turn = lease.lock_with_session()
+        session = turn.session
         # Not read again.
         if turn.chat_id == begun.chat_id:
             turn.chat = begun.chat
@@ -104,13 +103,6 @@ def _context_of(draft: "Draft", parts: int) -> dict[str, Any]:
     if draft.handover:
         context[HANDOVER] = draft.handover
     return context
-
-
-def session_locked(session_id: UUID | None) -> ChatSession | None:
-    """Return the session, locked until the transaction ends; None where memory is off."""
-    if session_id is None:
-        return None
-    return ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
 
 
 def parts_store(

@@ -246,8 +246,8 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
                 sent = {name: getattr(part, name) for name in SENT_FIELDS}
                 OutboundPart.objects.filter(pk=part.pk).update(**sent)
                 reply_refresh(part=part, parts=parts)
-            if is_last:
-                turn_update_state(turn=part.turn, parts=parts)
+                if is_last:
+                    turn_update_state(turn=part.turn, parts=parts)
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
         at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)

@@ -67,7 +67,8 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
     this_turn = Turn.objects.filter(pk=turn.pk, chat=turn.chat_id, state__in=open_states)
     changes = {"finished_at": timezone.now(), **RELEASED, **noted}
     with transaction.atomic(savepoint=False):
-        if not turns_move(this_turn, state, **changes):
+        # Among writes that are sent together only the first condition is known: of a locked turn.
+        if turn.state not in open_states or not turns_move(this_turn, state, **changes):
             return
         turn.lease_token = None
         if state == TurnState.FAILED:
@@ -102,6 +103,14 @@ class TurnLease(Lease[Turn]):
     def held(self) -> QuerySet[Any]:
         """Return the row as Lease does, with its chat unless that is blocked."""
         return super().held().annotate(chat_not_blocked=CHAT_NOT_BLOCKED)
+
+    def lock_with_session(self) -> Any:
+        """Return the turn with its session, locked: session before turn, as all code locks."""
+        if self.row.session_id is None:
+            return self.lock()
+        # The condition makes it an inner join: the null side of another can't be locked.
+        rows = self.held().filter(session__created_at__isnull=False).select_related("session")
+        return self.lock(rows, of=("session", "self"))
 
 
 def is_blocked(turn: Any) -> bool:
