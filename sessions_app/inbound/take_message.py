@@ -140,7 +140,10 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    chat, addresses = _chat_lock(_chat_of(event).pk)
+    # It is read after the lock was taken: a statement that waits for a lock sees other tables as
+    # they were before.
+    chat = _CHATS.get(pk=_chat_of(event).pk)
+    addresses = chat.current_addresses
     if _has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
@@ -230,17 +233,6 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
 _CHATS = Chat.objects.select_related("access", "pause").annotate(
     current_addresses=addresses_now("pk")
 )
-
-
-def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
-    """Return the chat, locked, with its access and its pause, and its current addresses.
-
-    It is read after the lock was taken: a statement that waits for a lock sees other tables as they
-    were before.
-    """
-    Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
-    chat = _CHATS.get(pk=chat_id)
-    return chat, chat.current_addresses
 
 
 def _decide(incoming: _Incoming) -> Entry:
@@ -342,6 +334,7 @@ def _state(incoming: _Incoming, entry: Entry) -> str:
 
 
 def _chat_of(event: InboundMessage) -> Chat:
+    """Return the chat of the message, locked."""
     if event.group_id:
         return chat_for_group(
             provider=event.provider,

@@ -237,8 +237,11 @@ def _draft_and_store(work: TurnWork) -> Turn | None:
 
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
     """
-    turn = work.turn
-    epoch = epoch_read(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
+    turn: Any = work.turn
+    reader = Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER)
+    # As of the claim, for the first draft.
+    epoch = epoch_read(reader, seen=turn.epochs)
+    turn.epochs = None
     started, begun_at = time.monotonic(), timezone.now()
     draft = _draft(work)
     _join_newer(work, draft, begun_at=begun_at, took=time.monotonic() - started)

@@ -12,7 +12,6 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
 from memoryproject.foundation.integrations.whatsapp.base import (
@@ -41,6 +40,7 @@ from sessions_app.turns.questions import question_send
 from sessions_app.turns.statuses import (
     LATER,
     early_statuses_take,
+    part_settle,
     parts_locked,
     postponed_error,
     reply_refresh,
@@ -54,7 +54,6 @@ logger = logging.getLogger(__name__)
 RETRY_DELAYS = (1.0, 2.0, 4.0)
 # A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
-SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "error")
 
 
 @span("send")
@@ -91,9 +90,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
         except SendError as error:
             _part_failed(lease, part, error, max_age)
             return False
-        is_last = part is parts[-1]
-        is_console = turn.provider == str(Provider.CONSOLE)
-        if _part_sent(part, result, is_console=is_console, is_last=is_last):
+        if _part_sent(part, result, is_console=turn.provider == str(Provider.CONSOLE)):
             return True
     if not parts:
         with transaction.atomic():
@@ -229,7 +226,7 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
     return turn.provider_message_id or None if to.group_id else None
 
 
-def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
+def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
     try:
         with transaction.atomic():
@@ -242,12 +239,8 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
                 arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
                 part.delivery_status = arrived
             early_statuses_take(part=part)
-            with sent_together():
-                sent = {name: getattr(part, name) for name in SENT_FIELDS}
-                OutboundPart.objects.filter(pk=part.pk).update(**sent)
-                reply_refresh(part=part, parts=parts)
-                if is_last:
-                    turn_update_state(turn=part.turn, parts=parts)
+            goes_on = any(each.state == PartState.WAITING for each in parts)
+            part_settle(part, parts, goes_on=goes_on)
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
         at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)
@@ -255,7 +248,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
         mistaken = mistaken.exclude(pk=part.pk)
         if not mistaken.update(provider_message_id=None, state=PartState.UNCONFIRMED):
             raise
-        return _part_sent(part, result, is_console=is_console, is_last=is_last)
+        return _part_sent(part, result, is_console=is_console)
     return part.turn.lease_token is None
 
 

@@ -19,6 +19,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.leases import RELEASED, Lease
 from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations.epochs import epochs_seen
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
 from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
@@ -84,6 +85,7 @@ _SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).o
 # longer than reading a turn.
 WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
     current_addresses=addresses_now("chat"),
+    epochs=epochs_seen("chat_id"),
     state_before=Subquery(_BEFORE.values("state")[:1]),
     is_sending=Exists(_SENDING.filter(lease_token__isnull=False)),
 )
