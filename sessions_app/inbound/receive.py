@@ -38,7 +38,7 @@ from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.message_rows import own_address_learn
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.figures import marketing_set
-from sessions_app.models import Chat, InboundDelivery, Turn
+from sessions_app.models import InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
 from sessions_app.turns.facade import account_reported, own_send_confirm, status_apply
 
@@ -162,22 +162,19 @@ def events_receive(
 def _receive_with_retry(
     event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
 ) -> None:
-    for _ in range(TRIES - 1):
+    for tries_left in range(TRIES, -1, -1):
         try:
-            return _receive_one(event, rules, enqueue, gate, now)
+            _receive_one(event, rules, enqueue, gate, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
-            continue
-        except OperationalError as error:
-            if not isinstance(error.__cause__, DeadlockDetected):
+            # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
+            if tries_left < 2 and not (tries_left and _damaged_session_ended(event, now)):
                 raise
-    try:
-        return _receive_one(event, rules, enqueue, gate, now)
-    except IntegrityError:
-        # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
-        if not _damaged_session_ended(event, now):
-            raise
-    return _receive_one(event, rules, enqueue, gate, now)
+        except OperationalError as error:
+            if not (tries_left and isinstance(error.__cause__, DeadlockDetected)):
+                raise
+        else:
+            return
 
 
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
@@ -295,7 +292,6 @@ def _marketing_choose(event: Any, now: datetime) -> EventResult:
     chat = chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
-    chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
     at = min(event.timestamp, now)
     is_stopped = getattr(event, "is_stopped", True)
     if not marketing_set(chat=chat, is_stopped=is_stopped, at=at):

@@ -142,9 +142,9 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     """
     # It is read after the lock was taken: a statement that waits for a lock sees other tables as
     # they were before.
-    chat = _CHATS.get(pk=_chat_of(event).pk)
+    chat = _CHATS.get(pk=chat_of(event).pk)
     addresses = chat.current_addresses
-    if _has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
+    if has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
@@ -189,7 +189,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     return EventResult("stored", chat, message.message_id, answer_due=True)
 
 
-def _has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
+def has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
     """Return whether the message may come under several ids, by whose addresses stand in them.
 
     A person without a BSUID, whose number has one form, has one id. Of a group's members not all
@@ -333,7 +333,7 @@ def _state(incoming: _Incoming, entry: Entry) -> str:
     return str(TurnState.CANCELLED if is_settled else TurnState.HELD)
 
 
-def _chat_of(event: InboundMessage) -> Chat:
+def chat_of(event: InboundMessage) -> Chat:
     """Return the chat of the message, locked."""
     if event.group_id:
         return chat_for_group(

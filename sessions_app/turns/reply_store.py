@@ -162,19 +162,11 @@ def message_store(
 
 def replay_store(turn: Turn, draft: "Draft") -> None:
     """Store the replay record, in the place of that of an earlier answer to this turn."""
-    record = {
-        "prompt": draft.prompt,
-        "recalled": draft.recalled,
-        "shown": [str(key) for key in draft.listed.values() if key],
-        "left_out": draft.left_out,
-        "summary_id": draft.summary_id,
-        "model": draft.model,
-        "prompt_tokens": draft.prompt_tokens,
-        "completion_tokens": draft.completion_tokens,
-        "timings": draft.timings,
-    }
+    names = "prompt recalled left_out summary_id model prompt_tokens completion_tokens timings"
+    record = {name: getattr(draft, name) for name in names.split()}
+    shown = [str(key) for key in draft.listed.values() if key]
     # A trigger removes the earlier one.
-    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, **record)])
+    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, shown=shown, **record)])
 
 
 # An answer that is made but not stored yet, with its replay record.

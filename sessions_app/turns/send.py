@@ -3,11 +3,10 @@
 import io
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import BinaryIO, cast
-from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -116,15 +115,16 @@ def recipient_of(turn: Turn) -> Recipient:
         return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     links = list(current.order_by("-created_at"))
-    main, origin = chat.whatsapp_chat, None
-    if len({link.origin for link in links}) > 1:
-        main, origin = _asked_from(turn, links)
-        links = [link for link in links if link.origin == origin]
+    main = chat.whatsapp_chat
+    sender = turn.message.sender if turn.message is not None else ""
+    origins = {link.address: link.origin for link in links}
+    if len(set(origins.values())) > 1:
+        main = sender if sender in origins else main
+        links = [link for link in links if link.origin == origins.get(main)]
     forms = address_forms(main)
     used = [link.address for link in links if link.address in forms]
     if used and (main not in used or turn.provider != chat.provider):
         # Another provider used the main one last.
-        sender = turn.message.sender if turn.message is not None else ""
         main = sender if sender in used else used[0]
     bsuid = next((link.address for link in links if link.address.endswith("@bsuid")), None)
     number, _, domain = main.partition("@")
@@ -136,14 +136,6 @@ def recipient_of(turn: Turn) -> Recipient:
         bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
         by_number=turn.number_id,
     )
-
-
-def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | None]:
-    """Return the address of the message and its origin, else those of the chat."""
-    origins = {link.address: link.origin for link in links}
-    sender = turn.message.sender if turn.message is not None else ""
-    main = sender if sender in origins else turn.chat.whatsapp_chat
-    return main, origins.get(main)
 
 
 def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
