@@ -67,7 +67,7 @@ def reply_store(
             turn.message = begun.message
         work.to = recipient_of(turn)
         parts = parts_of(draft, provider)
-        stored = {"error": draft.error, "outcome": draft.outcome, "not_before": None}
+        stored: dict[str, Any] = {"error": draft.error, "outcome": draft.outcome}
         if context := _context_of(draft, len(parts)):
             stored["context"] = {**turn.context, **context}
         state = TurnState.REPLIED if is_blocked(turn) else TurnState.SENDING
@@ -80,7 +80,7 @@ def reply_store(
                 stored["reply"] = message_store(turn, session, draft, memory, answers=turn.message)
             work.parts = parts_store(turn, parts, is_sending=state == TurnState.SENDING)
             replay_store(turn, draft)
-            turn_move(turn, state, lease_until=lease.until(), **stored)
+            turn_move(turn, state, lease_until=lease.until(), not_before=None, **stored)
         answer_stored(turn)
         if draft.handover:
             hand_over(turn, draft.handover)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +22,13 @@ from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MAX_TO_TAKE_IN = 15
-MAX_TO_ANSWER = 46
+MAX_TO_TAKE_IN = 14
+MAX_TO_ANSWER = 38
 # With the word to the programs that answer.
-MAX_OF_A_WEBHOOK = 18
+MAX_OF_A_WEBHOOK = 17
 MAX_OF_A_REPEATED_WEBHOOK = 3
+# Of both together. Statements that are sent together are waited for once.
+MAX_ROUND_TRIPS = 45
 
 
 def fresh(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -68,3 +74,32 @@ def test_a_webhook_takes_one_commit(
     with CaptureQueriesContext(connection) as queries:
         assert post_cloud(client, body).status_code == 200
     assert len(queries) <= MAX_OF_A_REPEATED_WEBHOOK, statements(queries)
+
+
+@contextmanager
+def traced(path: Path) -> Iterator[list[str]]:
+    """The direction of each message between us and PostgreSQL within the block: F or B."""
+    connection.ensure_connection()
+    found: list[str] = []
+    with path.open("wb") as file:
+        connection.connection.pgconn.trace(file.fileno())
+        yield found
+        connection.connection.pgconn.untrace()
+        found += [line.split("\t")[1] for line in path.read_text().splitlines() if "\t" in line]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="psycopg traces on Linux alone")
+def test_a_message_waits_for_postgresql_a_few_times(
+    client: Client,
+    world: World,
+    tmp_path: Path,
+    cloud_text: dict[str, Any],  # noqa: F811
+) -> None:
+    for _ in range(3):
+        assert post_cloud(client, fresh(cloud_text)).status_code == 200
+        world.work()
+    body = fresh(cloud_text)
+    with traced(tmp_path / "trace") as directions:
+        assert post_cloud(client, body).status_code == 200
+        world.work()
+    assert "".join(directions).count("FB") <= MAX_ROUND_TRIPS
