@@ -140,8 +140,6 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    # It is read after the lock was taken: a statement that waits for a lock sees other tables as
-    # they were before.
     chat = _CHATS.get(pk=chat_of(event).pk)
     addresses = chat.current_addresses
     if has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
@@ -229,7 +227,8 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
         session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
-# With all that intake needs of them. Made once: making it takes longer than reading a chat.
+# With all that intake needs of them. Made once: making it takes longer than reading a chat. They are
+# read after the lock was taken: a statement that waits for a lock sees other tables as they were.
 _CHATS = Chat.objects.select_related("access", "pause").annotate(
     current_addresses=addresses_now("pk")
 )

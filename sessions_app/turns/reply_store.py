@@ -47,11 +47,11 @@ def reply_store(
     ``may_learn``: a worker may learn from the turn. Raises LeaseLostError and
     ForgottenMeanwhileError, and then nothing is stored.
     """
-    begun, lease, dependencies = work.turn, work.lease, work.dependencies
-    question, provider = draft.question, dependencies.providers[begun.provider]
+    begun, lease, memory = work.turn, work.lease, work.dependencies.chat_memory
+    question, provider = draft.question, work.dependencies.providers[begun.provider]
     if question and not has_buttons(question, provider, is_group=begun.chat.is_group):
         draft.text = question.text_with_numbers(draft.text)
-    learn = dependencies.learn if may_learn else None
+    learn = work.dependencies.learn if may_learn else None
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
@@ -59,7 +59,6 @@ def reply_store(
             # Chat before session: the order in which all code locks.
             chat_locked(lease.row.chat_id)
         turn = lease.lock_with_session()
-        session = turn.session
         # Not read again.
         if turn.chat_id == begun.chat_id:
             turn.chat = begun.chat
@@ -73,10 +72,9 @@ def reply_store(
         state = TurnState.REPLIED if is_blocked(turn) else TurnState.SENDING
         # The rows are locked: the updates find them as they were read.
         with sent_together():
-            if session is None:
+            if (session := turn.session) is None:
                 stored["unstored_reply"] = draft.text
             else:
-                memory = dependencies.chat_memory
                 stored["reply"] = message_store(turn, session, draft, memory, answers=turn.message)
             work.parts = parts_store(turn, parts, is_sending=state == TurnState.SENDING)
             replay_store(turn, draft)

@@ -39,7 +39,7 @@ from sessions_app.turns.questions import question_send
 from sessions_app.turns.statuses import (
     LATER,
     early_statuses_take,
-    part_settle,
+    part_update,
     parts_locked,
     postponed_error,
     reply_refresh,
@@ -232,7 +232,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> b
                 part.delivery_status = arrived
             early_statuses_take(part=part)
             goes_on = any(each.state == PartState.WAITING for each in parts)
-            part_settle(part, parts, goes_on=goes_on)
+            part_update(part, parts, goes_on=goes_on)
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
         at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)

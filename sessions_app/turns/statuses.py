@@ -84,7 +84,7 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     if event.error_text and part.delivery_status == DeliveryStatus.FAILED:
         part.error = event.error_text
     # Mostly we know of the first status already, that it was sent.
-    due = _reported(part) != before and part_settle(part, parts)
+    due = _reported(part) != before and part_update(part, parts)
     return EventResult(
         f"status {event.status}",
         part.turn.chat,
@@ -120,7 +120,7 @@ def own_send_confirm(*, event: OwnSend) -> EventResult:
     part.delivery_status = part.delivery_status or DeliveryStatus.SENT
     part.content = ""
     early_statuses_take(part=part)
-    due = part_settle(part, parts)
+    due = part_update(part, parts)
     return EventResult("our own message: confirmed", chat, answer_due=due, is_kept=False)
 
 
@@ -166,7 +166,7 @@ def _reported(part: OutboundPart) -> dict[str, Any]:
     return {name: getattr(part, name) for name in names}
 
 
-def part_settle(
+def part_update(
     part: OutboundPart, parts: Iterable[OutboundPart], *, goes_on: bool = False
 ) -> bool:
     """Store what is known of a part by now; return whether a worker is to send the others.

@@ -16,6 +16,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.events import status
 from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
 from tests.webhooks.posting import post_cloud
 from tests.world import CLIENT, World, message_from
@@ -103,3 +104,13 @@ def test_a_message_waits_for_postgresql_a_few_times(
         assert post_cloud(client, body).status_code == 200
         world.work()
     assert "".join(directions).count("FB") <= MAX_ROUND_TRIPS
+
+
+def test_a_status_that_tells_nothing_new_changes_only_its_delivery(world: World) -> None:
+    world.say(CLIENT, "hello")
+    (sent,) = world.provider.sent
+    for name, tables in [("sent", 1), ("delivered", 3)]:
+        with CaptureQueriesContext(connection) as queries:
+            world.receive(status(sent.provider_message_id, name))
+        changes = [query["sql"] for query in queries if query["sql"].startswith("UPDATE")]
+        assert len(changes) == tables, statements(queries)
