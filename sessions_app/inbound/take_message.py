@@ -141,12 +141,11 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     messages their order.
     """
     chat = _CHATS.get(pk=chat_of(event).pk)
-    addresses = chat.current_addresses
-    if has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
+    if has_ids(event, chat, chat.current_addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
-    role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
+    role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     if due and rules.remember(chat):
@@ -227,8 +226,8 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
         session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
-# With all that intake needs of them. Made once: making it takes longer than reading a chat. They are
-# read after the lock was taken: a statement that waits for a lock sees other tables as they were.
+# With all that intake needs of them. Made once: making it takes longer than reading a chat. They
+# are read after the lock: a statement that waits for a lock sees other tables as they were.
 _CHATS = Chat.objects.select_related("access", "pause").annotate(
     current_addresses=addresses_now("pk")
 )

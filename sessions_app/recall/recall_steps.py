@@ -100,11 +100,9 @@ class Search:
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
         known = _try_twice(lambda: samples_read(memories, terms))
-        known_lines: list[Sample] | None = []
-        if messages:
-            known_lines = _try_twice(lambda: samples_read(messages, terms, [ASKING]))
-        failed = known is None or known_lines is None
-        samples, line_samples = known or [], known_lines or []
+        own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
+        failed = known is None or own is None
+        samples, line_samples = known or [], own or []
         if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))

@@ -34,18 +34,13 @@ from sessions_app.turns.queue import (
 )
 from sessions_app.turns.reply_store import parts_store, recital
 from sessions_app.turns.statuses import own_send_confirm, sends_resume, status_apply
-from sessions_app.turns.stepping_in import (
-    ANSWERED_BY_PERSON,
-    is_own_echo,
-    longest_pause,
-    pauses_merge,
-    step_in,
-)
+from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON, is_own_echo, pauses_merge, step_in
 from sessions_app.turns.turn_claims import (
     chat_locked,
     chat_pause,
     chat_resume,
     last_held,
+    longest_pause,
     pause_in_force,
     pauses_end,
     turn_update_state,

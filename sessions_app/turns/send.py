@@ -231,8 +231,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> b
                 arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
                 part.delivery_status = arrived
             early_statuses_take(part=part)
-            goes_on = any(each.state == PartState.WAITING for each in parts)
-            part_update(part, parts, goes_on=goes_on)
+            part_update(part, parts, more=any(each.state == PartState.WAITING for each in parts))
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
         at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)

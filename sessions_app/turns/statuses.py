@@ -166,17 +166,15 @@ def _reported(part: OutboundPart) -> dict[str, Any]:
     return {name: getattr(part, name) for name in names}
 
 
-def part_update(
-    part: OutboundPart, parts: Iterable[OutboundPart], *, goes_on: bool = False
-) -> bool:
+def part_update(part: OutboundPart, parts: Iterable[OutboundPart], *, more: bool = False) -> bool:
     """Store what is known of a part by now; return whether a worker is to send the others.
 
-    ``parts``: all of its turn's, locked. ``goes_on``: the caller sends the next one.
+    ``parts``: all of its turn's, locked. ``more``: the caller sends the next one.
     """
     with sent_together():
         OutboundPart.objects.filter(pk=part.pk).update(**_reported(part))
         reply_refresh(part=part, parts=parts)
-        return not goes_on and turn_update_state(turn=part.turn, parts=parts)
+        return not more and turn_update_state(turn=part.turn, parts=parts)
 
 
 def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:

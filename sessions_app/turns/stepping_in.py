@@ -4,7 +4,6 @@ The assistant then holds back: what it has not sent yet is cancelled where the p
 and it is paused for a while, which begins anew with each reply.
 """
 
-from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef
@@ -25,6 +24,7 @@ from sessions_app.turns.turn_claims import (
     NOT_ANSWERED,
     chat_pause,
     is_command,
+    longest_pause,
     pause_in_force,
     paused_turns_hold,
 )
@@ -127,8 +127,3 @@ def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
     )
     if longest.holds(now):
         paused_turns_hold(old.pk, now)
-
-
-def longest_pause(pauses: Collection[ChatPause]) -> ChatPause:
-    """Return the pause that ends last."""
-    return max(pauses, key=lambda pause: (pause.until is None, pause.until or pause.since))

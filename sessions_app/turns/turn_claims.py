@@ -5,7 +5,7 @@ A turn's state is updated here from the states of its parts.
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -366,6 +366,11 @@ def paused_turns_hold(chat_id: UUID, now: datetime) -> None:
         # Check again: the assistant may have been resumed, and a turn put back, in between.
         if chat is not None and pause_in_force(chat_id, now):
             _turns_hold(chat_id)
+
+
+def longest_pause(pauses: Collection[ChatPause]) -> ChatPause:
+    """Return the pause that ends last."""
+    return max(pauses, key=lambda pause: (pause.until is None, pause.until or pause.since))
 
 
 def last_held(chat_id: UUID, *, since: datetime) -> Turn | None:
