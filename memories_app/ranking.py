@@ -132,19 +132,25 @@ class Sample:
         return len(self.ids) < SAMPLE
 
 
-def sample_read(texts: Texts, terms: Sequence[QueryTerm], marks: Sequence[str] = ()) -> Sample:
-    """Read the newest texts of a set. ``marks``: further index terms to look for."""
-    newest = texts.rows.order_by(*texts.newest)[:SAMPLE]
-    compiled = _compiled(newest)
-    if compiled is None:
-        return Sample([], [])
-    scope, params = compiled
-    statement = (
-        f"SELECT id, {held_terms('texts.terms')} FROM ({scope}) AS texts (id, terms, content)"
-    )
-    rows = _fetch(texts.rows.db, statement, [[*_forms(terms), *marks], *params])
-    is_large = len(rows) == SAMPLE and _needs_index(texts)
-    return Sample([key for key, _ in rows], [held for _, held in rows], is_large)
+def samples_read(
+    sets: Sequence[Texts], terms: Sequence[QueryTerm], marks: Sequence[str] = ()
+) -> list[Sample]:
+    """Read the newest texts of each set, together. ``marks``: further index terms to look for."""
+    statements, params = [], []
+    for number, texts in enumerate(sets):
+        if compiled := _compiled(texts.rows.order_by(*texts.newest)[:SAMPLE]):
+            statements.append(
+                f"SELECT {number}, row_number() OVER (), id, {held_terms('texts.terms')}"
+                f" FROM ({compiled[0]}) AS texts (id, terms, content)"
+            )
+            params += [[*_forms(terms), *marks], *compiled[1]]
+    rows = _fetch(sets[0].rows.db, " UNION ALL ".join(statements), params) if statements else []
+    samples = []
+    for number, texts in enumerate(sets):
+        own = sorted(row[1:] for row in rows if row[0] == number)
+        is_large = len(own) == SAMPLE and _needs_index(texts)
+        samples.append(Sample([row[1] for row in own], [row[2] for row in own], is_large))
+    return samples
 
 
 def _needs_index(texts: Texts) -> bool:

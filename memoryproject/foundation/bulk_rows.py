@@ -1,8 +1,9 @@
-"""Insert many rows of a model at once."""
+"""Write many rows in few round trips to PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
@@ -15,6 +16,21 @@ from psycopg.pq import Format
 
 # From so many rows on COPY is faster than INSERT, although it takes one more round trip.
 MIN_FOR_COPY = 20
+
+
+@contextmanager
+def sent_together() -> Iterator[None]:
+    """Send the writes of the block one after the other, and wait for PostgreSQL once, at its end.
+
+    Use it in a transaction, for writes that must succeed: how many rows an UPDATE changes isn't
+    known in the block, and an error is raised by a later statement or the end. Within another such
+    block it adds nothing. No COPY is possible in it.
+    """
+    if connection.connection.info.pipeline_status:
+        yield
+        return
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield
 
 
 def rows_add(rows: Sequence[Model], *, as_given: bool = False) -> None:

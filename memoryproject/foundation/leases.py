@@ -161,9 +161,15 @@ class Lease(Generic[Work]):
         """Return the end of a lease that is renewed now."""
         return timezone.now() + self.row.lease_length
 
-    def lock(self) -> Work:
-        """Return the row, locked until the transaction ends. Raises LeaseLostError."""
-        row = self.held().select_for_update(no_key=True).first()
+    def lock(
+        self, rows: models.QuerySet[Work] | None = None, *, of: Sequence[str] = ("self",)
+    ) -> Work:
+        """Return the row, locked until the transaction ends. Raises LeaseLostError.
+
+        ``rows``: ``held``, with joined rows that are locked in the order of ``of``.
+        """
+        rows = self.held() if rows is None else rows
+        row = rows.select_for_update(no_key=True, of=of).first()
         if row is None:
             raise self.lost()
         return row

@@ -87,12 +87,13 @@ def chat_known(*, party: Party, group_id: str | None) -> Chat | None:
 
 
 def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = "") -> Chat:
-    """Return the chat of a group; create it if it is new. Call it in a transaction."""
+    """Return the chat of a group, locked; create it if it is new. Call it in a transaction."""
     address = _group_address(group_id)
     addresses_lock([address])
     chat = chat_find(address)
     if chat is None:
         chat = _create(provider=provider, number_id=number_id, address=address, name=name)
+    Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat.pk)
     return _seen(chat, provider=provider, number_id=number_id, name=name)
 
 
@@ -105,7 +106,7 @@ def chat_for_party(*, provider: str, number_id: str, party: Party, at: datetime)
 def chat_of_party(
     *, provider: str, number_id: str, party: Party, at: datetime, create: bool = False
 ) -> Chat | None:
-    """Return the chat of a person, linked to the addresses that this event shows.
+    """Return the chat of a person, locked, linked to the addresses that this event shows.
 
     at: the time of the event, by the provider's clock.
     Returns None only if the person is unknown and ``create`` is False.
@@ -192,15 +193,16 @@ def _began_after(chat: Chat, at: datetime) -> bool:
 
 
 def _known(addresses: list[str], at: datetime) -> dict[str, ChatAddress]:
-    """Return the links of these addresses, in each form.
+    """Return the links of these addresses, in each form, with their chats locked.
 
     Detaches a link that its person left before ``at``: the address belongs to somebody else
     now.
     """
     known = {}
     chats: dict[UUID, Chat] = {}
-    found = ChatAddress.objects.filter(address__in=all_forms(addresses))
-    links = list(found.select_related("chat").order_by("id"))
+    found = ChatAddress.objects.filter(address__in=all_forms(addresses)).select_related("chat")
+    # Links change only under the lock of their addresses: waiting for a chat doesn't outdate them.
+    links = list(found.select_for_update(no_key=True, of=("chat",)).order_by("id"))
     current = [link for link in links if link.left_at is None]
     in_use = {(link.chat_id, form) for link in current for form in address_forms(link.address)}
     for link in links:

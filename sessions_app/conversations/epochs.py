@@ -16,8 +16,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import Error, connection
-from django.db.models import Q, Sum
+from django.db.models import OuterRef, Q, Sum, TextField, Value
+from django.db.models.functions import Cast, Concat
 
 from memories_app.models import Visibility
 from memories_app.visibility import scope_of
@@ -133,18 +135,27 @@ def chat_scope(chat_id: UUID) -> str:
     return scope_of(str(Visibility.CHAT), chat_id)
 
 
-def epoch_read(reader: Reader) -> EpochSnapshot:
-    """Return the number of forgettings so far.
+def epochs_seen(chat: str) -> ArraySubquery:
+    """Return the expression of the counters that a client's chat sees, by the field of its id."""
+    own = Concat(Value(f"{Visibility.CHAT}:"), Cast(OuterRef(chat), TextField()))
+    seen = ForgetEpoch.objects.filter(Q(scope=PUBLIC) | Q(scope=own))
+    return ArraySubquery(seen.order_by().values("epoch"))
+
+
+def epoch_read(reader: Reader, *, seen: Collection[int] | None = None) -> EpochSnapshot:
+    """Return the number of forgettings so far. ``seen``: what ``epochs_seen`` has read just now.
 
     The counters only rise, so an equal sum means that every counter is equal.
     """
+    if seen is not None and not reader.sees_all:
+        return EpochSnapshot(reader, sum(seen))
     epochs = ForgetEpoch.objects.order_by()
-    seen = Q(scope__in=[chat_scope(reader.chat_id), PUBLIC])
+    own = Q(scope__in=[chat_scope(reader.chat_id), PUBLIC])
     if not reader.sees_all:
-        return EpochSnapshot(reader, sum(epochs.filter(seen).values_list("epoch", flat=True)))
+        return EpochSnapshot(reader, sum(epochs.filter(own).values_list("epoch", flat=True)))
     # Whoever sees all memories also counts the forgettings of memories in other scopes.
     sums = epochs.aggregate(
-        seen=Sum("epoch", filter=seen, default=0), memories=Sum("memories", default=0)
+        seen=Sum("epoch", filter=own, default=0), memories=Sum("memories", default=0)
     )
     return EpochSnapshot(reader, sums["seen"] + sums["memories"])
 

@@ -382,5 +382,5 @@ def messages_left_out(history: History, chat_id: UUID) -> LeftOut:
         session_id=session_id,
         until=history.left_out_until,
         first_id=history.messages[0].message_id,
-        later=list(later.filter(created_at__gte=Subquery(own)).values_list("pk", flat=True)),
+        later=later.filter(created_at__gte=Subquery(own)).values("pk"),
     )

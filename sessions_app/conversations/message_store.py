@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -14,7 +15,7 @@ from django.db import transaction
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
-from memoryproject.foundation.bulk_rows import rows_add
+from memoryproject.foundation.bulk_rows import MIN_FOR_COPY, rows_add, sent_together
 from memoryproject.foundation.integrations.llm.base import message_tokens
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.message_text import indexed_of
@@ -146,17 +147,19 @@ def messages_add(
         message_row(session, each, order_num, now)
         for order_num, each in enumerate(new, start=session.message_counter + 1)
     ]
-    rows_add(messages)
     session.message_counter += len(messages)
     session.total_tokens += sum(message.tokens for message in messages)
     # A summary that a worker adds is no activity: it doesn't delay the session's expiry.
     is_active = any(message.role != Role.SUMMARY for message in messages)
     if is_active:
         session.last_active = now
-    window_prune(session=session, token_limit=token_limit)
-    session.save(update_fields=CHANGED_BY_MESSAGES)
-    if is_active:
-        activity_record(chat_id=session.chat_id, at=now)
+    with sent_together() if len(messages) < MIN_FOR_COPY else nullcontext():
+        rows_add(messages)
+        window_prune(session=session, token_limit=token_limit)
+        changed = {name: getattr(session, name) for name in CHANGED_BY_MESSAGES}
+        ChatSession.objects.filter(pk=session.pk).update(**changed)
+        if is_active:
+            activity_record(chat_id=session.chat_id, at=now)
     texts = [each.content for each in messages if each.role == Role.ASSISTANT]
     if texts:
         wrote = partial(

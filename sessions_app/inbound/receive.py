@@ -28,6 +28,7 @@ from django.utils import timezone
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.types.json import Jsonb
 
+from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations.chat_addresses import address_change, chat_for_party, chat_known
@@ -37,7 +38,7 @@ from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.message_rows import own_address_learn
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.figures import marketing_set
-from sessions_app.models import Chat, InboundDelivery, Turn
+from sessions_app.models import InboundDelivery, Turn
 from sessions_app.models.deliveries import UNPROCESSED, EventResult
 from sessions_app.turns.facade import account_reported, own_send_confirm, status_apply
 
@@ -161,22 +162,19 @@ def events_receive(
 def _receive_with_retry(
     event: Event, rules: IntakeRules, enqueue: Enqueue, gate: ChatGate | None, now: datetime
 ) -> None:
-    for _ in range(TRIES - 1):
+    for tries_left in range(TRIES, -1, -1):
         try:
-            return _receive_one(event, rules, enqueue, gate, now)
+            _receive_one(event, rules, enqueue, gate, now)
         except IntegrityError:
             # Another delivery created the same row at the same moment: the next attempt finds it.
-            continue
-        except OperationalError as error:
-            if not isinstance(error.__cause__, DeadlockDetected):
+            # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
+            if tries_left < 2 and not (tries_left and _damaged_session_ended(event, now)):
                 raise
-    try:
-        return _receive_one(event, rules, enqueue, gate, now)
-    except IntegrityError:
-        # ERR-SESSION-001: a damaged session is left alone, and the message begins a new one.
-        if not _damaged_session_ended(event, now):
-            raise
-    return _receive_one(event, rules, enqueue, gate, now)
+        except OperationalError as error:
+            if not (tries_left and isinstance(error.__cause__, DeadlockDetected)):
+                raise
+        else:
+            return
 
 
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
@@ -196,9 +194,7 @@ def _receive_one(
             later = InboundDelivery.objects.filter(pk=delivery_id)
             later.update(outcome="waits for its turn", retry_at=now)
         elif delivery_id is not None:
-            result = process(event, delivery_id, rules, now)
-            if result.answer_due and result.chat:
-                enqueue(result.chat.pk)
+            process(event, delivery_id, rules, enqueue, now)
 
 
 def _delivery_add(event: Event, *, longest_wait: float) -> int | None:
@@ -214,10 +210,12 @@ def _delivery_add(event: Event, *, longest_wait: float) -> int | None:
     return row[0] if row else None
 
 
-def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -> EventResult:
+def process(
+    event: Event, delivery_id: int, rules: IntakeRules, enqueue: Enqueue, now: datetime
+) -> None:
     """Process the event in the current transaction and note the result on its delivery.
 
-    The caller enqueues the chat if an answer is due.
+    The chat is enqueued if an answer is due.
     """
     result = _process(event, rules, now)
     has_to_redact = REDACT in (result.change or {})
@@ -230,13 +228,15 @@ def process(event: Event, delivery_id: int, rules: IntakeRules, now: datetime) -
         **({"subject_id": result.subject_id} if result.subject_id else {}),
         **({} if result.is_kept else {"raw": None}),
     }
-    InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
     if has_to_redact and result.chat and rules.redact is not None:
         rules.redact(result.chat.pk)
     is_persons = isinstance(event, events.InboundMessage) and not event.from_business
     if is_persons and result.chat and rules.look_at is not None:
         rules.look_at(result.chat.pk)
-    return result
+    with sent_together():
+        InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
+        if result.answer_due and result.chat:
+            enqueue(result.chat.pk)
 
 
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
@@ -292,7 +292,6 @@ def _marketing_choose(event: Any, now: datetime) -> EventResult:
     chat = chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
-    chat = Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
     at = min(event.timestamp, now)
     is_stopped = getattr(event, "is_stopped", True)
     if not marketing_set(chat=chat, is_stopped=is_stopped, at=at):

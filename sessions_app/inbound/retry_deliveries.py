@@ -45,6 +45,10 @@ def delivery_retry(
     A new failure is noted, and the next retry comes later. Raises OperationalError or
     InterfaceError when the database is out of reach or full; then nothing has changed.
     """
+
+    def after_commit(chat_id: UUID) -> None:
+        transaction.on_commit(partial(enqueue, chat_id))
+
     try:
         with transaction.atomic():
             due = InboundDelivery.objects.select_for_update(skip_locked=True)
@@ -54,9 +58,7 @@ def delivery_retry(
                 return False
             # One event, or the pieces of one piece of old messages.
             for event in PROVIDERS[delivery.provider].parse(delivery.raw):
-                result = process(event, delivery.pk, rules, now)
-                if result.answer_due and result.chat:
-                    transaction.on_commit(partial(enqueue, result.chat.pk))
+                process(event, delivery.pk, rules, after_commit, now)
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:

@@ -21,23 +21,15 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     OldMessages,
     SavedContacts,
 )
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    BSUID_DOMAIN,
-    address_forms,
-)
-from sessions_app.conversations.chat_addresses import (
-    chat_for_group,
-    chat_for_party,
-    chat_known,
-    party_of,
-)
+from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
+from sessions_app.conversations.chat_addresses import chat_known, party_of
 from sessions_app.conversations.message_store import message_row, window_recompute
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.session_lifecycle import activity_recount, sessions_record
 from sessions_app.inbound.exchanges import messages_learn
 from sessions_app.inbound.message_changes import early_changes_apply, twin_of
 from sessions_app.inbound.message_rows import new_message
-from sessions_app.inbound.take_message import IntakeRules
+from sessions_app.inbound.take_message import IntakeRules, chat_of, has_ids
 from sessions_app.inbox.read_markers import old_messages_seen
 from sessions_app.limits.intake import access_of
 from sessions_app.models import Chat, ChatAddress, ChatSession, InboundDelivery, Message
@@ -98,11 +90,7 @@ def old_thread_take(
     if access.standing == Standing.BLOCKED or access.opted_out_at or not rules.remember(chat):
         return None
     addresses = chat.addresses.filter(left_at=None).values_list("address", flat=True)
-    # A person without a BSUID, whose number has one form, has one id.
-    if any(
-        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1
-        for address in addresses
-    ):
+    if not chat.is_group and has_ids(messages[0], chat, list(addresses)):
         messages = [message for message in messages if not twin_of(message, chat)]
     stored: list[Message] = []
     in_order = sorted(messages, key=lambda message: message.timestamp)
@@ -129,17 +117,8 @@ def old_thread_take(
 def _chat_locked(first: InboundMessage, rules: IntakeRules) -> Chat | None:
     """Return the chat of a thread, which is created if memory is on; else None."""
     chat = chat_known(party=first.party, group_id=first.group_id)
-    if chat is None and not rules.memory_enabled:
-        return None
-    ours = first.provider, first.number_id
-    if chat is None and first.group_id:
-        chat = chat_for_group(
-            provider=ours[0], number_id=ours[1], group_id=first.group_id, name=first.group_name
-        )
     if chat is None:
-        chat = chat_for_party(
-            provider=ours[0], number_id=ours[1], party=first.party, at=first.timestamp
-        )
+        return chat_of(first) if rules.memory_enabled else None
     return Chat.objects.select_for_update(no_key=True).get(pk=chat.pk)
 
 

@@ -140,12 +140,12 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    chat, addresses = _chat_lock(_chat_of(event).pk)
-    if _has_ids(event, chat, addresses) and (twin := twin_of(event, chat)):
+    chat = _CHATS.get(pk=chat_of(event).pk)
+    if has_ids(event, chat, chat.current_addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
-    role = rules.chat_memory.role_in(chat, addresses=addresses, warns=True)
+    role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     if due and rules.remember(chat):
@@ -186,7 +186,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     return EventResult("stored", chat, message.message_id, answer_due=True)
 
 
-def _has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
+def has_ids(event: InboundMessage, chat: Chat, addresses: list[str]) -> bool:
     """Return whether the message may come under several ids, by whose addresses stand in them.
 
     A person without a BSUID, whose number has one form, has one id. Of a group's members not all
@@ -226,21 +226,11 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
         session_start(chat=incoming.chat, now=incoming.now, actor=incoming.actor)
 
 
-# With all that intake needs of them. Made once: making it takes longer than reading a chat.
+# With all that intake needs of them. Made once: making it takes longer than reading a chat. They
+# are read after the lock: a statement that waits for a lock sees other tables as they were.
 _CHATS = Chat.objects.select_related("access", "pause").annotate(
     current_addresses=addresses_now("pk")
 )
-
-
-def _chat_lock(chat_id: UUID) -> tuple[Chat, list[str]]:
-    """Return the chat, locked, with its access and its pause, and its current addresses.
-
-    It is read after the lock was taken: a statement that waits for a lock sees other tables as they
-    were before.
-    """
-    Chat.objects.select_for_update(no_key=True).values_list("pk").get(pk=chat_id)
-    chat = _CHATS.get(pk=chat_id)
-    return chat, chat.current_addresses
 
 
 def _decide(incoming: _Incoming) -> Entry:
@@ -341,7 +331,8 @@ def _state(incoming: _Incoming, entry: Entry) -> str:
     return str(TurnState.CANCELLED if is_settled else TurnState.HELD)
 
 
-def _chat_of(event: InboundMessage) -> Chat:
+def chat_of(event: InboundMessage) -> Chat:
+    """Return the chat of the message, locked."""
     if event.group_id:
         return chat_for_group(
             provider=event.provider,

@@ -24,6 +24,7 @@ TRANSITIONS: Mapping[str, frozenset[str]] = {
         {
             S.PENDING,
             S.REPLIED,
+            S.SENDING,
             S.DEFERRED,
             S.MISSED,
             S.REFUSED,

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from memories_app.facts.validation import OPEN, PROMISE
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from memoryproject.foundation.text.characters import cut_at_word
@@ -93,7 +95,7 @@ class LeftOut:
     session_id: UUID
     until: int
     first_id: UUID
-    later: Sequence[UUID]
+    later: QuerySet[Any]
 
 
 # Facts in time: which recalled memories hold, and which of two that disagree stands first.

@@ -116,7 +116,7 @@ def messages_searched(
         rows = rows.filter(where)
     if left_out is not None:
         rows = rows.exclude(session_id=left_out.session_id, order_num__gt=left_out.until)
-        rows = rows.exclude(session_id__in=list(left_out.later)).exclude(pk=left_out.first_id)
+        rows = rows.exclude(session_id__in=left_out.later).exclude(pk=left_out.first_id)
     return Texts(rows, NEWEST, MessageEmbedding, "message")
 
 

@@ -10,7 +10,7 @@ from memories_app.ranking import (
     joined,
     prepare_question,
     rank,
-    sample_read,
+    samples_read,
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.retrieval.query import is_informative
@@ -27,7 +27,7 @@ def search(
     parts = query_parts(query)
     terms = distinct_terms(parts)
     texts = Texts(messages_visible(within), NEWEST, MessageEmbedding, "message")
-    sample = sample_read(texts, terms)
+    (sample,) = samples_read([texts], terms)
     if by == WORDS:
         none = [None] * len(parts)
         question = Question(parts, [], none, embedder.model_id, embedder.calibration)

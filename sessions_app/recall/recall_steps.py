@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -28,7 +28,7 @@ from memories_app.ranking import (
     joined,
     prepare_question,
     rank,
-    sample_read,
+    samples_read,
 )
 from memories_app.visibility import EVERY_SCOPE, memories_visible, scopes_visible
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -99,27 +99,25 @@ class Search:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
-        samples = _try_twice(lambda: [sample_read(texts, terms) for texts in memories])
-        lines_sample = None
-        if messages is not None:
-            lines_sample = _try_twice(lambda: sample_read(messages, terms, [ASKING]))
-        failed = samples is None or (messages is not None and lines_sample is None)
-        known = [*(samples or []), *filter(None, [lines_sample])]
-        if not any(sample.ids for sample in known):
+        known = _try_twice(lambda: samples_read(memories, terms))
+        own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
+        failed = known is None or own is None
+        samples, line_samples = known or [], own or []
+        if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
-        question, embedded = prepare_question(parts, topics_of(parts, lines_sample), self.embedder)
+        topics = topics_of(parts, next(iter(line_samples), None))
+        question, embedded = prepare_question(parts, topics, self.embedder)
         found: _Beside | None = None
-        if samples is not None:
-            chosen = samples
+        if samples:
             asked = question.for_facts()
-            found = _try_twice(lambda: self._memories(asked, memories, chosen))
+            found = _try_twice(lambda: self._memories(asked, memories, samples))
             failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
-        if messages is not None and lines_sample is not None and lines_sample.ids:
-            texts, sample = messages, lines_sample
-            lines = _try_twice(lambda: _Lines(self, question, texts, sample))
-            failed |= lines is None
+        for texts, sample in zip(messages, line_samples, strict=False):
+            if sample.ids:
+                lines = _try_twice(partial(_Lines, self, question, texts, sample))
+                failed |= lines is None
         hits = [*beside.memories, *(lines.hits(beside) if lines else [])]
         ranked = sorted(hits, key=place_of)[: self.top_k]
         best = [hit for hit in ranked if hit.score >= self.min_similarity]
@@ -160,12 +158,12 @@ class Search:
             for scope in scopes_visible(**self._rights())
         ]
 
-    def _message_texts(self) -> Texts | None:
-        if MESSAGES not in self.sources or self.viewer.chat_id is None:
-            return None
-        return messages_searched(
-            self.viewer.chat_id, where=self.messages_where, left_out=self.left_out
-        )
+    def _message_texts(self) -> list[Texts]:
+        """Return the messages that are searched, as one set, or none."""
+        chat_id = self.viewer.chat_id
+        if MESSAGES not in self.sources or chat_id is None:
+            return []
+        return [messages_searched(chat_id, where=self.messages_where, left_out=self.left_out)]
 
     def _memories(
         self, question: Question, texts: Sequence[Texts], samples: Sequence[Sample]

@@ -104,7 +104,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 # The apology of a question that has no answer.
                 lease = TurnLease(answered, lease.token)
             work.turn, work.lease = answered, lease
-        if work.turn.state == TurnState.REPLIED:
+        if work.turn.state in (TurnState.REPLIED, TurnState.SENDING):
             has_ended = reply_send(work, refused=refused)
     except LeaseLostError as lost:
         logger.warning("%s", lost)
@@ -237,8 +237,11 @@ def _draft_and_store(work: TurnWork) -> Turn | None:
 
     Raises ForgottenMeanwhileError where the answer may hold what has been forgotten.
     """
-    turn = work.turn
-    epoch = epoch_read(Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER))
+    turn: Any = work.turn
+    reader = Reader(turn.chat_id, sees_all=turn.user_role == GODFATHER)
+    # As of the claim, for the first draft.
+    epoch = epoch_read(reader, seen=turn.epochs)
+    turn.epochs = None
     started, begun_at = time.monotonic(), timezone.now()
     draft = _draft(work)
     _join_newer(work, draft, begun_at=begun_at, took=time.monotonic() - started)

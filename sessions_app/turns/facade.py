@@ -34,7 +34,7 @@ from sessions_app.turns.queue import (
 )
 from sessions_app.turns.reply_store import parts_store, recital
 from sessions_app.turns.statuses import own_send_confirm, sends_resume, status_apply
-from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON, is_own_echo, step_in
+from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON, is_own_echo, pauses_merge, step_in
 from sessions_app.turns.turn_claims import (
     chat_locked,
     chat_pause,
@@ -43,7 +43,6 @@ from sessions_app.turns.turn_claims import (
     longest_pause,
     pause_in_force,
     pauses_end,
-    pauses_merge,
     turn_update_state,
     turns_sweep,
 )

@@ -279,7 +279,9 @@ def _ask(
 
     What a refusal shows of the model's limit is stored, for the next prompts.
     """
-    chat_model = _metered(material.turn, dependencies)
+    turn, is_owner = material.turn, material.turn.user_role == GODFATHER
+    plain, limits = dependencies.chat_model, dependencies.limits
+    chat_model = MeteredChatModel(plain, turn.chat_id, is_owner, limits)
     composed = compose_prompt(material, dependencies, known_context_tokens(dependencies))
     for refused in range(MAX_SHORTENINGS + 1):
         try:
@@ -355,12 +357,6 @@ def _holds(text: Recalled, language: str) -> str:
     if text.times.has_ended(timezone.now()):
         days = [("ended", day) for _, day in days[-1:]]
     return ", ".join(text_for(f"fact_{word}", language, day=day) for word, day in days)
-
-
-def _metered(turn: Turn, dependencies: Dependencies) -> ChatModel:
-    """Return the chat model, counted for the turn's chat."""
-    is_owner = turn.user_role == GODFATHER
-    return MeteredChatModel(dependencies.chat_model, turn.chat_id, is_owner, dependencies.limits)
 
 
 @span("recall")

@@ -21,7 +21,7 @@ from memoryproject.foundation.outside_services.models import ServiceName, servic
 from sessions_app.conversations.epochs import EpochSnapshot, epoch_check
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
-from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
+from sessions_app.models import InboundDelivery, Message, Turn
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turn_states import turn_create, turn_move, turns_move
@@ -33,7 +33,6 @@ from sessions_app.turns.reply_store import (
     parts_of,
     parts_store,
     replay_store,
-    session_locked,
 )
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
@@ -83,9 +82,7 @@ def question_unanswered(work: TurnWork, draft: Draft, epoch: EpochSnapshot | Non
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
-        # Session before turn: the order in which all code locks.
-        session = session_locked(work.lease.row.session_id)
-        turn = work.lease.lock()
+        turn = work.lease.lock_with_session()
         turn.chat = work.turn.chat
         held = {name: getattr(turn, name) for name in RELEASED}
         is_sick = _is_sick(timezone.now())
@@ -107,20 +104,16 @@ def question_unanswered(work: TurnWork, draft: Draft, epoch: EpochSnapshot | Non
         logger.warning("Turn %s has no answer: %s.", turn.turn_id, turn.state)
         if is_told:
             return None
-        return _apology_store(turn, session, draft, work.dependencies, held)
+        return _apology_store(turn, draft, work.dependencies, held)
 
 
 def _apology_store(
-    turn: Turn,
-    session: ChatSession | None,
-    draft: Draft,
-    dependencies: Dependencies,
-    held: dict[str, Any],
+    turn: Turn, draft: Draft, dependencies: Dependencies, held: dict[str, Any]
 ) -> Turn:
     stored: dict[str, Any] = {"unstored_reply": draft.text}
-    if session is not None:
-        reply = message_store(turn, session, draft, dependencies.chat_memory, answers=None)
-        stored = {"reply": reply, "session": session}
+    if turn.session is not None:
+        reply = message_store(turn, turn.session, draft, dependencies.chat_memory, answers=None)
+        stored = {"reply": reply, "session": turn.session}
     context = {"kind": "text", APOLOGY_FOR: str(turn.turn_id), QUOTES: turn.provider_message_id}
     apology = turn_create(
         state=TurnState.REPLIED,

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineChatModel
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
@@ -25,12 +26,14 @@ from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_answer
 from sessions_app.limits.intake import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
+from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, OFFERED, Role
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
 from sessions_app.turns.handing_over import PERSON, hand_over, handover_text
 from sessions_app.turns.questions import CHOSEN, Question, has_buttons
-from sessions_app.turns.turn_claims import chat_locked
+from sessions_app.turns.send import recipient_of
+from sessions_app.turns.turn_claims import chat_locked, is_blocked
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
 
@@ -39,42 +42,43 @@ def reply_store(
 ) -> Turn:
     """Store the answer of a turn and return the turn; from then on it only has to be sent.
 
+    Its first part is ``sending`` already, unless staff have blocked the chat: the call comes next.
     ``epoch``: what had been forgotten when the answer was begun, None where it uses no memory.
     ``may_learn``: a worker may learn from the turn. Raises LeaseLostError and
     ForgottenMeanwhileError, and then nothing is stored.
     """
-    begun, lease, dependencies = work.turn, work.lease, work.dependencies
-    question, provider = draft.question, dependencies.providers[begun.provider]
+    begun, lease, memory = work.turn, work.lease, work.dependencies.chat_memory
+    question, provider = draft.question, work.dependencies.providers[begun.provider]
     if question and not has_buttons(question, provider, is_group=begun.chat.is_group):
         draft.text = question.text_with_numbers(draft.text)
-    learn = dependencies.learn if may_learn else None
+    learn = work.dependencies.learn if may_learn else None
     with transaction.atomic():
         if epoch is not None:
             epoch_check(epoch)
         if draft.handover:
             # Chat before session: the order in which all code locks.
             chat_locked(lease.row.chat_id)
-        # Session before turn: the order in which all code locks.
-        session = session_locked(lease.row.session_id)
-        turn = lease.lock()
+        turn = lease.lock_with_session()
         # Not read again.
         if turn.chat_id == begun.chat_id:
             turn.chat = begun.chat
         if turn.message_id == begun.message_id:
             turn.message = begun.message
-        stored: dict[str, Any] = {"unstored_reply": draft.text}
-        if session is not None:
-            reply = message_store(
-                turn, session, draft, dependencies.chat_memory, answers=turn.message
-            )
-            stored = {"reply": reply}
+        work.to = recipient_of(turn)
         parts = parts_of(draft, provider)
+        stored: dict[str, Any] = {"error": draft.error, "outcome": draft.outcome}
         if context := _context_of(draft, len(parts)):
             stored["context"] = {**turn.context, **context}
-        work.parts = parts_store(turn, parts)
-        replay_store(turn, draft)
-        stored |= {"error": draft.error, "outcome": draft.outcome, "not_before": None}
-        turn_move(turn, TurnState.REPLIED, **stored)
+        state = TurnState.REPLIED if is_blocked(turn) else TurnState.SENDING
+        # The rows are locked: the updates find them as they were read.
+        with sent_together():
+            if (session := turn.session) is None:
+                stored["unstored_reply"] = draft.text
+            else:
+                stored["reply"] = message_store(turn, session, draft, memory, answers=turn.message)
+            work.parts = parts_store(turn, parts, is_sending=state == TurnState.SENDING)
+            replay_store(turn, draft)
+            turn_move(turn, state, lease_until=lease.until(), not_before=None, **stored)
         answer_stored(turn)
         if draft.handover:
             hand_over(turn, draft.handover)
@@ -99,24 +103,22 @@ def _context_of(draft: "Draft", parts: int) -> dict[str, Any]:
     return context
 
 
-def session_locked(session_id: UUID | None) -> ChatSession | None:
-    """Return the session, locked until the transaction ends; None where memory is off."""
-    if session_id is None:
-        return None
-    return ChatSession.objects.select_for_update(no_key=True).filter(pk=session_id).first()
-
-
-def parts_store(turn: Turn, texts: Sequence[str]) -> list[OutboundPart]:
+def parts_store(
+    turn: Turn, texts: Sequence[str], *, is_sending: bool = False
+) -> list[OutboundPart]:
     """Store the parts to send, in this order, and return them.
 
-    Call it in the transaction that stores the answer.
+    ``is_sending``: the first of them is sent as soon as they are committed. Call it in the
+    transaction that stores the answer.
     """
-    return OutboundPart.objects.bulk_create(
-        OutboundPart(
-            turn=turn, number=number, content=text, provider=turn.provider, number_id=turn.number_id
-        )
+    of_turn = {"turn": turn, "provider": turn.provider, "number_id": turn.number_id}
+    parts = [
+        OutboundPart(number=number, content=text, **of_turn)
         for number, text in enumerate(texts, start=1)
-    )
+    ]
+    if is_sending:
+        parts[0].state, parts[0].started_at = PartState.SENDING, timezone.now()
+    return OutboundPart.objects.bulk_create(parts)
 
 
 def parts_of(draft: "Draft", provider: WhatsAppProvider) -> list[str]:
@@ -158,19 +160,11 @@ def message_store(
 
 def replay_store(turn: Turn, draft: "Draft") -> None:
     """Store the replay record, in the place of that of an earlier answer to this turn."""
-    record = {
-        "prompt": draft.prompt,
-        "recalled": draft.recalled,
-        "shown": [str(key) for key in draft.listed.values() if key],
-        "left_out": draft.left_out,
-        "summary_id": draft.summary_id,
-        "model": draft.model,
-        "prompt_tokens": draft.prompt_tokens,
-        "completion_tokens": draft.completion_tokens,
-        "timings": draft.timings,
-    }
+    names = "prompt recalled left_out summary_id model prompt_tokens completion_tokens timings"
+    record = {name: getattr(draft, name) for name in names.split()}
+    shown = [str(key) for key in draft.listed.values() if key]
     # A trigger removes the earlier one.
-    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, **record)])
+    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, shown=shown, **record)])
 
 
 # An answer that is made but not stored yet, with its replay record.

@@ -3,11 +3,10 @@
 import io
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, BinaryIO, cast
-from uuid import UUID
+from typing import BinaryIO, cast
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -25,16 +24,14 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.templates import Slot
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
-from memoryproject.foundation.leases import RELEASED, LeaseLostError
+from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.limits.intake import BLOCKED, LimitReachedError
 from sessions_app.media.fetch import attachment_of, media_name
 from sessions_app.models import ChatAddress, OutboundPart, Turn
-from sessions_app.models.chats import GODFATHER, Provider
+from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
-from sessions_app.models.limits import Standing
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turn_states import turn_move, turns_move
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
@@ -42,12 +39,13 @@ from sessions_app.turns.questions import question_send
 from sessions_app.turns.statuses import (
     LATER,
     early_statuses_take,
+    part_update,
     parts_locked,
     postponed_error,
     reply_refresh,
     too_late,
 )
-from sessions_app.turns.turn_claims import TurnLease, turn_update_state
+from sessions_app.turns.turn_claims import TurnLease, is_blocked, turn_update_state
 from sessions_app.turns.turn_dependencies import TurnWork
 
 logger = logging.getLogger(__name__)
@@ -55,7 +53,6 @@ logger = logging.getLogger(__name__)
 RETRY_DELAYS = (1.0, 2.0, 4.0)
 # A longer delay (a day, for some of Meta's limits) would hold up the chat.
 MAX_WAIT = timedelta(minutes=15)
-SENT_FIELDS = ("provider_message_id", "state", "content", "delivery_status", "error")
 
 
 @span("send")
@@ -72,7 +69,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     """
     turn, lease = work.turn, work.lease
     max_age = work.dependencies.rules.max_answer_age
-    to = recipient_of(turn)
+    to = work.to or recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
     parts = list(work.parts or waiting.order_by("number"))
     if refused and parts:
@@ -92,9 +89,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
         except SendError as error:
             _part_failed(lease, part, error, max_age)
             return False
-        is_last = part is parts[-1]
-        is_console = turn.provider == str(Provider.CONSOLE)
-        if _part_sent(part, result, is_console=is_console, is_last=is_last):
+        if _part_sent(part, result, is_console=turn.provider == str(Provider.CONSOLE)):
             return True
     if not parts:
         with transaction.atomic():
@@ -120,15 +115,16 @@ def recipient_of(turn: Turn) -> Recipient:
         return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     links = list(current.order_by("-created_at"))
-    main, origin = chat.whatsapp_chat, None
-    if len({link.origin for link in links}) > 1:
-        main, origin = _asked_from(turn, links)
-        links = [link for link in links if link.origin == origin]
+    main = chat.whatsapp_chat
+    sender = turn.message.sender if turn.message is not None else ""
+    origins = {link.address: link.origin for link in links}
+    if len(set(origins.values())) > 1:
+        main = sender if sender in origins else main
+        links = [link for link in links if link.origin == origins.get(main)]
     forms = address_forms(main)
     used = [link.address for link in links if link.address in forms]
     if used and (main not in used or turn.provider != chat.provider):
         # Another provider used the main one last.
-        sender = turn.message.sender if turn.message is not None else ""
         main = sender if sender in used else used[0]
     bsuid = next((link.address for link in links if link.address.endswith("@bsuid")), None)
     number, _, domain = main.partition("@")
@@ -142,24 +138,18 @@ def recipient_of(turn: Turn) -> Recipient:
     )
 
 
-def _asked_from(turn: Turn, links: Sequence[ChatAddress]) -> tuple[str, UUID | None]:
-    """Return the address of the message and its origin, else those of the chat."""
-    origins = {link.address: link.origin for link in links}
-    sender = turn.message.sender if turn.message is not None else ""
-    main = sender if sender in origins else turn.chat.whatsapp_chat
-    return main, origins.get(main)
-
-
 def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
     """Send one part, with the quick retries.
 
-    Each attempt is committed as ``sending`` before it, and as ``waiting`` after it where it is
-    known that nothing went out. So a worker that is killed between two attempts leaves an answer
-    that will be sent. Raises SendError, and LimitReachedError before an attempt.
+    Each attempt is committed as ``sending`` before it, the first one with the answer, and as
+    ``waiting`` after it where it is known that nothing went out. So a worker that is killed between
+    two attempts leaves an answer that will be sent. Raises SendError, and LimitReachedError before
+    an attempt.
     """
     turn, lease = work.turn, work.lease
     for delay in (*RETRY_DELAYS, None):
-        _begin(lease, turn, part)
+        if part.state != PartState.SENDING:
+            _commit(lease, part, TurnState.SENDING, PartState.SENDING)
         try:
             if sends_file(turn, part):
                 return file_send(work, part, to=to, reply_to=_quote(turn, part, to))
@@ -168,7 +158,7 @@ def _send_part(work: TurnWork, part: OutboundPart, to: Recipient) -> SendResult:
             if error.permanent or error.outcome_unknown or error.is_paused or delay is None:
                 raise
             logger.warning("An answer could not be sent, trying again: %s", error)
-            _commit(lease, part, TurnState.REPLIED, PartState.WAITING, {})
+            _commit(lease, part, TurnState.REPLIED, PartState.WAITING)
             work.dependencies.sleep(max(delay, min(error.retry_after or 0.0, 30.0)))
     raise AssertionError("the last try returns or raises")
 
@@ -197,33 +187,17 @@ def _template(turn: Turn, part: OutboundPart) -> Template:
     return Template(str(about["name"]), str(about["language"]), tuple(values), slots)
 
 
-def _begin(lease: TurnLease, turn: Turn, part: OutboundPart) -> None:
-    """Commit ``sending``, unless staff have blocked the chat by now.
-
-    Raises LeaseLostError and LimitReachedError.
-    """
-    is_owners = turn.user_role == GODFATHER
-    only = {"chat": CHAT_NOT_BLOCKED} if can_be_blocked(turn, is_owners=is_owners) else {}
-    try:
-        _commit(lease, part, TurnState.SENDING, PartState.SENDING, only)
-    except LeaseLostError:
-        if only and lease.held().filter(chat__access__standing=Standing.BLOCKED).exists():
-            raise LimitReachedError(BLOCKED) from None
-        raise
-
-
-def _commit(
-    lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str, only: Mapping[str, Any]
-) -> None:
+def _commit(lease: TurnLease, part: OutboundPart, turn_state: str, part_state: str) -> None:
     """Commit the new states of the turn and of a part, and the renewed lease, together.
 
     Nothing is written between this and the call: where the database can't store ``sending``, the
-    state still says that nothing was sent. ``only``: further conditions of the turn. Raises
-    LeaseLostError, also where the answer was cancelled.
+    state still says that nothing was sent. Raises LeaseLostError, also where the answer was
+    cancelled, and LimitReachedError where staff have blocked the chat by now.
     """
     with transaction.atomic():
-        held = lease.held().filter(**only)
-        if not turns_move(held, turn_state, lease_until=lease.until()):
+        if part_state == PartState.SENDING and is_blocked(lease.lock()):
+            raise LimitReachedError(BLOCKED)
+        if not turns_move(lease.held(), turn_state, lease_until=lease.until()):
             raise lease.lost()
         part.state = part_state
         if part_state == PartState.SENDING:
@@ -244,7 +218,7 @@ def _quote(turn: Turn, part: OutboundPart, to: Recipient) -> str | None:
     return turn.provider_message_id or None if to.group_id else None
 
 
-def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_last: bool) -> bool:
+def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> bool:
     """Store that a part was sent; return whether the turn has ended with it."""
     try:
         with transaction.atomic():
@@ -257,10 +231,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
                 arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
                 part.delivery_status = arrived
             early_statuses_take(part=part)
-            part.save(update_fields=SENT_FIELDS)
-            reply_refresh(part=part, parts=parts)
-            if is_last:
-                turn_update_state(turn=part.turn, parts=parts)
+            part_update(part, parts, more=any(each.state == PartState.WAITING for each in parts))
     except IntegrityError:
         # The echo of this send was taken for an older one of the same text.
         at_provider = OutboundPart.objects.filter(provider=part.provider, number_id=part.number_id)
@@ -268,7 +239,7 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool, is_l
         mistaken = mistaken.exclude(pk=part.pk)
         if not mistaken.update(provider_message_id=None, state=PartState.UNCONFIRMED):
             raise
-        return _part_sent(part, result, is_console=is_console, is_last=is_last)
+        return _part_sent(part, result, is_console=is_console)
     return part.turn.lease_token is None
 
 

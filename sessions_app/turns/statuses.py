@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
+from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.whatsapp.base import (
     Recipient,
@@ -74,6 +75,7 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     if found is None:
         return _status_of_unknown(event, chat)
     part, parts = parts_locked(found)
+    before = _reported(part)
     if part.provider_message_id is None:
         part.provider_message_id = event.provider_message_id
         part.state = PartState.SENT
@@ -81,9 +83,8 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     _raise(part, event.status)
     if event.error_text and part.delivery_status == DeliveryStatus.FAILED:
         part.error = event.error_text
-    part.save()
-    reply_refresh(part=part, parts=parts)
-    due = turn_update_state(turn=part.turn, parts=parts)
+    # Mostly we know of the first status already, that it was sent.
+    due = _reported(part) != before and part_update(part, parts)
     return EventResult(
         f"status {event.status}",
         part.turn.chat,
@@ -119,9 +120,7 @@ def own_send_confirm(*, event: OwnSend) -> EventResult:
     part.delivery_status = part.delivery_status or DeliveryStatus.SENT
     part.content = ""
     early_statuses_take(part=part)
-    part.save()
-    reply_refresh(part=part, parts=parts)
-    due = turn_update_state(turn=part.turn, parts=parts)
+    due = part_update(part, parts)
     return EventResult("our own message: confirmed", chat, answer_due=due, is_kept=False)
 
 
@@ -160,6 +159,22 @@ def reply_refresh(*, part: OutboundPart, parts: Iterable[OutboundPart]) -> None:
         names = ("provider", "number_id", "provider_message_id")
         changes |= {name: getattr(part, name) for name in names}
     Message.objects.filter(pk=turn.reply_id).update(**changes)
+
+
+def _reported(part: OutboundPart) -> dict[str, Any]:
+    names = ("provider_message_id", "state", "content", "delivery_status", "error")
+    return {name: getattr(part, name) for name in names}
+
+
+def part_update(part: OutboundPart, parts: Iterable[OutboundPart], *, more: bool = False) -> bool:
+    """Store what is known of a part by now; return whether a worker is to send the others.
+
+    ``parts``: all of its turn's, locked. ``more``: the caller sends the next one.
+    """
+    with sent_together():
+        OutboundPart.objects.filter(pk=part.pk).update(**_reported(part))
+        reply_refresh(part=part, parts=parts)
+        return not more and turn_update_state(turn=part.turn, parts=parts)
 
 
 def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:

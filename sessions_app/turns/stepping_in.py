@@ -20,7 +20,14 @@ from sessions_app.models.messages import APOLOGY, DeliveryStatus
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import TurnState
-from sessions_app.turns.turn_claims import NOT_ANSWERED, chat_pause, is_command, pause_in_force
+from sessions_app.turns.turn_claims import (
+    NOT_ANSWERED,
+    chat_pause,
+    is_command,
+    longest_pause,
+    pause_in_force,
+    paused_turns_hold,
+)
 
 # The code of the error of a turn that a person answered.
 ANSWERED_BY_PERSON = "answered_by_person"
@@ -98,3 +105,25 @@ def is_own_echo(event: InboundMessage, chat: Chat) -> bool:
         return True
     on_its_way = parts.filter(turn__chat=chat, state=PartState.SENDING, content=event.text)
     return bool(event.text) and on_its_way.exists()
+
+
+def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
+    """Merge the pauses of two chats that become one; the longer pause counts.
+
+    Call it when the turns have moved, with both chats locked.
+    """
+    found = list(ChatPause.objects.filter(chat__in=[old, young]))
+    if not found:
+        return
+    longest = longest_pause(found)
+    ChatPause.objects.update_or_create(
+        chat=old,
+        defaults={
+            "since": min(pause.since for pause in found),
+            "until": longest.until,
+            "paused_by_id": longest.paused_by_id,
+            "cause": longest.cause,
+        },
+    )
+    if longest.holds(now):
+        paused_turns_hold(old.pk, now)

@@ -19,10 +19,12 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.leases import RELEASED, Lease
 from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations.epochs import epochs_seen
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
+from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
-from sessions_app.models.chats import Provider, addresses_now
+from sessions_app.models.chats import GODFATHER, Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
@@ -66,7 +68,8 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
     this_turn = Turn.objects.filter(pk=turn.pk, chat=turn.chat_id, state__in=open_states)
     changes = {"finished_at": timezone.now(), **RELEASED, **noted}
     with transaction.atomic(savepoint=False):
-        if not turns_move(this_turn, state, **changes):
+        # Among writes that are sent together only the first condition is known: of a locked turn.
+        if turn.state not in open_states or not turns_move(this_turn, state, **changes):
             return
         turn.lease_token = None
         if state == TurnState.FAILED:
@@ -82,6 +85,7 @@ _SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).o
 # longer than reading a turn.
 WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
     current_addresses=addresses_now("chat"),
+    epochs=epochs_seen("chat_id"),
     state_before=Subquery(_BEFORE.values("state")[:1]),
     is_sending=Exists(_SENDING.filter(lease_token__isnull=False)),
 )
@@ -97,6 +101,24 @@ class TurnLease(Lease[Turn]):
     @property
     def turn_id(self) -> int:
         return self.row.pk
+
+    def held(self) -> QuerySet[Any]:
+        """Return the row as Lease does, with its chat unless that is blocked."""
+        return super().held().annotate(chat_not_blocked=CHAT_NOT_BLOCKED)
+
+    def lock_with_session(self) -> Any:
+        """Return the turn with its session, locked: session before turn, as all code locks."""
+        if self.row.session_id is None:
+            return self.lock()
+        # The condition makes it an inner join: the null side of another can't be locked.
+        rows = self.held().filter(session__created_at__isnull=False).select_related("session")
+        return self.lock(rows, of=("session", "self"))
+
+
+def is_blocked(turn: Any) -> bool:
+    """Return whether staff have blocked the chat of a turn, as its lease returned it."""
+    is_owners = turn.user_role == GODFATHER
+    return turn.chat_not_blocked is None and can_be_blocked(turn, is_owners=is_owners)
 
 
 def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | None:
@@ -344,28 +366,6 @@ def paused_turns_hold(chat_id: UUID, now: datetime) -> None:
         # Check again: the assistant may have been resumed, and a turn put back, in between.
         if chat is not None and pause_in_force(chat_id, now):
             _turns_hold(chat_id)
-
-
-def pauses_merge(*, old: Chat, young: Chat, now: datetime) -> None:
-    """Merge the pauses of two chats that become one; the longer pause counts.
-
-    Call it when the turns have moved, with both chats locked.
-    """
-    found = list(ChatPause.objects.filter(chat__in=[old, young]))
-    if not found:
-        return
-    longest = longest_pause(found)
-    ChatPause.objects.update_or_create(
-        chat=old,
-        defaults={
-            "since": min(pause.since for pause in found),
-            "until": longest.until,
-            "paused_by_id": longest.paused_by_id,
-            "cause": longest.cause,
-        },
-    )
-    if longest.holds(now):
-        _turns_hold(old.pk)
 
 
 def longest_pause(pauses: Collection[ChatPause]) -> ChatPause:

@@ -19,7 +19,7 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from tests.mcp.clients import TRANSPORTS, Doorway, refusal, told, words
 from tests.processes.command_server import REPOSITORY
 from tests.processes.waiting import wait_until

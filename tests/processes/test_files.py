@@ -10,7 +10,7 @@ from typing import Any
 import psutil
 import pytest
 
-from memoryproject.foundation.embedded_postgres.processes import is_alive
+from memoryproject.foundation.embedded_postgres.places import is_alive
 from memoryproject.foundation.integrations.loopback.httpd import Answer
 from memoryproject.foundation.process.narrowing import present
 from tests.documents import files

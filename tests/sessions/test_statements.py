@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,17 +16,20 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.events import status
 from tests.webhooks.conftest import cloud_text, configured  # noqa: F401
 from tests.webhooks.posting import post_cloud
 from tests.world import CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MAX_TO_TAKE_IN = 15
-MAX_TO_ANSWER = 46
+MAX_TO_TAKE_IN = 14
+MAX_TO_ANSWER = 38
 # With the word to the programs that answer.
-MAX_OF_A_WEBHOOK = 18
+MAX_OF_A_WEBHOOK = 17
 MAX_OF_A_REPEATED_WEBHOOK = 3
+# Of both together. Statements that are sent together are waited for once.
+MAX_ROUND_TRIPS = 45
 
 
 def fresh(recorded: dict[str, Any]) -> dict[str, Any]:
@@ -68,3 +75,42 @@ def test_a_webhook_takes_one_commit(
     with CaptureQueriesContext(connection) as queries:
         assert post_cloud(client, body).status_code == 200
     assert len(queries) <= MAX_OF_A_REPEATED_WEBHOOK, statements(queries)
+
+
+@contextmanager
+def traced(path: Path) -> Iterator[list[str]]:
+    """The direction of each message between us and PostgreSQL within the block: F or B."""
+    connection.ensure_connection()
+    found: list[str] = []
+    with path.open("wb") as file:
+        connection.connection.pgconn.trace(file.fileno())
+        yield found
+        connection.connection.pgconn.untrace()
+        found += [line.split("\t")[1] for line in path.read_text().splitlines() if "\t" in line]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="psycopg traces on Linux alone")
+def test_a_message_waits_for_postgresql_a_few_times(
+    client: Client,
+    world: World,
+    tmp_path: Path,
+    cloud_text: dict[str, Any],  # noqa: F811
+) -> None:
+    for _ in range(3):
+        assert post_cloud(client, fresh(cloud_text)).status_code == 200
+        world.work()
+    body = fresh(cloud_text)
+    with traced(tmp_path / "trace") as directions:
+        assert post_cloud(client, body).status_code == 200
+        world.work()
+    assert "".join(directions).count("FB") <= MAX_ROUND_TRIPS
+
+
+def test_a_status_that_tells_nothing_new_changes_only_its_delivery(world: World) -> None:
+    world.say(CLIENT, "hello")
+    (sent,) = world.provider.sent
+    for name, tables in [("sent", 1), ("delivered", 3)]:
+        with CaptureQueriesContext(connection) as queries:
+            world.receive(status(sent.provider_message_id, name))
+        changes = [query["sql"] for query in queries if query["sql"].startswith("UPDATE")]
+        assert len(changes) == tables, statements(queries)

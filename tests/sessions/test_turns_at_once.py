@@ -96,25 +96,22 @@ class MergingLease(TurnLease):
         return super().until()
 
 
-def answered(world: World) -> TurnLease:
-    """Return the lease of a turn whose answer is stored and not sent."""
+def answered(world: World) -> TurnWork:
+    """Return the work on a turn whose answer, of two parts, is stored and not sent."""
     world.receive(message_from(CLIENT, "hello"))
     lease = turn_claim(chat_id=world.chat(CLIENT).pk)
     assert lease is not None
-    reply_store(TurnWork(lease.row, lease, world.dependencies), Draft(text="the answer"))
-    return lease
-
-
-def send(world: World, lease: TurnLease) -> None:
-    turn = Turn.objects.get()
-    reply_send(TurnWork(turn, lease, world.dependencies))
+    work = TurnWork(lease.row, lease, world.dependencies)
+    work.turn = reply_store(work, Draft(text="the " * 1_500 + "answer"))
+    return work
 
 
 def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) -> None:
     older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
-    held = answered(world)
-    send(world, MergingLease(held.row, held.token, older))
-    assert [sent.text for sent in world.provider.sent] == ["the answer"]
+    work = answered(world)
+    work.lease = MergingLease(work.lease.row, work.lease.token, older)
+    reply_send(work)
+    assert [sent.text[-6:] for sent in world.provider.sent] == ["he the", "answer"]
     turn = Turn.objects.get()
     assert (turn.state, turn.chat) == ("sent", older)
 
@@ -122,12 +119,12 @@ def test_a_merge_in_the_middle_of_a_send_does_not_lose_the_answer(world: World) 
 @pytest.mark.django_db(transaction=True)
 def test_nor_does_a_merge_that_the_send_waits_for(world: World) -> None:
     older = Chat.objects.create(whatsapp_chat="15550100321@c.us", provider="cloud")
-    lease = answered(world)
+    work = answered(world)
     with transaction.atomic():
         Turn.objects.update(chat=older)
-        sending = begin_blocked(lambda: send(world, lease))
+        sending = begin_blocked(lambda: reply_send(work))
     sending.result()
-    assert [sent.text for sent in world.provider.sent] == ["the answer"]
+    assert [sent.text[-6:] for sent in world.provider.sent] == ["he the", "answer"]
 
 
 @pytest.mark.django_db(transaction=True)
