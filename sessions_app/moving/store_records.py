@@ -59,6 +59,7 @@ from sessions_app.moving.records import (
     Said,
     Skipped,
     moment,
+    number_named,
     old_message,
     place_shown,
 )
@@ -178,7 +179,8 @@ class MoveIn:
     def _chat(self, chat: str, place: str) -> str:
         """Return the stored form of a chat's id, "" if it has none that can be used."""
         # A number is typed as people write it, or copied from a page, with marks of direction.
-        number = phone_digits(INVISIBLE.sub("", self.options.chat))
+        typed = INVISIBLE.sub("", self.options.chat)
+        number = number_named(typed) or phone_digits(typed)
         no_chat = _("%(chat)s is no number with its country code, and no id of a chat.")
         try:
             if number and len(number) < MIN_DIGITS:
