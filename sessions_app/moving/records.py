@@ -26,8 +26,6 @@ from sessions_app.models.messages import BY_PHONE, IMPORTED
 # The clock of the other product may be ahead of ours.
 CLOCK_SLACK = timedelta(days=1)
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Fewer digits are no number with its country code.
-MIN_DIGITS = 7
 # Later numbers are milliseconds.
 _LAST_SECOND = 4_102_444_800
 
@@ -124,6 +122,7 @@ def number_named(name: str) -> str:
 
     One that begins with a single 0 is of the owner's country.
     """
+    name = INVISIBLE.sub("", name)
     return number_meant(name, [each.partition("@")[0] for each in sorted(settings.GODFATHER_PHONE)])
 
 

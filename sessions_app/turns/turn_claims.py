@@ -57,8 +57,8 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
         # In the terminal and the API the waiting caller reads it, and erases it then. What it reads
         # may be an apology, and no other turn tells of the failure.
         is_console = turn.provider == str(Provider.CONSOLE)
-        has_failed = is_console and turn.outcome == Outcome.FAILED
-        _finish(turn, TurnState.FAILED if has_failed else TurnState.SENT)
+        is_apology = is_console and turn.outcome == Outcome.FAILED
+        _finish(turn, TurnState.FAILED if is_apology else TurnState.SENT)
         if turn.session_id is None and not is_console:
             unstored_forget(turn)
     return False
@@ -449,9 +449,7 @@ def _turns_hold(chat_id: UUID) -> int:
     held = 0
     for turn in waiting.select_related("message", "chat").order_by("id"):
         if not is_command(turn):
-            held += turns_move(
-                Turn.objects.filter(pk=turn.pk, state__in=NOT_ANSWERED), TurnState.HELD, **RELEASED
-            )
+            held += turns_move(waiting.filter(pk=turn.pk), TurnState.HELD, **RELEASED)
     return held
 
 

@@ -42,7 +42,7 @@ def number_meant(text: str, home: Iterable[str] = ()) -> str:
         try:
             parsed = phonenumbers.parse(f"+{number}")
             if is_local:
-                region = phonenumbers.region_code_for_country_code(parsed.country_code)
+                region = phonenumbers.region_code_for_country_code(parsed.country_code or 0)
                 parsed = phonenumbers.parse(given, region)
         except phonenumbers.NumberParseException:
             continue

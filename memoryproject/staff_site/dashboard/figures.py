@@ -18,7 +18,7 @@ from memoryproject.foundation.admin_kit.periods import DAYS, PARAMETER, TODAY, P
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
-from sessions_app.inbox.needs import MAX_RESULTS, MAX_WAITING, to_review_ids, waiting_for
+from sessions_app.inbox.needs import MAX_RESULTS, MAX_WAITING, counted, to_review_ids, waiting_for
 from sessions_app.models import CheckQuestion
 from sessions_app.models.trials import READS_QUESTIONS, REGRESSED
 from sessions_app.models.turns import WAITING_STATES
@@ -395,17 +395,12 @@ def _until(days: Sequence[date], local: datetime) -> Q:
 # The figures of what staff are to review, each with the way there.
 
 
-def _counted(number: int, most: int = MAX_WAITING) -> int | str:
-    """Return a count that ends at ``most`` as it is shown."""
-    return number if number < most else f"{most - 1}+"
-
-
 def _queue(to: Places) -> Tile:
     """Return the number of rows of the queue, as the menu's badge and the tab have it."""
     waiting = waiting_for(to.user)
     review, proposals = to.page("memories_app_memory_waiting"), to.list_of(MERGES)
     notes = [
-        Note(text % {"number": _counted(number)}, address)
+        Note(text % {"number": counted(number)}, address)
         for number, text, address in (
             (waiting.conversations, _("conversations: %(number)s"), ""),
             (waiting.suggested, _("suggested memories: %(number)s"), review),
@@ -413,7 +408,7 @@ def _queue(to: Places) -> Tile:
         )
         if number
     ]
-    value = _counted(waiting.total)
+    value = counted(waiting.total)
     address = to.list_of(CHATS, needs="1") if to.may("sessions_app.view_chat") else review
     return Tile("attention", _("Needs you"), value, address, notes, "bad" if value else "")
 
@@ -432,11 +427,11 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         address = to.list_of(TURNS, **TO_REVIEW)
         notes = [Note(_("bad, failed, or without a memory"))]
         title, tone = _("Answers to review"), "warn" if count else ""
-        yield Tile("answers_review", title, _counted(count, MAX_RESULTS), address, notes, tone)
+        yield Tile("answers_review", title, counted(count, MAX_RESULTS), address, notes, tone)
     if all(map(to.may, READS_QUESTIONS)):
         failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_WAITING])
         page = "admin:sessions_app_checkquestion_change"
         notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
         address = to.page("sessions_app_checkquestion_changelist", state="regressed")
         title, tone = _("Questions answered worse"), "bad" if failing else ""
-        yield Tile("regressed", title, _counted(len(failing)), address, notes, tone)
+        yield Tile("regressed", title, counted(len(failing)), address, notes, tone)
