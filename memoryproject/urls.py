@@ -9,6 +9,7 @@ from memoryproject.foundation.oauth.oauth_endpoints import urlpatterns as oauth_
 from memoryproject.foundation.rest_kit.views import nowhere_urlpatterns, schema_urlpatterns
 from memoryproject.staff_site import front_page
 from sessions_app.mcp.view import McpView
+from sessions_app.proxy.views import elsewhere
 
 admin.autodiscover()
 # The files by which the staff's pages are an app. A worker serves the folder from which it comes.
@@ -24,6 +25,8 @@ urlpatterns = [
     path("readyz", front_page.readyz, name="readyz"),
     path("metrics", front_page.metrics, name="metrics"),
     path("webhooks/whatsapp/", include("sessions_app.inbound.webhooks")),
+    # What OpenAI's clients call where their base URL isn't that of /v1.
+    re_path(r"^(?:api/v1/)?(?:chat/completions|responses|models)$", elsewhere),
     path("api/", include(schema_urlpatterns)),
     path("api/v1/", include("sessions_app.api.urls")),
     path("api/", include(nowhere_urlpatterns)),

@@ -46,7 +46,7 @@ from memoryproject.foundation.process.tracing import (
 from memoryproject.foundation.replica import each_from_replica, from_replica
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
 from memoryproject.foundation.rest_kit.errors import error_response
-from memoryproject.staff_site.static_files import VERSION
+from memoryproject.staff_site.static_files import KEPT, VERSION, with_styles
 from sessions_app.stored_settings import stored_settings_look
 
 logger = logging.getLogger(__name__)
@@ -182,6 +182,11 @@ class Compression(GZipMiddleware):
         is_file = response.status_code == 200 and request.path.startswith(settings.STATIC_URL)
         if is_file and request.GET.get(VERSION):
             response["Cache-Control"] = FOREVER
+        # Browsers tell that somebody opens a page, where their connection is a safe one.
+        is_opened = request.headers.get("Sec-Fetch-Dest") == "document"
+        if is_opened and kind.startswith(PAGE) and not response.streaming:
+            response.content = with_styles(response.content, request.COOKIES.get(KEPT, ""))
+            response["Content-Length"] = len(response.content)
         is_answer = request.path_info.startswith(COMPRESSED) and not kind.startswith(EVENTS)
         if is_answer or kind.startswith(PAGE) or (is_file and kind.startswith(TEXTS)):
             if NO_GZIP.search(request.headers.get("Accept-Encoding", "")):

@@ -1,4 +1,8 @@
-"""Addresses of static files that change with the files' content, without a collectstatic step."""
+"""Addresses of static files that change with the files' content, without a collectstatic step.
+
+A browser's first page has its style sheets within it, so that it is shown without a second request.
+page.js lets the browser keep them, and tells by a cookie which it has.
+"""
 
 import hashlib
 import re
@@ -7,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.template.defaultfilters import stringfilter
@@ -16,6 +21,8 @@ register = template.Library()
 VERSION = "v"
 LENGTH = 12
 # A script in a file of its own, for which nothing says when it runs.
+STYLE = re.compile(rb'<link rel="stylesheet" href="([^"?]+)\?v=([0-9a-f]+)">')
+KEPT = "styles"
 SCRIPT = re.compile(r"<script(?=[^<>]*\ssrc=)(?![^<>]*\s(?:defer|async)\b)")
 
 
@@ -33,6 +40,20 @@ def version_of(name: str) -> str:
     """Return the mark of a file's content; "" for a file that isn't there."""
     found: Any = finders.find(name)
     return hashlib.sha256(Path(found).read_bytes()).hexdigest()[:LENGTH] if found else ""
+
+
+def with_styles(page: bytes, kept: str) -> bytes:
+    """Return a page with the style sheets in it, but for those whose versions are ``kept``."""
+
+    def within(found: re.Match[bytes]) -> bytes:
+        address, version = found[1].decode(), found[2].decode()
+        path: Any = finders.find(address.removeprefix(settings.STATIC_URL))
+        if path is None or version in kept.split("."):
+            return found[0]
+        opening = f'<style data-address="{address}" data-version="{version}">'
+        return opening.encode() + Path(path).read_bytes() + b"</style>"
+
+    return STYLE.sub(within, page)
 
 
 @register.filter(is_safe=True)

@@ -26,8 +26,8 @@ from sessions_app.models import (
     TurnReplay,
 )
 from sessions_app.models.trials import TRIED_IDS
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import RECALLED_IDS, RULES_MET, TurnState
+from sessions_app.models.turn_states import turns_restart
+from sessions_app.models.turns import RECALLED_IDS, RULES_MET
 from sessions_app.recall.facade import MAX_NEIGHBOUR_LENGTH
 
 GONE = "[deleted by the sender]"
@@ -55,8 +55,7 @@ def text_redact(*, message: Message, texts: Sequence[str]) -> dict[str, Any] | N
         _quotes_remove(message)
     later = Turn.objects.filter(chat_id=message.chat_id, created_at__gte=message.received_at)
     # A worker that answers with the text in its prompt loses the turn and starts again.
-    running = later.filter(state=TurnState.RUNNING)
-    turns_move(running, TurnState.PENDING, lease_token=None, attempts=F("attempts") - 1)
+    turns_restart(later, attempts=F("attempts") - 1)
     return texts_redact(message=message, texts=texts)
 
 

@@ -36,7 +36,7 @@ from sessions_app.models import (
 from sessions_app.models.chats import addresses_now
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState
 from sessions_app.signals import cards_due, session_expired
 
 # Queue the session cards that are due.
@@ -182,7 +182,7 @@ def activity_recount(*, chat_ids: Collection[UUID]) -> None:
 
 logger = logging.getLogger(__name__)
 
-IN_PROGRESS = (TurnState.RUNNING, TurnState.REPLIED, TurnState.SENDING)
+IN_PROGRESS = (*WAITING_STATES, TurnState.SENDING)
 
 
 def session_open(

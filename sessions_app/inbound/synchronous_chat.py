@@ -137,7 +137,9 @@ def talk_finish(
             raise NoAnswerError("The chat was erased meanwhile.") from None
     if turn.state == TurnState.HELD:
         raise NoAnswerError("The message is stored; the assistant is paused in this chat.")
-    if turn.state != TurnState.SENT:
+    # With an apology for its answer it has failed.
+    is_apology = turn.state == TurnState.FAILED and (turn.reply_id or turn.unstored_reply)
+    if turn.state != TurnState.SENT and not is_apology:
         raise NoAnswerError(f"The turn ended as {turn.state}. {turn.error}".strip())
     reply = turn.reply.content if turn.reply else turn.unstored_reply
     if turn.session_id is None:

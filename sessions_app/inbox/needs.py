@@ -102,6 +102,11 @@ class Waiting:
         return min(self.conversations + self.suggested + self.proposals, MAX_WAITING)
 
 
+def counted(number: int, most: int = MAX_WAITING) -> int | str:
+    """Return a count that ends at ``most`` as it is shown."""
+    return number if number < most else f"{most - 1}+"
+
+
 def waiting_for(user: Any, conversations: int | None = None) -> Waiting:
     """Count the rows of the queue: the one number of the menu's badge, Home and the tab.
 

@@ -50,8 +50,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turn_states import turns_restart
 from sessions_app.turns.facade import longest_pause, pauses_merge
 
 logger = logging.getLogger(__name__)
@@ -87,8 +86,7 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     old, young = locked[old.pk], locked[young.pk]
     _end_older_session(old, young)
     # A worker that is answering in the younger chat loses the lease and will not write.
-    running = Turn.objects.filter(chat=young, state=TurnState.RUNNING)
-    turns_move(running, TurnState.PENDING, lease_token=None, lease_until=None)
+    turns_restart(Turn.objects.filter(chat=young))
     main = _reached_by(old, young, by_staff=by_staff)
     if by_staff:
         ChatAddress.objects.filter(chat=young, origin=None).update(origin=young.pk)

@@ -48,8 +48,7 @@ from sessions_app.models import (
 from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turn_states import turns_restart
 from sessions_app.summaries.summary_store import summaries_retract
 from sessions_app.turns.facade import sent_document_name
 
@@ -243,9 +242,7 @@ def portion_move(
         Q(session__in=portion.sessions) | Q(pk__in=portion.turns), chat=kept
     )
     # A worker that is answering there loses the lease and will not write.
-    turns_move(
-        turns.filter(state=TurnState.RUNNING), TurnState.PENDING, lease_token=None, lease_until=None
-    )
+    turns_restart(turns)
     turns.update(chat=gone)
     for model in (ChatSession, Message, TranscriptBatch):
         key = "pk__in" if model is ChatSession else "session__in"
@@ -309,9 +306,7 @@ def _divide(session_id: UUID, messages: Collection[UUID], chat: Chat, now: datet
     session.total_tokens -= in_window.aggregate(all=Sum("tokens"))["all"] or 0
     session.save(update_fields=["total_tokens"])
     turns = Turn.objects.filter(Q(message__in=messages) | Q(reply__in=messages), session=session)
-    turns_move(
-        turns.filter(state=TurnState.RUNNING), TurnState.PENDING, lease_token=None, lease_until=None
-    )
+    turns_restart(turns)
     turns.update(session=part, chat=chat)
     rows.update(session=part, chat=chat)
     cards_outdate(session_ids=[session.pk, part.pk])

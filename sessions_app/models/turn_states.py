@@ -6,7 +6,7 @@ Only these functions assign ``Turn.state``.
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from sessions_app.models import Turn
 from sessions_app.models.turns import Outcome, TurnState
@@ -19,7 +19,10 @@ INITIAL_STATES: frozenset[str] = frozenset(
 
 # docs/reference.md describes when each transition happens.
 TRANSITIONS: Mapping[str, frozenset[str]] = {
-    S.PENDING: frozenset({S.RUNNING, S.MERGED, S.HELD, S.CANCELLED}),
+    # A command that goes before a question is answered while the question is running.
+    S.PENDING: frozenset(
+        {S.RUNNING, S.MERGED, S.HELD, S.CANCELLED, S.REPLIED, S.MISSED, S.REFUSED}
+    ),
     S.RUNNING: frozenset(
         {
             S.PENDING,
@@ -104,3 +107,13 @@ def turns_move(turns: QuerySet[Turn], to: str, **fields: Any) -> int:
     Returns how many. ``turns`` carries the other conditions, such as the lease.
     """
     return turns.filter(state__in=states_before(to)).update(**_with_outcome(to, fields))
+
+
+def turns_restart(turns: QuerySet[Turn], **fields: Any) -> int:
+    """Take from their workers those of the turns that are being answered: they are answered anew.
+
+    Returns how many.
+    """
+    begun = turns.filter(Q(state=S.RUNNING) | Q(state=S.PENDING, lease_token__isnull=False))
+    fields = {"lease_token": None, "lease_until": None, **fields}
+    return begun.update(**_with_outcome(S.PENDING, fields))

@@ -337,15 +337,14 @@ def _chatwoot_message(one: _Object, contact: Fields) -> Found:
         return Skipped(one.place, _("a deleted message"))
     sender, files = one.at("sender"), one.objects("attachments")
     talk = _conversation(one)
-    phone = contact.phone("phone_number")
-    name = contact.text("identifier", "email", "name")
+    name = contact.text("phone_number", "identifier", "email", "name")
     is_ours = kind != "incoming"
     by_hand = sender.text("type").lower() == "user" or one.text("sender_type") == "User"
     file_kind = files[0].text("file_type") if files else "text"
     return said(
         moment(one.get("created_at")),
         one.place,
-        chat=chat_named(f"+{phone}" if phone else name or (talk and f"chatwoot-{talk}")),
+        chat=chat_named(name or (talk and f"chatwoot-{talk}")),
         is_ours=is_ours,
         text=one.text("content"),
         sender=sender.text("name") or ("" if is_ours else contact.text("name")),

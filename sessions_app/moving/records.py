@@ -7,16 +7,18 @@ from datetime import datetime, timedelta, timezone
 from pathlib import PurePosixPath
 from typing import Any, TypeAlias
 
+from django.conf import settings
 from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.timezone import now
 from django.utils.translation import gettext as _
 
-from memoryproject.foundation.integrations.lenient import phone_digits, storable
+from memoryproject.foundation.integrations.lenient import storable
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, Media, Party
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     PERSON_DOMAIN,
     outside_chat,
 )
+from memoryproject.foundation.text.phone_numbers import number_meant
 from sessions_app.conversations.chat_addresses import party_of
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import BY_PHONE, IMPORTED
@@ -24,8 +26,6 @@ from sessions_app.models.messages import BY_PHONE, IMPORTED
 # The clock of the other product may be ahead of ours.
 CLOCK_SLACK = timedelta(days=1)
 EARLIEST = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Fewer digits are no number with its country code.
-MIN_DIGITS = 7
 # Later numbers are milliseconds.
 _LAST_SECOND = 4_102_444_800
 
@@ -109,13 +109,21 @@ def plain_name(name: str) -> str:
 def chat_named(name: str) -> str:
     """Return the id of the chat of a user of another product; "" for no name.
 
-    A number with a + is that person on WhatsApp; any other name is a chat of its own.
+    A number is that person on WhatsApp, however it is written; any other name is a chat of its own.
     """
-    shown = INVISIBLE.sub("", name).replace("\u2011", "-").strip()
-    digits = phone_digits(" ".join(shown.split())) if shown.startswith("+") else ""
-    if len(digits) >= MIN_DIGITS:
+    shown = INVISIBLE.sub("", name).strip()
+    if digits := number_named(shown):
         return f"{digits}@{PERSON_DOMAIN}"
     return outside_chat(shown) if shown else ""
+
+
+def number_named(name: str) -> str:
+    """Return the digits of the number that a name is, "" for any other name.
+
+    One that begins with a single 0 is of the owner's country.
+    """
+    name = INVISIBLE.sub("", name)
+    return number_meant(name, [each.partition("@")[0] for each in sorted(settings.GODFATHER_PHONE)])
 
 
 def place_shown(place: str) -> str:

@@ -24,7 +24,7 @@ from memories_app.store.retract import forgotten_among, keyed_hash
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
-from memoryproject.foundation.integrations.lenient import fingerprint, phone_digits, storable
+from memoryproject.foundation.integrations.lenient import fingerprint, storable
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
     WhatsAppChatError,
     whatsapp_chat_normalise,
@@ -49,8 +49,6 @@ from sessions_app.moving.records import (
     ARCHIVE,
     CONSOLE,
     EARLIEST,
-    INVISIBLE,
-    MIN_DIGITS,
     Found,
     Known,
     MoveError,
@@ -58,6 +56,7 @@ from sessions_app.moving.records import (
     Said,
     Skipped,
     moment,
+    number_named,
     old_message,
     place_shown,
 )
@@ -178,15 +177,16 @@ class MoveIn:
     def _chat(self, chat: str, place: str) -> str:
         """Return the stored form of a chat's id, "" if it has none that can be used."""
         # A number is typed as people write it, or copied from a page, with marks of direction.
-        number = phone_digits(INVISIBLE.sub("", self.options.chat))
+        typed = self.options.chat
+        number = number_named(typed) or number_named(f"+{typed}")
         no_chat = _("%(chat)s is no number with its country code, and no id of a chat.")
         try:
-            if number and len(number) < MIN_DIGITS:
+            if typed.lstrip("+").isdecimal() and not number:
                 raise WhatsAppChatError
-            return whatsapp_chat_normalise(number or self.options.chat or chat)
+            return whatsapp_chat_normalise(number or typed or chat)
         except WhatsAppChatError as error:
-            if self.options.chat:
-                raise MoveError(no_chat, "chat", chat=self.options.chat) from error
+            if typed:
+                raise MoveError(no_chat, "chat", chat=typed) from error
             unknown = _("it doesn't tell whose it is: choose a chat")
             why = no_chat % {"chat": chat} if chat else unknown
             self.report.tell(Skipped(place, why, is_bad=True))

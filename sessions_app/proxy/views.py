@@ -313,7 +313,8 @@ def _passed_on(
 
 
 @csrf_exempt
-def _nowhere(request: HttpRequest) -> HttpResponse:
+def elsewhere(request: HttpRequest) -> HttpResponse:
+    """Return a 404 in the form of OpenAI's errors."""
     drain(request)
     error = {
         "message": "There is no such address. Those there are: /v1/chat/completions, "
@@ -330,5 +331,5 @@ urlpatterns = [
     path("responses", ResponsesView.as_view(), name="proxy-responses"),
     path("models", ModelsView.as_view(), name="proxy-models"),
     path("models/<path:name>", ModelsView.as_view(), name="proxy-model"),
-    re_path(r"^", _nowhere, name="proxy-nowhere"),
+    re_path(r"^", elsewhere, name="proxy-nowhere"),
 ]

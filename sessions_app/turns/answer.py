@@ -39,7 +39,7 @@ from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.turns.bursts import REMADE, burst_join
+from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join
 from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
 from sessions_app.turns.handing_over import (
     LIMIT,
@@ -91,7 +91,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
         message, session = work.turn.message, work.turn.session
         if message is not None and session is not None and message.session_id == session.pk:
             message.session = session
-        if work.turn.state == TurnState.RUNNING:
+        if work.turn.state in OPEN_STATES:
             try:
                 with deadline(dependencies.rules.deadline.total_seconds()):
                     answered = _answer_or_apologise(work)
@@ -138,7 +138,7 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
             fault = ErrorText("answer_fault", why=named_error_text(error))
         work.lease.renew()
         work.turn = WHOLE_TURNS.get(pk=work.lease.turn_id)
-        if work.turn.state != TurnState.RUNNING:
+        if work.turn.state not in OPEN_STATES:
             # It was stored after all: only the database's word that it was got lost.
             return work.turn
         # They were not stored.
@@ -164,7 +164,7 @@ def _role_renew(work: TurnWork) -> str:
     turn.user_role = role_in(turn.chat, addresses=turn.current_addresses)
     if turn.user_role == before:
         return ""
-    if turn.state == TurnState.RUNNING:
+    if turn.state in OPEN_STATES:
         logger.warning("Turn %s is answered as a %s's.", turn.turn_id, turn.user_role)
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
         return ""

@@ -2,29 +2,36 @@
 
 A burst is waited for before its answer is begun. What comes while the answer is made, before it is
 stored, joins it: then the answer is made anew, once.
+
+A command goes before questions that have waited for long: their model may be slow or away.
 """
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID, uuid4
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease, is_command
 
 # The key of a turn's context: its message came while an answer was made, which was dropped.
 REMADE = "remade"
 # Marks the turn of a command, by a slash or in plain words, and of a text that says nothing.
 QUICK = "quick"
+IS_QUICK = Q(context__has_any_keys=["notice", QUICK])
 # Who never stops writing is answered all the same, after so many times the wait for one message.
 MAX_WAITS = 4
+
+# So long a command keeps its place behind a question.
+KEEPS_PLACE = timedelta(seconds=10)
 
 OPEN_STATES = (TurnState.PENDING, TurnState.RUNNING)
 
@@ -37,7 +44,7 @@ def without_open_bursts(turns: QuerySet[Turn], *, wait: timedelta, now: datetime
     if not wait:
         return turns
     waiting = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.PENDING, attempts=0)
-    at_once = waiting.filter(context__has_any_keys=["notice", QUICK])
+    at_once = waiting.filter(IS_QUICK)
     awaited = waiting.filter(provider=Provider.CONSOLE)
     fresh = waiting.filter(created_at__gt=now - wait)
     old = waiting.filter(created_at__lte=now - MAX_WAITS * wait)
@@ -57,6 +64,44 @@ def burst_join(lease: TurnLease, *, gap: timedelta, begun_at: datetime | None = 
         if merged := _merge(lease, burst):
             return merged
     return lease
+
+
+def commands_first(now: datetime) -> QuerySet[Turn]:
+    """Return the commands and notices that go before all that waits in their chats.
+
+    That is nothing but questions, the first of which came more than KEEPS_PLACE ago. Commands keep
+    their order.
+    """
+    of_chat = Turn.objects.filter(chat=OuterRef("chat"))
+    before = of_chat.filter(id__lt=OuterRef("id"), state__in=WAITING_STATES)
+    late = before.filter(created_at__lte=now - KEEPS_PLACE)
+    others = before.filter(Q(state=TurnState.REPLIED) | IS_QUICK)
+    sending = of_chat.filter(state=TurnState.SENDING, lease_until__gt=now)
+    first = Turn.objects.filter(
+        IS_QUICK, state=TurnState.PENDING, attempts=0, lease_token=None, not_before=None
+    )
+    return first.filter(Exists(late), ~Exists(others), ~Exists(sending)).order_by("id")
+
+
+def command_claim(*, chat_id: UUID) -> TurnLease | None:
+    """Claim a command that goes before the questions of its chat; None where there is none.
+
+    It isn't running, because a question may be.
+    """
+    now = timezone.now()
+    keys = commands_first(now).filter(chat=chat_id).values("pk")[:1]
+    turn = WHOLE_TURNS.filter(pk__in=keys).first()
+    if turn is None:
+        return None
+    text = turn.message.content if turn.message else turn.unstored_text
+    if text.strip() and not is_command(turn):
+        # It was edited since.
+        return None
+    token, mine = uuid4(), commands_first(now).filter(pk=turn.pk)
+    if not mine.update(attempts=1, **Turn.lease_values(token, now)):
+        return None
+    turn.attempts = 1
+    return TurnLease(turn, token)
 
 
 def names_file(context: Mapping[str, Any]) -> bool:

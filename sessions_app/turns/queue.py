@@ -22,6 +22,7 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED, LeaseLostError, this_process
+from memoryproject.foundation.outside_services.guards import deadline
 from memoryproject.foundation.process.logfile import log_context
 from memoryproject.foundation.process.tracing import TRACEPARENT, Kind, span
 from sessions_app.embedding.facade import messages_embed
@@ -31,9 +32,11 @@ from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.stored_settings import stored_settings_look
 from sessions_app.turns.answer import turn_run
 from sessions_app.turns.bursts import (
+    IS_QUICK,
     OPEN_STATES,
-    QUICK,
     burst_join,
+    command_claim,
+    commands_first,
     names_file,
     without_open_bursts,
 )
@@ -51,7 +54,9 @@ CHANNEL = "turns"
 # So many of the turns that may need no model are looked at for one that needs none.
 QUICK_LOOK = 20
 # What a turn without a model is like in SQL; ``next_needs_model`` decides.
-MAY_NEED_NO_MODEL = Q(state=TurnState.REPLIED) | Q(context__has_any_keys=["notice", QUICK])
+MAY_NEED_NO_MODEL = Q(state=TurnState.REPLIED) | IS_QUICK
+# So long an embedder is waited for that is out of reach or slow.
+VECTORS_SECONDS = 5.0
 
 
 def answer_soon(_chat_id: UUID) -> None:
@@ -83,14 +88,21 @@ def next_chat(
     return known.values_list("chat_id", flat=True).first() or first[0]
 
 
-def next_quick_chat(*, besides: Collection[UUID], now: datetime) -> UUID | None:
-    """Return the chat that waits longest with a turn that needs no model."""
+def next_quick_chat(
+    *, besides: Collection[UUID], now: datetime, asking: Collection[UUID] = ()
+) -> UUID | None:
+    """Return the chat that waits longest with a turn that needs no model.
+
+    ``asking``: chats in which a question is being answered; a command may go before it.
+    """
     earlier = Turn.objects.filter(
         chat=OuterRef("chat"), id__lt=OuterRef("id"), state__in=WAITING_STATES
     )
-    ready = turns_ready(now).exclude(chat__in=besides).filter(MAY_NEED_NO_MODEL, ~Exists(earlier))
+    ready = turns_ready(now).exclude(chat__in=[*besides, *asking])
+    ready = ready.filter(MAY_NEED_NO_MODEL, ~Exists(earlier))
     chats = list(ready.values_list("chat_id", flat=True)[:QUICK_LOOK])
-    return next((chat for chat in chats if not next_needs_model(chat)), None)
+    first = commands_first(now).exclude(chat__in=besides).values_list("chat_id", flat=True)
+    return next((chat for chat in chats if not next_needs_model(chat)), None) or first.first()
 
 
 def chat_answer(
@@ -105,14 +117,17 @@ def chat_answer(
 
     A worker that finds another worker in the chat leaves immediately. The other worker looks for
     more work before it leaves, so no turn is left behind. Without ``may_ask_model`` the worker
-    leaves at the first turn that needs a model.
+    leaves at the first turn that needs a model, unless a command goes before it.
 
     ``embed`` makes the vectors of a session's messages; by default the worker does, at the end.
     """
     worked = 0
     sessions: set[UUID | None] = set()
-    while worked != most and (may_ask_model or not next_needs_model(chat_id)):
-        lease = turn_claim(chat_id=chat_id)
+    while worked != most:
+        lease = None
+        if may_ask_model or not next_needs_model(chat_id):
+            lease = turn_claim(chat_id=chat_id)
+        lease = lease or command_claim(chat_id=chat_id)
         if lease is None:
             break
         worked += 1
@@ -133,10 +148,15 @@ def chat_answer(
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
         if embed is None or session_id is None:
-            messages_embed(session_id=session_id, embedder=dependencies.embedder)
+            _embed(session_id, dependencies)
         else:
             embed(session_id)
     return worked
+
+
+def _embed(session_id: UUID | None, dependencies: Dependencies) -> None:
+    with deadline(VECTORS_SECONDS):
+        messages_embed(session_id=session_id, embedder=dependencies.embedder)
 
 
 def next_needs_model(chat_id: UUID) -> bool:
@@ -211,7 +231,8 @@ class Answerer:
             is_quick: Queue(number) for is_quick, number in self._threads.items()
         }
         self._lock = threading.Lock()
-        self._taken: set[UUID] = set()
+        # By the threads that ask a model, and by those that don't.
+        self._taken: dict[bool, set[UUID]] = {False: set(), True: set()}
         # Chats that couldn't be answered, with the time at which they are looked at again.
         self._later: dict[UUID, float] = {}
         self._is_stopping = threading.Event()
@@ -255,19 +276,24 @@ class Answerer:
         # There may be more.
         self._call(is_quick)
         worked = 0
+        sessions: list[UUID] = []
         try:
+            dependencies = self.dependencies()
             worked = chat_answer(
                 chat_id=chat_id,
-                dependencies=self.dependencies(),
+                dependencies=dependencies,
                 may_ask_model=not is_quick,
-                embed=self.embed if is_quick else None,
+                embed=self.embed if is_quick else sessions.append,
                 most=1,
             )
         finally:
             with self._lock:
-                self._taken.discard(chat_id)
+                self._taken[is_quick].discard(chat_id)
                 if not worked:
                     self._later[chat_id] = time.monotonic() + LATER_SECONDS
+        # The chat doesn't wait for it.
+        for session_id in sessions:
+            _embed(session_id, dependencies)
         return bool(worked)
 
     def _take(self, is_quick: bool) -> UUID | None:
@@ -275,13 +301,14 @@ class Answerer:
             besides = self._left_alone()
             now = timezone.now()
             if is_quick:
-                chat_id = next_quick_chat(besides=besides, now=now)
+                asking = self._taken[False] - self._taken[True]
+                chat_id = next_quick_chat(besides=besides - asking, now=now, asking=asking)
             else:
                 chat_id = next_chat(
                     godfather=self.godfather(), besides=besides, now=now, debounce=self._wait
                 )
             if chat_id is not None:
-                self._taken.add(chat_id)
+                self._taken[is_quick].add(chat_id)
             return chat_id
 
     def _call(self, is_quick: bool) -> None:
@@ -342,20 +369,22 @@ class Answerer:
     def _left_alone(self) -> set[UUID]:
         """Return the chats that are being answered, and those that are looked at again later."""
         self._later = {key: at for key, at in self._later.items() if at > time.monotonic()}
-        return {*self._taken, *self._later}
+        return {*self._taken[False], *self._taken[True], *self._later}
 
     def _is_due(self) -> bool:
         with self._lock:
             besides = self._left_alone()
         now = timezone.now()
         ready = without_open_bursts(turns_ready(now), wait=self._wait, now=now)
-        return ready.exclude(chat__in=besides).exists()
+        is_ready = ready.exclude(chat__in=besides).exists()
+        return is_ready or commands_first(now).exists()
 
     def beat(self) -> None:
         """Store this program's heartbeat."""
         now = timezone.now()
         others = {each.name: each for each in heartbeats(now)}
-        beat = Heartbeat(this_process(), now, sum(self._threads.values()), len(self._taken))
+        busy = sum(map(len, self._taken.values()))
+        beat = Heartbeat(this_process(), now, sum(self._threads.values()), busy)
         cache.set(BEATS, {**others, beat.name: beat}, BEAT_LASTS.total_seconds())
 
 

@@ -28,7 +28,7 @@ from sessions_app.models.chats import GODFATHER, Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, BY_RULE, WAITING_STATES, TurnState
+from sessions_app.models.turns import APOLOGY_FOR, BY_RULE, WAITING_STATES, Outcome, TurnState
 
 
 def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None) -> bool:
@@ -56,9 +56,12 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
         turns_move(this_turn, TurnState.REPLIED, finished_at=None)
         return True
     elif states == {PartState.SENT}:
-        _finish(turn, TurnState.SENT)
-        # In the terminal and the API the waiting caller reads it, and erases it then.
-        if turn.session_id is None and turn.provider != str(Provider.CONSOLE):
+        # In the terminal and the API the waiting caller reads it, and erases it then. What it reads
+        # may be an apology, and no other turn tells of the failure.
+        is_console = turn.provider == str(Provider.CONSOLE)
+        is_apology = is_console and turn.outcome == Outcome.FAILED
+        _finish(turn, TurnState.FAILED if is_apology else TurnState.SENT)
+        if turn.session_id is None and not is_console:
             unstored_forget(turn)
     return False
 
@@ -72,7 +75,7 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
         if turn.state not in open_states or not turns_move(this_turn, state, **changes):
             return
         turn.lease_token = None
-        if state == TurnState.FAILED:
+        if "error" in noted:
             turn.error = noted["error"]
             turn_failed(turn, stage=SENDING)
 
@@ -446,9 +449,7 @@ def _turns_hold(chat_id: UUID) -> int:
     held = 0
     for turn in waiting.select_related("message", "chat").order_by("id"):
         if not is_command(turn):
-            held += turns_move(
-                Turn.objects.filter(pk=turn.pk, state__in=NOT_ANSWERED), TurnState.HELD, **RELEASED
-            )
+            held += turns_move(waiting.filter(pk=turn.pk), TurnState.HELD, **RELEASED)
     return held
 
 

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import openai
@@ -509,6 +510,12 @@ def test_models_are_those_of_the_server(client: openai.OpenAI, models: ModelServ
     assert [each.path for each in models.requests[2:]] == ["/v1/models/x%3Flimit%3D9"]
     with pytest.raises(openai.NotFoundError, match="no such address"):
         client.embeddings.create(model="m", input="x")
+    root = str(client.base_url).removesuffix("v1/")
+    for base in (root, f"{root}api/v1/"):
+        elsewhere = client.with_options(base_url=base)
+        for call in (partial(ask, elsewhere), elsewhere.models.list):
+            with pytest.raises(openai.NotFoundError, match="there are: /v1/chat/completions"):
+                call()
 
 
 def respond(client: openai.OpenAI, given: Any, user: str = "dana", **more: Any) -> Any:

@@ -22,7 +22,10 @@ from memories_app.models import Memory, MergeProposal, ProposalMemory
 from memoryproject.foundation.admin_kit.list_filters import DAYS
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.staff_site.dashboard.rollups import rollups_recount
+from sessions_app.conversations.session_lifecycle import activity_recount
 from sessions_app.models import (
     AnswerResolved,
     Chat,
@@ -229,6 +232,49 @@ def test_conversations_that_wait_for_a_person_come_first(busy: World, admin_clie
     link = LINK.search(tiles(shown)["attention"])
     assert link
     assert led_to(admin_client, link[1]) == 1
+
+
+def test_an_answer_that_fails_for_a_program_counts_as_failed(
+    busy: World, admin_client: Client
+) -> None:
+    """The program gets the apology; nobody else would hear of it."""
+
+    def away(_request: ChatRequest) -> str:
+        raise ChatModelError("connection refused", is_outside=True)
+
+    busy.use(chat_model=ScriptedChatModel(away))
+    before = figures(home(admin_client))
+    told = busy.talk("Where is the garden?", "15550107777@c.us")
+    assert told.reply.startswith("Sorry, I can't answer right now.")
+    found = figures(home(admin_client))
+    assert [each["attention"].split()[2] for each in (before, found)] == ["1", "2"]
+    for key, number in (("failed", "2"), ("answers", before["answers"].split()[1])):
+        assert found[key].split()[1] == number, key
+    (address, _told), *_ = LINK.findall(tiles(home(admin_client))["failed"])
+    assert led_to(admin_client, address) == 2
+    shown = words_of(page(admin_client, f"/admin/sessions_app/turn/{told.turn.pk}/change/"))
+    assert "The message could not be answered." in shown
+
+
+def failed_in_chats(first: int, count: int) -> None:
+    """A failed answer in each of so many new chats."""
+    names = [f"155501{first + number:05}@c.us" for number in range(count)]
+    chats = Chat.objects.bulk_create(Chat(whatsapp_chat=name, provider="cloud") for name in names)
+    activity_recount(chat_ids=[chat.pk for chat in chats])
+    now = timezone.now()
+    fields = {"provider": "cloud", "asked_at": now, "finished_at": now, "state": "failed"}
+    Turn.objects.bulk_create(Turn(chat=chat, **fields) for chat in chats)
+
+
+def test_counts_that_end_say_so(admin_client: Client, world: World) -> None:
+    failed_in_chats(0, 9)
+    assert figures(home(admin_client))["attention"].startswith("Needs you 9 conversations: 9")
+    failed_in_chats(9, 91)
+    found = figures(home(admin_client))
+    assert found["attention"].startswith("Needs you 99+ conversations: 99+")
+    assert found["answers_review"].startswith("Answers to review 100 ")
+    failed_in_chats(100, 900)
+    assert figures(home(admin_client))["answers_review"].startswith("Answers to review 999+ ")
 
 
 def test_what_needs_somebody_stands_out(busy: World, admin_client: Client) -> None:

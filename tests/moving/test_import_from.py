@@ -6,6 +6,7 @@ import html
 import json
 import re
 import zipfile
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -361,6 +362,69 @@ def test_nothing_is_left_out_or_changed_without_a_word(tmp_path: Path) -> None:
     chats = {each["whatsapp_chat"] for each in report["chats"]}
     assert [each.partition("@")[2] for each in sorted(chats)] == ["c.us", "external"]
     assert "12 is no number" in refused("mem0", path, "--chat", "12")
+
+
+SPELLINGS = (
+    "+972501234567",
+    "972501234567",
+    "00972501234567",
+    "0501234567",
+    "972 50-123-4567",
+    "+972 (0)50-123-4567",
+    "whatsapp:+972501234567",
+    "972501234567@c.us",
+    "972501234567@s.whatsapp.net",
+    "972501234567:12@S.WhatsApp.net",
+    "\u202a+972\u00a050\u2011123\u20114567\u202c",
+)
+# Each writes a person as the product does: a memory, or a message of them.
+WITH_PERSON: dict[str, Callable[[str, int], dict[str, Any]]] = {
+    "mem0": lambda who, n: {"id": str(n), "memory": f"Fact {n}", "user_id": who},
+    "zep": lambda who, n: {"fact": f"Fact {n}", "uuid": str(n), "user_id": who},
+    "honcho": lambda who, n: {"id": str(n), "content": f"Fact {n}", "observed_id": who},
+    "chatwoot": lambda who, n: {
+        **{"id": n, "message_type": 0, "content": f"Fact {n}", "created_at": 1_764_000_000 + n},
+        "sender": {"type": "contact", "name": "Dana", "phone_number": who},
+        "conversation_id": n,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", WITH_PERSON)
+def test_a_person_is_one_however_their_number_is_written(
+    kind: str, tmp_path: Path, settings: Any
+) -> None:
+    settings.GODFATHER_PHONE = frozenset({"972550000000@c.us"})
+    rows = [WITH_PERSON[kind](who, number) for number, who in enumerate(SPELLINGS)]
+    report = moved(kind, write(tmp_path, "export.json", json.dumps(rows)))
+    assert {one["whatsapp_chat"] for one in report["chats"]} == {"972501234567@c.us"}
+    assert report["memories"] + report["messages"] == len(SPELLINGS)
+
+
+OTHERS = {
+    # Ids that are no numbers: of a table, of Telegram and Facebook, a time, a name with a number.
+    **dict.fromkeys(("1234567", "6581234567", "100012345678901", "u-972501234567"), "external"),
+    "1764400000000": "external",
+    "123456789012345@lid": "lid",
+    "0": "external",
+}
+
+
+def test_other_ids_are_no_numbers(tmp_path: Path, settings: Any) -> None:
+    settings.GODFATHER_PHONE = frozenset()
+    others = {**OTHERS, "0501234567": "external"}
+    rows = [WITH_PERSON["mem0"](who, number) for number, who in enumerate(others)]
+    report = moved("mem0", write(tmp_path, "export.json", json.dumps(rows)))
+    found = {one["whatsapp_chat"].partition("@")[::2] for one in report["chats"]}
+    assert found == {(who.partition("@")[0], domain) for who, domain in others.items()}
+
+
+@pytest.mark.parametrize("typed", SPELLINGS)
+def test_the_chat_is_given_in_any_spelling(typed: str, tmp_path: Path, settings: Any) -> None:
+    settings.GODFATHER_PHONE = frozenset({"972550000000@c.us"})
+    path = write(tmp_path, "export.json", json.dumps([{"memory": "Likes tea", "user_id": "x"}]))
+    (chat,) = moved("mem0", path, f"--chat={typed}")["chats"]
+    assert chat["whatsapp_chat"] == "972501234567@c.us"
 
 
 def test_the_page_says_all_of_it_in_the_readers_language(admin_client: Client) -> None:

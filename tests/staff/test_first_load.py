@@ -21,6 +21,8 @@ pytestmark = pytest.mark.django_db
 ADDRESS = re.compile(r"""(?:src|href)="(/static/[^"]+)"|url\("(/static/[^"]+)"\)""")
 ICON = re.compile(r"material-symbols-outlined[^>]*>\s*([a-z][a-z0-9_]*)\s*<")
 MAX_BYTES = 300_000
+# The page with its styles: two thirds of a second at 50 kB/s, without an answer's wait.
+MAX_FIRST_BYTES = 33_000
 PAGES = ("/admin/", "/admin/sessions_app/chat/", "/admin/sessions_app/turn/", "/admin/login/")
 
 
@@ -34,6 +36,8 @@ def body_of(answer: Any) -> bytes:
 def test_a_first_visit_is_small(admin_client: Client, address: str) -> None:
     client = Client() if "login" in address else admin_client
     shown = page(client, address)
+    opened = client.get(address, headers={**OPENED, "Accept-Encoding": "gzip"})
+    assert len(opened.content) < MAX_FIRST_BYTES
     files = {found[0] or found[1] for found in ADDRESS.findall(shown)}
     assert any(name.split("?")[0].endswith(".woff2") for name in files)
     answers = {name: client.get(name, headers={"Accept-Encoding": "gzip"}) for name in files}
@@ -83,12 +87,43 @@ def test_a_page_is_shown_before_its_scripts_run(admin_client: Client, address: s
         each for each in scripts if "theme.js" in each
     ]
     assert "preload" not in shown
-    # A browser asks for six files at once; until the styles are there, scripts don't take their
-    # place, because the one that runs first waits for them.
+    # A browser asks for six files at once; until the styles are there, scripts that can wait don't
+    # take their place.
     head = shown.split("</head>")[0]
     styles = re.findall(r'<link rel="stylesheet"[^>]*>', head)
     assert 2 <= len(styles) <= 5
-    assert head.rindex(styles[-1]) < head.index("theme.js")
+    # The one that can't is asked for as soon as the page begins: styles may be within it.
+    assert head.index("theme.js") < head.index(styles[0])
+
+
+OPENED = {"Sec-Fetch-Dest": "document"}
+STYLE = re.compile(r'<style data-address="([^"]+)" data-version="(\w+)">(.*?)</style>', re.DOTALL)
+LINKED = re.compile(r'<link rel="stylesheet" href="([^"?]+)\?v=(\w+)">')
+
+
+@pytest.mark.parametrize("address", PAGES)
+def test_a_first_page_needs_no_second_request_to_be_shown(
+    admin_client: Client, address: str
+) -> None:
+    client = Client() if "login" in address else admin_client
+    linked = LINKED.findall(page(client, address))
+    answer = client.get(address, headers=OPENED)
+    assert int(answer["Content-Length"]) == len(answer.content)
+    shown = answer.content.decode()
+    assert not LINKED.findall(shown)
+    within = STYLE.findall(shown)
+    assert [(name, version) for name, version, _css in within] == linked
+    for name, _version, css in within:
+        file = Path(str(finders.find(name.removeprefix("/static/")))).read_text(encoding="utf-8")
+        assert css == file
+    # What the browser has kept, it is not sent again.
+    first, *others = [version for _name, version in linked]
+    client.cookies["styles"] = ".".join(["0123456789ab", *others])
+    again = client.get(address, headers=OPENED).content.decode()
+    assert [version for _name, version, _css in STYLE.findall(again)] == [first]
+    assert [version for _name, version in LINKED.findall(again)] == others
+    # Neither scripts that fetch a part of a page need it, nor do files of people.
+    assert not STYLE.findall(client.get(address).content.decode())
 
 
 def test_pages_are_compressed_and_files_of_people_are_not(admin_client: Client) -> None:

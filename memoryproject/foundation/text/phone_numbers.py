@@ -1,11 +1,15 @@
 """Read numbers as people type them, and show them so; find the other forms of a number."""
 
 import re
+from collections.abc import Iterable
 from unicodedata import decimal
 
 _SIGNS = re.compile(r"\(0\)|[\s()\-‐-―−./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _INTERNATIONAL = re.compile(r"[1-9][0-9]{6,14}")
 _DIGITS = re.compile(r"\d{7,15}")
+_SCHEME = re.compile(r"\s*(whatsapp|tel):", re.IGNORECASE)
+# Other lengths without a + are those of ids: of a table, of Telegram, of Facebook.
+_BARE = re.compile(r"[1-9][0-9]{10,12}")
 # Country codes whose numbers are divided as people there write them; others are one group.
 _GROUPS = (
     re.compile(r"(972)(5\d)(\d{3})(\d{4})"),
@@ -18,6 +22,33 @@ def number_read(text: str) -> str | None:
     """Return the digits of an international number in any notation; None if it is none."""
     digits = _SIGNS.sub("", digits_plain(text[:64])).lstrip("+＋").removeprefix("00")
     return digits if _INTERNATIONAL.fullmatch(digits) else None
+
+
+def number_meant(text: str, home: Iterable[str] = ()) -> str:
+    """Return the digits of an international number in a text that may be any id; "" if it is none.
+
+    Without + or 00 it must have the length of a number of its country. ``home``: numbers of the
+    countries in which one is dialled that begins with a single 0.
+    """
+    import phonenumbers  # noqa: PLC0415 slow to import
+
+    given = _SIGNS.sub("", digits_plain(_SCHEME.sub("", text[:64]))).replace("＋", "+")
+    if given.startswith(("+", "00")):
+        return number_read(given) or ""
+    is_local = given.startswith("0")
+    if not given.isdecimal() or not (is_local or _BARE.fullmatch(given)):
+        return ""
+    for number in home if is_local else [given]:
+        try:
+            parsed = phonenumbers.parse(f"+{number}")
+            if is_local:
+                region = phonenumbers.region_code_for_country_code(parsed.country_code or 0)
+                parsed = phonenumbers.parse(given, region)
+        except phonenumbers.NumberParseException:
+            continue
+        if phonenumbers.is_possible_number(parsed) and not parsed.italian_leading_zero:
+            return f"{parsed.country_code}{parsed.national_number}"
+    return ""
 
 
 def digits_plain(text: str) -> str:

@@ -18,7 +18,7 @@ from memoryproject.foundation.admin_kit.list_filters import DAYS, PARAMETER, TOD
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens
 from memoryproject.staff_site.dashboard.rollups import SUMS, percentile, slots_read
 from memoryproject.staff_site.models import Quarter
-from sessions_app.inbox.needs import MAX_WAITING, to_review_ids, waiting_for
+from sessions_app.inbox.needs import MAX_RESULTS, MAX_WAITING, counted, to_review_ids, waiting_for
 from sessions_app.models import CheckQuestion
 from sessions_app.models.trials import READS_QUESTIONS, REGRESSED
 from sessions_app.models.turns import WAITING_STATES
@@ -400,7 +400,7 @@ def _queue(to: Places) -> Tile:
     waiting = waiting_for(to.user)
     review, proposals = to.page("memories_app_memory_waiting"), to.list_of(MERGES)
     notes = [
-        Note(text % {"number": number}, address)
+        Note(text % {"number": counted(number)}, address)
         for number, text, address in (
             (waiting.conversations, _("conversations: %(number)s"), ""),
             (waiting.suggested, _("suggested memories: %(number)s"), review),
@@ -408,7 +408,7 @@ def _queue(to: Places) -> Tile:
         )
         if number
     ]
-    value = "99+" if waiting.total == MAX_WAITING else waiting.total
+    value = counted(waiting.total)
     address = to.list_of(CHATS, needs="1") if to.may("sessions_app.view_chat") else review
     return Tile("attention", _("Needs you"), value, address, notes, "bad" if value else "")
 
@@ -427,11 +427,11 @@ def review_tiles(to: Places) -> Iterator[Tile]:
         address = to.list_of(TURNS, **TO_REVIEW)
         notes = [Note(_("bad, failed, or without a memory"))]
         title, tone = _("Answers to review"), "warn" if count else ""
-        yield Tile("answers_review", title, count, address, notes, tone)
+        yield Tile("answers_review", title, counted(count, MAX_RESULTS), address, notes, tone)
     if all(map(to.may, READS_QUESTIONS)):
         failing = list(CheckQuestion.objects.filter(REGRESSED).order_by("-since")[:MAX_WAITING])
         page = "admin:sessions_app_checkquestion_change"
         notes = [Note(str(each), reverse(page, args=[each.pk])) for each in failing[:3]]
         address = to.page("sessions_app_checkquestion_changelist", state="regressed")
         title, tone = _("Questions answered worse"), "bad" if failing else ""
-        yield Tile("regressed", title, len(failing), address, notes, tone)
+        yield Tile("regressed", title, counted(len(failing)), address, notes, tone)

@@ -1,5 +1,18 @@
 // What every staff page has: the switch of colours, the menu on small screens, fields for files.
 (() => {
+  // The style sheets that came within the page are kept for the next ones: see static_files.py.
+  const MOST_KEPT = 40;
+  addEventListener("load", async () => {
+    const kept = (document.cookie.match(/(?:^|; )styles=([^;]*)/)?.[1] ?? "").split(".").filter(Boolean);
+    for (const { dataset } of document.querySelectorAll("style[data-version]")) {
+      if (!(await fetch(`${dataset.address}?v=${dataset.version}`)).ok) return;
+      kept.push(dataset.version);
+    }
+    const all = [...new Set(kept)].slice(-MOST_KEPT).join(".");
+    const secure = location.protocol === "https:" ? "; secure" : "";
+    document.cookie = `styles=${all}; path=${document.body.dataset.home}; max-age=31536000; samesite=lax${secure}`;
+  });
+
   const buttons = [...document.querySelectorAll("[data-theme-choice]")];
   const mark = () => buttons.forEach((button) =>
     button.setAttribute("aria-pressed", String(button.dataset.themeChoice === window.staffTheme.chosen())));

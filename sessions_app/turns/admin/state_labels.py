@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from memoryproject.foundation.tables import read_table
 from sessions_app.limits.intake import REASONS
 from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.chats import FIRST_STRONG, POP
+from sessions_app.models.chats import FIRST_STRONG, POP, Provider
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.stepping_in import ANSWERED_BY_PERSON
 
@@ -36,7 +36,8 @@ def turn_crumb(turn: Turn) -> str:
 def state_means(turn: Turn) -> str:
     """Return the state as a sentence."""
     if turn.state == TurnState.FAILED:
-        if turn.reply_id is not None or turn.unstored_reply:
+        is_apology = turn.provider == str(Provider.CONSOLE)
+        if not is_apology and (turn.reply_id is not None or turn.unstored_reply):
             return _("The answer could not be sent.")
         return _("The message could not be answered.")
     if turn.by_hand and turn.state == TurnState.SENT:
