@@ -26,8 +26,10 @@ COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
 # Between the two ends of a range; what a question about the hours must hold; before a date's day.
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
+# Who says "don't forget" of a booking asks people for it.
+_ASKED_WORDS = ("reminders", "bookings")
 _OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not")
-WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
+WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_ASKED_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",

@@ -337,6 +337,22 @@ TOLD_BEFORE = [
     "glütensiz yiyorum‖, bunu unutma",
     "main shakahari hoon‖, yeh yaad rakhna",
     "saya alergi kacang‖, ingat itu ya",
+    "I only take deliveries before noon‖, remember that",
+    "my order is always two loaves‖, please remember that",
+    "never call me at work‖, remember that",
+    "אני תמיד מזמינה שתי חלות‖, תזכור את זה",
+    "mi talla es la 40‖, recuérdalo",
+    "у нас дети вегетарианцы‖, запомните",
+    "chez nous on est cinq‖, retiens-le",
+    "the call centre is closed on Sundays‖, remember that",
+    "return flights cost 80‖, remember that",
+    "entrega a domicilio cuesta 5‖, recuérdalo",
+    "Buenos Aires es mi ciudad‖, recuérdalo",
+    "troca de óleo custa 50‖, lembre disso",
+    "livre de cuisine à 20 euros‖, retiens-le",
+    "Chavez est mon comptable‖, retiens-le",
+    "мои дети учатся в школе 5‖, запомни",
+    "hermanos tengo dos‖, recuérdalo",
 ]
 
 
