@@ -27,9 +27,8 @@ _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
 # Between the two ends of a range; what a question about the hours must hold; before a date's day.
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
 # Who says "don't forget" of a booking asks people for it.
-_ASKED_WORDS = ("reminders", "bookings")
-_OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not")
-WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_ASKED_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
+_OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not", "reminders", "bookings")
+WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
@@ -38,9 +37,9 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
-# A question about the opening hours: whether it is open, when on a day, or when at all; the days
-# from today on, and the words between them.
-HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week")
+# A question about the opening hours: whether it is open, when on a day, or when at all; one that
+# asks only with a day ("until when?"); the days from today on, and the words between them.
+HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week", "hours_day")
 HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
 # Days that the whole week answers: "weekends".
 HOURS_WEEKS = "day_weeks"
