@@ -18,6 +18,7 @@ from sessions_app.conversations.phrases import (
     BOOKED,
     DENIALS,
     MAX_LENGTH,
+    PERSON_END,
     WISHES,
     languages,
     patterns,
@@ -43,7 +44,7 @@ _LETTERS = re.compile(
 )
 # Letters of Persian, Urdu and Kurdish that Arabic hasn't.
 _NOT_ARABIC = re.compile("[\u06a9\u06ba\u06cc\u06d2]")
-_SHARED_NOUNS = (BOOKED, *WISHES, *DENIALS, "hours_fill", "stop_asked")
+_SHARED_NOUNS = (BOOKED, PERSON_END, *WISHES, *DENIALS, "hours_fill", "stop_asked")
 # Parts of addresses and mentions.
 _NO_WORDS = ("://", "www.", "@")
 

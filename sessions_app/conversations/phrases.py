@@ -37,6 +37,7 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
+PERSON_END = "person_end"
 # A question about the opening hours: whether it is open, when on a day, or when at all; one that
 # asks only with a day ("until when?"); the days from today on, and the words between them.
 HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week", "hours_day")
@@ -48,7 +49,7 @@ HOURS_MORE = "hours_more"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
-_MORE = (AFTER_FACT, EVERYONE, BOOKED, "closers", "asking", "not_facts")
+_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "asking", "not_facts")
 _LIMITS = ("stop", "start", "stop_asked")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.

@@ -16,6 +16,7 @@ from sessions_app.conversations.phrases import (
     FORGET_OWN,
     MAX_LENGTH,
     OPENERS,
+    PERSON_END,
     SMALL_TALK,
     WISHES,
     Phrase,
@@ -297,9 +298,17 @@ def _wishes(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
             return True
         spoken = {phrase.language for phrase in phrases_in(clause, begin, WISHES)}
         is_start = begin in starts
+        if is_start and _ends_with_person(clause, begin):
+            return True
         if any(_is_wish(clause, begin, each, is_start, is_all and is_start) for each in spoken):
             return True
     return False
+
+
+def _ends_with_person(clause: Utterance, begin: int) -> bool:
+    """Return whether it asks for a person and says no more: not for one "whom I can pay"."""
+    is_end = begin + size_at(clause, begin, (PERSON_END,)) == clause.end
+    return is_end and not clause.text[clause.words[-1].end :].lstrip().startswith(",")
 
 
 def _is_wish(clause: Utterance, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
