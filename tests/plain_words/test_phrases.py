@@ -435,3 +435,21 @@ def test_a_fact_may_be_for_everyone(text: str) -> None:
 )
 def test_what_is_about_some_is_for_nobody_else(fact: str) -> None:
     assert for_everyone(fact) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "language"),
+    [
+        ("/remember я живу в Хайфе", (), "ru"),
+        ("я живу в Хайфі", (), "uk"),
+        ("no como carne", ("es", "he"), "es"),
+        ("no como carne", ("pt",), "pt"),
+        ("I live in Haifa", ("he", "ru"), "en"),
+        ("אני גר בחיפה", ("ru",), "he"),
+        ("Dana", ("he",), ""),
+    ],
+)
+def test_a_short_first_message_is_rather_in_a_language_that_is_expected(
+    text: str, expected: tuple[str, ...], language: str
+) -> None:
+    assert language_of(text, expected=expected) == language
