@@ -318,12 +318,17 @@ def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], li
     return words, []
 
 
+def _is_of_month(digits: re.Match[str], before: str) -> bool:
+    """Return whether a number has the ending of a date, or is "on 24" in Hebrew: no hour."""
+    is_on = "\u05d1" in before + digits[0]
+    return bool(digits[2]) or (is_on and int(digits[1]) >= HOURS_OF_DAY)
+
+
 def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
     """Return the days that the words name; None where they say something else, too."""
     days: list[date] = []
     places: list[int] = []
     number = month = None
-    is_greeting = False
     is_date, on_a_date = False, languages()[language]["date_words"]
     place = 0
     while place < len(words):
@@ -337,7 +342,6 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         phrases = sorted(fits, key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
         if phrases and (weekday is None or len(word) > 1 or phrases[0].size > 1):
             if phrases[0].kind in HOURS_DAYS:
-                is_greeting |= not place and any(each.kind == "greeting" for each in phrases)
                 days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
                 places.append(place)
             place += phrases[0].size
@@ -348,8 +352,7 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
             places.append(place - 1)
         elif digits := _NUMBER.fullmatch(word):
             number = int(digits[1])
-            is_date = bool(digits[2]) or before in on_a_date
-            is_date |= number >= HOURS_OF_DAY and "\u05d1" in before + word
+            is_date = before in on_a_date or _is_of_month(digits, before)
         elif named := day_or_month(word, 1, language):
             month = named
         elif word in on_a_date and before[-1:].isdecimal():
@@ -358,7 +361,7 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
             return None
     # "Monday to Friday" are more days than the two.
     until = languages()[language]["until_words"]
-    days = days[1:] if is_greeting and len(days) > 1 else days
+    is_greeted = len(days) > 1 and not places[0] and phrases_at(words[:1], ("greeting",))
     if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(places)):
         return None
     if month is not None:
@@ -368,5 +371,5 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         coming = (next_date(number or 0, month, today) for month in range(1, 13))
         # "The 24th" is the next one.
         return sorted(filter(None, coming))[:1] or None
-    # "At 8" on which day?
-    return None if number is not None and not days else days
+    # "At 8" on which day? "Morgen" greets before another day.
+    return None if number is not None and not days else days[bool(is_greeted) :]

@@ -314,6 +314,22 @@ def size_at(message: Utterance, place: int, kinds: Collection[str]) -> int:
     return found[0].size if found else 0
 
 
+def asked_of_people(message: Utterance, language: str, words: Sequence[str]) -> bool:
+    """Return whether words of a message are no fact.
+
+    It is what somebody said, or a request: "cancel my order".
+    """
+    data = languages()[language]
+    while polite := phrases_at(words, OPENERS):
+        words = words[polite[0].size :]
+    if any(found.language == language for found in phrases_at(words, ("not_facts",))):
+        return True
+    if re.fullmatch(data.get("request_forms", ""), " ".join(words)):
+        return True
+    is_reminder = any(word.text in data["reminders"] for word in message.words)
+    return is_reminder and not data["bookings"].isdisjoint(words)
+
+
 def without_polite(message: Utterance) -> Utterance:
     """Return the message without the words of politeness among its words."""
     kept: list[Word] = []

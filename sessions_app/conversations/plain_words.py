@@ -22,6 +22,7 @@ from sessions_app.conversations.phrases import (
     Phrase,
     Utterance,
     after_thanks,
+    asked_of_people,
     command_starts,
     languages,
     phrases_at,
@@ -392,25 +393,11 @@ def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]
     language = languages()[phrase.language]
     if len(rest) < MIN_FACT_WORDS or message.broken_at(first, ".!;") < message.end:
         return False
-    if _is_asked_of_people(message, phrase, rest):
+    if asked_of_people(message, phrase.language, rest):
         return False
     if phrase.kind != "remember_fact":
         return True
     return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
-
-
-def _is_asked_of_people(message: Utterance, phrase: Phrase, rest: Sequence[str]) -> bool:
-    """Return whether it is no fact: what somebody said, or a request: "cancel my order"."""
-    language = languages()[phrase.language]
-    while polite := phrases_at(rest, OPENERS):
-        rest = rest[polite[0].size :]
-    denied = phrases_at(rest, ("not_facts",))
-    if any(found.language == phrase.language for found in denied):
-        return True
-    if re.fullmatch(language.get("request_forms", ""), " ".join(rest)):
-        return True
-    is_reminder = any(word.text in language["reminders"] for word in message.words)
-    return is_reminder and not language["bookings"].isdisjoint(rest)
 
 
 def _is_memory(rest: Sequence[str], mine: frozenset[str]) -> bool:
