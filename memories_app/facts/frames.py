@@ -265,7 +265,7 @@ _MY_PHONE = r"my (?:phone|mobile|cell|telephone|phone number|number|mobile numbe
 _OUR_PHONE = r"our (?:phone|telephone|phone number|number)"
 _PHONE = r"(?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})"
 _WENT = r"(?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)"
-_NAME = r"(?P<value>[^\d,;:]{2,40}?)"
+_NAME = r"(?P<value>(?!(?:at|in|on|from|with)\b)[^\d,;:]{2,40}?)"
 _WORK = r"(?:work|works|started working|started to work) (?:at|for)"
 _OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
 # The name of the attribute, the pattern, and whether it can have one value only. ``of`` belongs to

@@ -170,7 +170,8 @@ def _are_alike(values: Sequence[Sequence[Token]], *texts: str) -> bool:
 def _says_where(value: Sequence[Token], folded_text: str, where: re.Pattern[str]) -> bool:
     if _says_day(value) or any(map(_is_number, value)):
         return False
-    before = rf"{where.pattern}(?:\s\w{{1,3}})?\s{re.escape(value[0].text)}(?!\w)"
+    words = "|".join(re.escape(token.text) for token in value)
+    before = rf"{where.pattern}(?:\s\w{{1,3}})?\s(?:{words})(?!\w)"
     is_moved = _words("going").search(folded_text) or _HEBREW_PLACE.match(value[0].text)
     return bool(is_moved or re.search(before, folded_text))
 
