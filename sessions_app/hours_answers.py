@@ -44,7 +44,7 @@ from sessions_app.hours import (
 )
 from sessions_app.models import AssistantProfile
 
-NOW, _TODAY, WEEK = HOURS_QUESTIONS
+NOW, _TODAY, WEEK, _WITH_DAY = HOURS_QUESTIONS
 _CORES = (*HOURS_QUESTIONS, HOURS_WEEKS)
 _AROUND = ("greeting", "thanks", "closers", "polite", *OPENERS)
 KINDS = (*_CORES, *HOURS_DAYS, HOURS_MORE, "hours_fill", *_AROUND)
@@ -60,8 +60,12 @@ _ALWAYS = re.compile(r"\b(?:24/7|7/24)\b(?!/)")
 _DAYS_BETWEEN = re.compile(r"(?<=[^\W\d_]{3})\s?[-–—]\s?(?=[^\W\d_]{3})")
 _NUMBER = re.compile(r"[בהל]{0,2}(\d{1,2})(st|nd|rd|th|er|º|ª|го)?")
 _YEAR = re.compile(r"20\d\d")
+_AND = re.compile("^[\u05d5\u0648](?=.)")
+# It may greet, or be "tomorrow".
+_MORNING = re.compile(r"^\W*morgen\s*[,!.]", re.IGNORECASE)
 _DAY_WORDS = ("יומ", "ביומ")
 MAX_WORDS = 24
+HOURS_OF_DAY = 24
 # Of a text that names a day alone.
 MAX_MORE = 6
 MAX_OTHER_DAYS = 20
@@ -228,7 +232,10 @@ def _asked(
     days = _days_in(words, dates, core.language, hours, today)
     if days is None or (len(days) > 1 and _DAYS_BETWEEN.search(text)):
         return None
-    if (needed := languages()[core.language]["hours_needs"]) and needed.isdisjoint(words):
+    if _MORNING.match(text) and days == [today + timedelta(days=1)]:
+        return None
+    needed = languages()[core.language]["hours_needs"]
+    if not days if core.kind == _WITH_DAY else needed and needed.isdisjoint(words):
         return None
     if any(each.kind == HOURS_WEEKS and each.language == core.language for each in cores):
         return WEEK, core.language, []
@@ -259,8 +266,11 @@ def _days_alone(
     words, dates = _words_and_dates(text, today)
     # A chat has no language before something was said in one.
     spoken_first = sorted(languages(), key=lambda each: each != language)
+    # "And" is written together with the day in Hebrew and Arabic.
+    both = words, [_AND.sub("", word) for word in words]
     for spoken in spoken_first if len(words) <= MAX_MORE else ():
-        if days := _days_in(words, dates, spoken, hours, today):
+        found = (_days_in(each, dates, spoken, hours, today) for each in both)
+        if days := next(filter(None, found), None):
             return days, spoken
     return None, language
 
@@ -308,6 +318,12 @@ def _holiday(words: list[str], hours: Hours, today: date) -> tuple[list[str], li
     return words, []
 
 
+def _is_of_month(digits: re.Match[str], before: str) -> bool:
+    """Return whether a number has the ending of a date, or is "on 24" in Hebrew: no hour."""
+    is_on = "\u05d1" in before + digits[0]
+    return bool(digits[2]) or (is_on and int(digits[1]) >= HOURS_OF_DAY)
+
+
 def _days_named(words: Sequence[str], language: str, today: date) -> list[date] | None:
     """Return the days that the words name; None where they say something else, too."""
     days: list[date] = []
@@ -324,9 +340,6 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         found = phrases_at(words[place:], KINDS)
         fits = [each for each in found if each.language == language or each.kind in _AROUND]
         phrases = sorted(fits, key=lambda each: (-each.size, each.kind not in HOURS_DAYS))
-        if not place and {"greeting", "day_tomorrow"} <= {each.kind for each in phrases}:
-            # "Morgen" is both in German.
-            return None
         if phrases and (weekday is None or len(word) > 1 or phrases[0].size > 1):
             if phrases[0].kind in HOURS_DAYS:
                 days.append(today + timedelta(days=HOURS_DAYS.index(phrases[0].kind)))
@@ -338,15 +351,17 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
             days.append(today + timedelta(days=(weekday - today.isoweekday()) % 7))
             places.append(place - 1)
         elif digits := _NUMBER.fullmatch(word):
-            number, is_date = int(digits[1]), bool(digits[2]) or before in on_a_date
+            number = int(digits[1])
+            is_date = before in on_a_date or _is_of_month(digits, before)
         elif named := day_or_month(word, 1, language):
             month = named
-        elif word in on_a_date and before.isdecimal():
+        elif word in on_a_date and before[-1:].isdecimal():
             is_date = True
         elif not _YEAR.fullmatch(word) and word not in calendar_words(language)[2]:
             return None
     # "Monday to Friday" are more days than the two.
     until = languages()[language]["until_words"]
+    is_greeted = len(days) > 1 and not places[0] and phrases_at(words[:1], ("greeting",))
     if any(end - start == 2 and words[start + 1] in until for start, end in pairwise(places)):
         return None
     if month is not None:
@@ -356,5 +371,5 @@ def _days_named(words: Sequence[str], language: str, today: date) -> list[date] 
         coming = (next_date(number or 0, month, today) for month in range(1, 13))
         # "The 24th" is the next one.
         return sorted(filter(None, coming))[:1] or None
-    # "At 8" on which day?
-    return None if number is not None and not days else days
+    # "At 8" on which day? "Morgen" greets before another day.
+    return None if number is not None and not days else days[bool(is_greeted) :]

@@ -66,10 +66,10 @@ class Frame:
         """
         if self.kind == ATTRIBUTE:
             tails = _tail(self.values), _tail(other.values)
-            if all(tails) and tails[0] != tails[1]:
-                # "20 for kids" and "40 for adults" are both true.
-                return False
             own, others = set(self.values), set(other.values)
+            if (all(tails) and tails[0] != tails[1]) or (own ^ others) & lexicon.PLACES:
+                # "20 for kids" and "40 for adults", or "upstairs" and "downstairs": both are true.
+                return False
             if len(own) == len(others) == 1:
                 return not _says_the_same(self.values[0], other.values[0])
             # "John Smith" only adds detail to "John".
@@ -219,6 +219,10 @@ def _attribute_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
     wanted = {"favorite", "favourite", "preferred"} & set(subject)
     if not ends and not wanted:
         return None
+    where = tokens[copulas[0] + 1].text
+    if where in lexicon.PLACED and ends & lexicon.ROLES and not names_day(value[-1]):
+        # Where the boss is doesn't tell who it is.
+        subject.append("where")
     return " ".join(subject), tuple(value)
 
 
@@ -252,12 +256,16 @@ _MOVED = (
 _SHOP = r"(?:shop|store|office|salon|studio|clinic)"
 _WE_MOVED = rf"(?:we|our {_SHOP}) (?:moved|relocated) to"
 _STREET = r"(?P<value>[^\d]{2,40} \d{1,4}\b(?![:%₪$€]).{0,40})"
+_WITH_STREET = (
+    r"(?:[^\d]{2,40} (?:street|st|road|rd|avenue|ave|lane|drive|square|boulevard|blvd)|"
+    r"(?:rue|avenue|boulevard|place|quai|chemin) [^\d]{2,40})"
+)
 _WITH_NUMBER = r"(?P<value>.{0,60}?\d.{0,60})"
 _MY_PHONE = r"my (?:phone|mobile|cell|telephone|phone number|number|mobile number|cell number)"
 _OUR_PHONE = r"our (?:phone|telephone|phone number|number)"
 _PHONE = r"(?:is|changed to)(?: number)? (?P<value>[+\d][\d ()-]{5,20})"
 _WENT = r"(?:is|went up to|went down to|changed to|rose to|dropped to|was raised to)"
-_NAME = r"(?P<value>[^\d,;:]{2,40}?)"
+_NAME = r"(?P<value>(?!(?:at|in|on|from|with)\b)[^\d,;:]{2,40}?)"
 _WORK = r"(?:work|works|started working|started to work) (?:at|for)"
 _OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
 # The name of the attribute, the pattern, and whether it can have one value only. ``of`` belongs to
@@ -270,9 +278,9 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("i work", rf"i {_WORK} {_PLACE}", False),
     ("works", rf"(?P<of>{_PERSON}) {_WORK} {_PLACE}", False),
     ("we are at", rf"our (?:address|{_SHOP}) is (?:at |in |on )?{_WITH_NUMBER}", True),
-    ("we are at", rf"we are (?:located )?(?:at|on) {_STREET}", True),
-    ("we are at", rf"{_WE_MOVED} {_STREET}", True),
+    ("we are at", rf"(?:we are (?:located )?(?:at|on)|{_WE_MOVED}) {_STREET}", True),
     ("we are at", rf"{_WE_MOVED} (?P<value>\d{{1,4}} [^\d]{{2,40}})", True),
+    ("we are at", rf"we are (?:located )?(?:at|on) (?P<value>\d{{1,4}} {_WITH_STREET})", True),
     ("we close", rf"(?:we|the shop|the store) closes? {_TIME}", True),
     ("we open", rf"(?:we|the shop|the store) opens? {_TIME}", True),
     ("my phone", rf"{_MY_PHONE} {_PHONE}", True),
@@ -311,6 +319,12 @@ _ARTICLE = re.compile(
 _WORD = re.compile(r"\w+(?:[.:@'-]\w+)*")
 
 
+def _is_no_address(value: str) -> bool:
+    """Return whether it is "floor 3", or where a stall stands on Sundays."""
+    is_numbered = not lexicon.NUMBERED.isdisjoint(_WORD.findall(value))
+    return is_numbered or names_day(value.replace("days", "day"))
+
+
 def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]]:
     """Yield the attributes that a text states, of which there are seldom several.
 
@@ -326,6 +340,12 @@ def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]
             and _NO_PLACE.match(found["value"])
         ):
             continue
+        if name == "we are at" and (
+            names_day(found["value"].replace("days", "day"))
+            or lexicon.NUMBERED & set(_WORD.findall(found["value"]))
+        ):
+            # "On floor 3", and where a market is on Sundays.
+            continue
         if name == "when" and (not names_day(found["value"]) or _IS.search(found["value"])):
             # "My coach on Monday is Tom" tells no day of the coach.
             continue
@@ -335,5 +355,8 @@ def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]
             of = re.sub(r"(?<=[א-ת]{3})ת(?!\w)", "", of)
         of = " ".join(_WORD.findall(_ARTICLE.sub("", of.strip())))
         values = tuple(token.text for token in tokens_of(found["value"].rstrip("h")))
+        if name == "we are at":
+            # The number of a house is no amount, with the rest behind it.
+            values = tuple(sorted(values, key=str.isdigit))
         if values:
             yield f"{name} {of}".strip(), values, one

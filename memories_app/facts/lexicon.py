@@ -34,7 +34,7 @@ OPENINGS = (
 )
 # Left out before a time or a day: "on Monday" is "Monday".
 # Words that begin what a value is for, or where and with whom it holds.
-BEHIND_VALUE = frozenset({"for", "in", "per", "with", "of", "from", "to", "by"})
+BEHIND_VALUE = _words("behind_value")
 TIME_PREPOSITIONS = _words("time_prepositions")
 RANGE_WORDS = _words("range_words")
 RANGE_STARTS = _words("range_starts")
@@ -58,7 +58,8 @@ DAY_VERBS = _words("day_verbs")
 # These may stand between a verb and its value.
 BETWEEN = _words("between")
 # Attributes with one value at a time.
-ATTRIBUTES = _words("attributes")
+ROLES = _words("roles")
+ATTRIBUTES = _words("attributes") | ROLES
 # A number behind one of these is an identifier, not an amount.
 NUMBERED = _words("numbered")
 
@@ -77,6 +78,10 @@ NO_FLIP = _words("no_flip")
 NOT_PLAIN = _words("not_plain")
 # They are about the speaker.
 FIRST_PERSON = _words("first_person")
+# Where in a place a value holds: "upstairs".
+PLACES = _words("places")
+# What stands before a place.
+PLACED = BEHIND_VALUE | _words("placed")
 # Before a condition.
 CONDITIONS = _words("conditions")
 # Only the conversation shows which person these refer to.

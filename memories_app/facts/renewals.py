@@ -25,6 +25,7 @@ _ARABIC = re.compile("[\u0600-\u06ff]")
 # Who says that something holds no longer says it with other words than before: "I'm", "there is".
 _CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
 _OF_NAME = re.compile(r"\b(?:of|d[aeo]s?|del|di|von|של) (\w+)")
+_HEBREW_PLACE = re.compile("ב[א-ת]{2,}")
 _CLAUSE = re.compile(r"[,;:.!،]\s+|\s[-–—]\s|\n")
 _LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
@@ -39,7 +40,7 @@ def says_new(content: str) -> bool:
     """Return whether a text says that what it states is new, has changed, or holds no longer."""
     text = fold(content) if len(content) <= MAX_STATEMENT else ""
     lead, *rest = _CLAUSE.split(text, maxsplit=1)
-    is_new = _words("now", "changed", "ended").search(text)
+    is_new = _words("now", "changed", "ended").search(text) or _instead().fullmatch(text)
     return bool(is_new or (rest and _words("another").search(lead)))
 
 
@@ -52,7 +53,7 @@ def renews(newer: str, older: str) -> bool:
     older one holds no longer.
     """
     text, known = fold(without_periods(newer)), fold(without_periods(older))
-    if _is_unclear(known):
+    if _is_unclear(known) or _loses_name(newer, older):
         return False
     is_dated = fold(older) != known
     if _names(newer) == _names(older) and _is_renewal(text, known, was_dated=is_dated):
@@ -60,6 +61,23 @@ def renews(newer: str, older: str) -> bool:
     return _ends(text, known) or any(
         _is_renewal(each, known, what) for each, what in _readings(text)
     )
+
+
+def _loses_name(newer: str, older: str) -> bool:
+    """Return whether no name stands for the older text's: "my lawyer is now retired" says no name.
+
+    Only who writes capitals tells it.
+    """
+    gone, come = (
+        [token for token in tokenize(one) if not _joins(token) and not _forms(token) & known]
+        for one, known in ((older, _all_forms(newer)), (newer, _all_forms(older)))
+    )
+    is_named = any(token.capitalised or token.script == "number" for token in come)
+    return newer[:1].isupper() and any(token.capitalised for token in gone) and not is_named
+
+
+def _all_forms(text: str) -> set[str]:
+    return set().union(*map(_forms, tokenize(text)))
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:
@@ -73,10 +91,20 @@ def _readings(text: str) -> Iterator[tuple[str, str]]:
             yield f"{named[0].text} changed {value}", named[0].text
 
 
+@cache
+def _instead() -> re.Pattern[str]:
+    """Return the form of "delivery is not on Tuesday, it's on Thursday"."""
+    denied, but = (fold("|".join(_LISTS[name])) for name in ("denied", "but"))
+    return re.compile(rf"(.+?)(?<![\w'])(?:{denied})\s(.+?)(?:,|\s(?:{but}))\s\S.*")
+
+
 def _ends(text: str, known_text: str) -> bool:
     """Return whether a clause says that what is known holds no longer."""
     known = _content(known_text)
-    for clause in filter(_words("ended").search, _CLAUSE.split(text)):
+    clauses = list(filter(_words("ended").search, _CLAUSE.split(text)))
+    if found := _instead().fullmatch(text):
+        clauses.append(" ".join(found.groups()))
+    for clause in clauses:
         rest = _words("not", "now").sub(" ", clause)
         given = _content(rest)
         same = [any(_forms(one) & _forms(other) for other in known) for one in given]
@@ -115,6 +143,7 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     is_last = _are_units(behind)
     values = known[old:old_end], given[new:new_end]
     is_last &= not _is_of_somebody(values[0], known_text)
+    is_last &= _are_alike(values, known_text, text)
     if not is_last or new < _first_behind(pieces, given):
         return False
     if thing:
@@ -128,6 +157,23 @@ def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
     """Return whether a value begins with whose it is: "Ana" of "o carro da Ana é um Gol"."""
     is_person = any(_words("persons").fullmatch(token.text) for token in value)
     return len(value) > 1 and (is_person or value[0].text in _OF_NAME.findall(text))
+
+
+def _are_alike(values: Sequence[Sequence[Token]], *texts: str) -> bool:
+    """Return whether both values say where, or none: no doctor but Cohen is "now in Tel Aviv"."""
+    # Behind "changed", the words for "to" come before any value.
+    is_changed = _words("changed").search(texts[1])
+    where = _words("where") if is_changed else _words("where", "where_now")
+    return _says_where(values[0], texts[0], where) == _says_where(values[1], texts[1], where)
+
+
+def _says_where(value: Sequence[Token], folded_text: str, where: re.Pattern[str]) -> bool:
+    if _says_day(value) or any(map(_is_number, value)):
+        return False
+    words = "|".join(re.escape(token.text) for token in value)
+    before = rf"{where.pattern}(?:\s\w{{1,3}})?\s(?:{words})(?!\w)"
+    is_moved = _words("going").search(folded_text) or _HEBREW_PLACE.match(value[0].text)
+    return bool(is_moved or re.search(before, folded_text))
 
 
 def may_renew(newer: str, older: str) -> bool:
@@ -156,6 +202,7 @@ def may_renew(newer: str, older: str) -> bool:
         return False
     numbers = [sum(word.script == "number" for word in value) for value in values]
     is_last = _are_units(behind) or (len(behind) == 1 and not any(numbers))
+    is_last &= _are_alike(values, known_text, text)
     if not is_last or not (_is_one_piece(known_text, old) and _is_one_piece(plain, new)):
         return False
     return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
@@ -276,7 +323,8 @@ def _is_value(
     """Return whether one value of the subject stands in place of another one."""
     if not subject or max(len(known), len(given)) > MAX_VALUE:
         return False
-    if _is_several(*known, *given):
+    places = [lexicon.PLACES.intersection(word.text for word in side) for side in (known, given)]
+    if _is_several(*known, *given) or places[0] != places[1]:
         return False
     words = [token.text for token in (*known, *given) if not token.text[0].isdigit()]
     # Who closes "at 5 on Fridays" may close "at 6 on Sundays".
@@ -294,8 +342,11 @@ def _is_value(
         return False
     if _words("changed").search(_words("now").sub(" ", text)):
         return True
-    is_own = _words("mine").search(text) is not None
-    return is_own and min(map(len, (known, given))) == 1 and not _words("several").search(text)
+    is_own = _words("mine").search(text) or not lexicon.ATTRIBUTES.isdisjoint(
+        token.text for token in subject
+    )
+    is_short = min(map(len, (known, given))) == 1
+    return bool(is_own) and is_short and not _words("several").search(text)
 
 
 def _days(words: Sequence[Token]) -> set[str]:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache
 from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
 
+from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.phrases import (
     BOOKED,
     DENIALS,
     MAX_LENGTH,
+    PERSON_END,
     WISHES,
     languages,
     patterns,
@@ -30,8 +32,12 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 # Weights of the evidence, as logarithms of odds: all words are a language's own by our phrases; the
-# chat's language so far; English where a chat has none yet.
-WORDS, BEFORE, ENGLISH = 6.0, 2.0, 1.0
+# chat's language so far; where a chat has none yet, English and those that are expected.
+WORDS, BEFORE, EXPECTED = 6.0, 2.0, 1.0
+# Many letters of Ukrainian are its own: a text that has none of them is rather Russian. The
+# library takes no account of what is missing. By letter.
+NO_UKRAINIAN = 0.05
+_UKRAINIAN = re.compile("[\u0454\u0456\u0457\u0491]", re.IGNORECASE)
 # The library doesn't rule a language out.
 MIN_PROBABILITY = 0.03
 LIKELY, SURE_OF_BOTH, SURE = 0.35, 0.5, 0.9
@@ -43,7 +49,7 @@ _LETTERS = re.compile(
 )
 # Letters of Persian, Urdu and Kurdish that Arabic hasn't.
 _NOT_ARABIC = re.compile("[\u06a9\u06ba\u06cc\u06d2]")
-_SHARED_NOUNS = (BOOKED, *WISHES, *DENIALS, "hours_fill", "stop_asked")
+_SHARED_NOUNS = (BOOKED, PERSON_END, *WISHES, *DENIALS, "hours_fill", "stop_asked")
 # Parts of addresses and mentions.
 _NO_WORDS = ("://", "www.", "@")
 
@@ -63,20 +69,40 @@ def language_learn(*, chat: Chat, text: str, spoken: str = "") -> None:
     """
     if chat.fixed_language:
         return
-    language = spoken or language_of(text, chat.language, lambda: _text_before(chat, text))
+    expected = set() if chat.language else _expected(chat)
+    language = spoken or language_of(
+        text, chat.language, lambda: _text_before(chat, text), expected=expected
+    )
     if language and language != chat.language:
         chat.language = language
         chat.save(update_fields=["language", "updated_at"])
 
 
-def language_of(text: str, before: str = "", previous: Callable[[], str] | None = None) -> str:
+def _expected(chat: Chat) -> set[str]:
+    """Return the languages of the business, and those of the country of the person's number."""
+    spoken = {code.strip() for code in profile_current().languages.split(",")}
+    number = chat.client_phone.lstrip("+")
+    codes = {
+        code for code, data in languages().items() if number.startswith(tuple(data["phone_codes"]))
+    }
+    return spoken & languages().keys() | (codes if number else set())
+
+
+def language_of(
+    text: str,
+    before: str = "",
+    previous: Callable[[], str] | None = None,
+    *,
+    expected: Collection[str] = (),
+) -> str:
     """Return the code of the person's language; "" where it isn't known.
 
     ``before``: the chat's language, which stays where the words tell no other, or few words do.
     ``previous``: returns the person's message before this one, if it is needed: two short messages
-    in another language are enough.
+    in another language are enough. ``expected``: what a person would rather write who has written
+    nothing yet.
     """
-    guess = _guess(text, before)
+    guess = _guess(text, before, expected)
     if not before or guess.language in ("", before):
         return guess.language or before
     if guess.probability >= SURE and guess.words >= MIN_WORDS:
@@ -91,7 +117,7 @@ def is_common(word: str) -> bool:
     return word in _common_words()
 
 
-def _guess(text: str, before: str) -> Guess:
+def _guess(text: str, before: str, expected: Collection[str] = ()) -> Guess:
     written = text[:MAX_LENGTH].split()
     text = " ".join(each for each in written if not any(part in each for part in _NO_WORDS))
     letters = sum(map(str.isalpha, text))
@@ -107,8 +133,10 @@ def _guess(text: str, before: str) -> Guess:
     for codes in known:
         for language in codes:
             weights[language] += WORDS / len(codes) / len(words)
-    likely = before if before in weights else "en"
-    weights[likely] += BEFORE if before else ENGLISH
+    if not _UKRAINIAN.search(text):
+        weights["uk"] -= NO_UKRAINIAN * letters
+    for likely in (before,) if before in weights else {"en", *expected}:
+        weights[likely] += BEFORE if before else EXPECTED
     language = max(weights, key=lambda each: weights[each])
     probability = 1 / sum(exp(weight - weights[language]) for weight in weights.values())
     return Guess(language if probability >= LIKELY else "", probability, len(words))

@@ -26,7 +26,8 @@ COMMANDS = (*_OTHERS, *FORGET_OWN)
 _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
 # Between the two ends of a range; what a question about the hours must hold; before a date's day.
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
-_OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not")
+# Who says "don't forget" of a booking asks people for it.
+_OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not", "reminders", "bookings")
 WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
@@ -36,9 +37,10 @@ WISHES = ("person", "wish", "contact", "someone")
 DENIALS = ("denial", "denial_only")
 # What says that something was booked for the person.
 BOOKED = "booked"
-# A question about the opening hours: whether it is open, when on a day, or when at all; the days
-# from today on, and the words between them.
-HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week")
+PERSON_END = "person_end"
+# A question about the opening hours: whether it is open, when on a day, or when at all; one that
+# asks only with a day ("until when?"); the days from today on, and the words between them.
+HOURS_QUESTIONS = ("hours_now", "hours_today", "hours_week", "hours_day")
 HOURS_DAYS = ("day_today", "day_tomorrow", "day_after")
 # Days that the whole week answers: "weekends".
 HOURS_WEEKS = "day_weeks"
@@ -47,7 +49,7 @@ HOURS_MORE = "hours_more"
 HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
-_MORE = (AFTER_FACT, EVERYONE, BOOKED, "closers", "asking", "not_facts")
+_MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "asking", "not_facts")
 _LIMITS = ("stop", "start", "stop_asked")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
@@ -310,6 +312,22 @@ def size_at(message: Utterance, place: int, kinds: Collection[str]) -> int:
     """Return the size of the longest phrase at the place; 0: none."""
     found = phrases_in(message, place, kinds) if place < message.end else []
     return found[0].size if found else 0
+
+
+def asked_of_people(message: Utterance, language: str, words: Sequence[str]) -> bool:
+    """Return whether words of a message are no fact.
+
+    It is what somebody said, or a request: "cancel my order".
+    """
+    data = languages()[language]
+    while polite := phrases_at(words, OPENERS):
+        words = words[polite[0].size :]
+    if any(found.language == language for found in phrases_at(words, ("not_facts",))):
+        return True
+    if re.fullmatch(data.get("request_forms", ""), " ".join(words)):
+        return True
+    is_reminder = any(word.text in data["reminders"] for word in message.words)
+    return is_reminder and not data["bookings"].isdisjoint(words)
 
 
 def without_polite(message: Utterance) -> Utterance:

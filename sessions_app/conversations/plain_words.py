@@ -16,11 +16,13 @@ from sessions_app.conversations.phrases import (
     FORGET_OWN,
     MAX_LENGTH,
     OPENERS,
+    PERSON_END,
     SMALL_TALK,
     WISHES,
     Phrase,
     Utterance,
     after_thanks,
+    asked_of_people,
     command_starts,
     languages,
     phrases_at,
@@ -297,9 +299,17 @@ def _wishes(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
             return True
         spoken = {phrase.language for phrase in phrases_in(clause, begin, WISHES)}
         is_start = begin in starts
+        if is_start and _ends_with_person(clause, begin):
+            return True
         if any(_is_wish(clause, begin, each, is_start, is_all and is_start) for each in spoken):
             return True
     return False
+
+
+def _ends_with_person(clause: Utterance, begin: int) -> bool:
+    """Return whether it asks for a person and says no more: not for one "whom I can pay"."""
+    is_end = begin + size_at(clause, begin, (PERSON_END,)) == clause.end
+    return is_end and not clause.text[clause.words[-1].end :].lstrip().startswith(",")
 
 
 def _is_wish(clause: Utterance, begin: int, language: str, is_start: bool, is_all: bool) -> bool:
@@ -383,8 +393,7 @@ def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]
     language = languages()[phrase.language]
     if len(rest) < MIN_FACT_WORDS or message.broken_at(first, ".!;") < message.end:
         return False
-    denied = phrases_at(rest, ("not_facts",))
-    if any(found.language == phrase.language for found in denied):
+    if asked_of_people(message, phrase.language, rest):
         return False
     if phrase.kind != "remember_fact":
         return True

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from sessions_app.conversations.phrases import languages
 from sessions_app.conversations.plain_words import bare_words, parse_command, small_talk
 from sessions_app.hours import Hours, OtherDay, Span
 from sessions_app.hours_answers import day_line, hours_answer, status_lines, week_lines
@@ -119,6 +120,29 @@ def stopped(half: str) -> Iterator[Taken]:
 def test_hours(half: str) -> None:
     counted = found(asked(half))
     assert (counted.precision >= 0.97, counted.recall >= 0.8) == (True, True), counted
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line
+        for line in (Path(__file__).parent / "hours_asked.txt").read_text("utf-8").splitlines()
+        if not line.startswith("#")
+    ],
+)
+def test_short_questions_about_a_day(line: str) -> None:
+    """At first sight 78 of 105 were answered, of the next 77 of 88, then 46 of 50."""
+    day, language, place, text = line.split("\t")
+    hours = hours_in("en")
+    before = ["are you open today?"] if place == "more" else []
+    answer = hours_answer(text, hours=hours, now=NOW, language=language, before=before)
+    lines = {
+        day_line(hours, date.fromisoformat(day), each, TODAY)
+        if day[0].isdigit()
+        else "\n".join(status_lines(hours, each, NOW))
+        for each in languages()
+    }
+    assert answer is None if day == "-" else answer in lines
 
 
 @pytest.mark.parametrize("half", HALVES)

@@ -338,6 +338,22 @@ TOLD_BEFORE = [
     "glütensiz yiyorum‖, bunu unutma",
     "main shakahari hoon‖, yeh yaad rakhna",
     "saya alergi kacang‖, ingat itu ya",
+    "I only take deliveries before noon‖, remember that",
+    "my order is always two loaves‖, please remember that",
+    "never call me at work‖, remember that",
+    "אני תמיד מזמינה שתי חלות‖, תזכור את זה",
+    "mi talla es la 40‖, recuérdalo",
+    "у нас дети вегетарианцы‖, запомните",
+    "chez nous on est cinq‖, retiens-le",
+    "the call centre is closed on Sundays‖, remember that",
+    "return flights cost 80‖, remember that",
+    "entrega a domicilio cuesta 5‖, recuérdalo",
+    "Buenos Aires es mi ciudad‖, recuérdalo",
+    "troca de óleo custa 50‖, lembre disso",
+    "livre de cuisine à 20 euros‖, retiens-le",
+    "Chavez est mon comptable‖, retiens-le",
+    "мои дети учатся в школе 5‖, запомни",
+    "hermanos tengo dos‖, recuérdalo",
 ]
 
 
@@ -420,3 +436,21 @@ def test_a_fact_may_be_for_everyone(text: str) -> None:
 )
 def test_what_is_about_some_is_for_nobody_else(fact: str) -> None:
     assert for_everyone(fact) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "language"),
+    [
+        ("/remember я живу в Хайфе", (), "ru"),
+        ("я живу в Хайфі", (), "uk"),
+        ("no como carne", ("es", "he"), "es"),
+        ("no como carne", ("pt",), "pt"),
+        ("I live in Haifa", ("he", "ru"), "en"),
+        ("אני גר בחיפה", ("ru",), "he"),
+        ("Dana", ("he",), ""),
+    ],
+)
+def test_a_short_first_message_is_rather_in_a_language_that_is_expected(
+    text: str, expected: tuple[str, ...], language: str
+) -> None:
+    assert language_of(text, expected=expected) == language

@@ -380,3 +380,29 @@ def test_the_language_that_staff_have_fixed_stays_and_is_told_to_the_model(
 def test_that_is_no_part_of_a_fact(world: World, argument: str, fact: str) -> None:
     world.say(CLIENT, f"/remember {argument}")
     assert list(Memory.objects.values_list("content", flat=True)) == [fact]
+
+
+@pytest.mark.parametrize(
+    ("chat", "spoken", "language"),
+    [("34600000001@c.us", "en", "es"), ("351910000001@c.us", "en", "pt"), (CLIENT, "es", "es")],
+)
+def test_a_first_message_in_few_words_is_in_a_language_of_the_country_or_the_business(
+    world: World, chat: str, spoken: str, language: str
+) -> None:
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"languages": spoken})
+    (reply,) = world.say(chat, "/remember no como carne")
+    assert reply == text_for("remembered", language, content="no como carne")
+
+
+def test_russian_without_letters_of_its_own_is_no_ukrainian(world: World) -> None:
+    (reply,) = world.say(CLIENT, "/remember я живу в Хайфе")
+    assert reply == text_for("remembered", "ru", content="я живу в Хайфе")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["cancel my order, remember that", "не забудьте, что у нас стол на 5", "תבטל את ההזמנה, תזכור"],
+)
+def test_a_request_is_stored_as_no_fact(world: World, text: str) -> None:
+    world.say(CLIENT, text)
+    assert not Memory.objects.exists()
