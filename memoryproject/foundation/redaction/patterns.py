@@ -15,13 +15,14 @@ _LISTS = [
 _FORMS = json.loads(Path(__file__).with_name("forms.json").read_text(encoding="utf-8"))
 # Digits of other scripts, dashes, spaces, direction marks and quotation marks, one character each.
 _SAME = {
-    **{first + value: str(value) for first in (0x660, 0x6F0, 0x966, 0xFF10) for value in range(10)},
+    **{code: str(int(chr(code))) for code in range(0x660, 0x1E951) if chr(code).isdecimal()},
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u05be"), "-"),
-    **dict.fromkeys(map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\ufeff"), " "),
+    **dict.fromkeys(map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\u20e3\ufe0f\ufeff"), " "),
+    **dict.fromkeys(map(ord, "\u00b7\u2022\u2024\uff0e"), "."),
     **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], " "),
     **dict.fromkeys(map(ord, "\u05f4\u201c\u201d\u201e"), '"'),
     **dict.fromkeys(map(ord, "\u05f3\u2019"), "'"),
-    **{ord("\u060c"): ",", ord("\u066c"): ",", ord("\u066b"): ".", ord("\uff20"): "@"},
+    **{ord("\u060c"): ",", ord("\u066c"): ",", ord("\u066b"): ".", ord("\uff20"): "@", ord("\uff0b"): "+", ord("\uff1a"): ":"},
 }
 
 
@@ -62,6 +63,15 @@ def _named(*kinds: str) -> str:
     return rf"{_START}{_words(*kinds)}{_END}{_GAP}"
 
 
+def _named_number(kind: str) -> str:
+    """Return the pattern of a number that stands right behind a word of this kind."""
+    return (
+        rf"{_START}{_words(kind)}{_END}"
+        rf"(?:[^\S\n]?[:=.#№-]{{1,2}}|[^\S\n](?:{_words('is', 'number')})(?!\w)){{0,3}}[^\S\n]{{0,2}}"
+        rf"(?P<code>[+(]?\d(?:[ ./()-]{{0,3}}\d){{4,16}})(?![\w:]|[.,-]\d| ?(?:{_words('quantity')})(?!\w))"
+    )
+
+
 # A number with letters, as ids have them: one long word, or groups.
 _LONG = rf"{_LETTERS}{{0,4}}\d{{7,24}}{_LETTERS}?(?:[-./]\w{{1,4}}){{0,2}}(?!\w)"
 _SHORT = rf"{_LETTERS}{{0,4}}\d\w{{0,24}}"
@@ -85,6 +95,8 @@ NAMED = {
         "account": _named("account") + _BRANCH + _CODE,
         "branch": _named("branch") + _CODE,
         "plate": _named("plate") + _PLATE,
+        "vehicle": _named("vehicle") + rf"(?=(?-i:[\d -]{{0,6}}[A-ZÄÖÜА-Я]))(?!{_words('brand')})" + _PLATE,
+        "phone": _named_number("phone"),
     }.items()
 }
 _SPLIT = r"\d{3}[ -]\d{3}(?![\w-])|\d\d(?:[ -]\d\d){2}(?![\w-])|\d(?:[ -]\d){3,7}(?![\w-])"
@@ -105,7 +117,7 @@ _WORD_AND_NUMBER = (
 )
 # Of plain words there is nothing but the end of a clause behind a password.
 _PLAIN_PASSWORD = (
-    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?(?:[^\S\n](?:{_words('is')}|to|-)"
+    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?(?:[^\S\n](?:{_words('is')}|to|-)|(?<='s)"
     # or a capital
     r"|(?=[^\S\n](?-i:[A-ZÀ-ÞА-ЯЁ][a-zß-ÿа-яё])))[^\S\n]{1,2}"
     rf"(?!{_words('no_password')}(?!\w))(?P<code>[^\s\"',;:?()]{{4,60}})"
@@ -118,7 +130,7 @@ _DIGITS = (
     rf"(?:[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-)"
     # Without a word before it, what looks like a year is one.
     r"|(?![^\S\n]{0,2}(?:19|20)\d\d(?![\d*#])))[^\S\n]{0,2}"
-    rf"(?P<code>{_SPLIT}|(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
+    rf"(?P<code>{_SPLIT}|[*#]{{0,2}}(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
     r"(?![\w/]|[.,:-]\w))"
 )
 # Passwords and keys, and codes that open a door or confirm something.
@@ -143,6 +155,19 @@ SECRETS = tuple(
             rf"(?P<code>{_LETTERS}{{3,20}}(?: {_LETTERS}{{3,20}}){{1,3}})[.!]?(?=\n|$)",
         ),
         ("secret", _START + _words("password") + _WORD_AND_NUMBER),
+        # the key of a network that has a name: "network Hazelnut, key plum-99"
+        (
+            "secret",
+            rf"{_START}{_words('network')}{_AFTER}(?:[:,]?[^\S\n][^\s,;/|]{{2,30}}){{0,3}}?[^\S\n]?"
+            rf"[,;:/|]?[^\S\n]{{0,2}}(?:{_words('network_key')}{_END}(?:[^\S\n]?[:=]|[^\S\n]{_words('is')})?"
+            r"|[:=/|])[^\S\n]{0,2}(?P<code>(?=\S{0,30}(?:[^\W\d_][\d_.-]|[$#@%&*+=_!]\w))\S{6,60})",
+        ),
+        # digits in words: "the pin is four two one nine"
+        (
+            "secret",
+            rf"{_START}{_words('secret', 'code', 'bare_code')}{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?"
+            rf"(?:[^\S\n]?[:=])?[^\S\n](?P<code>{_words('digit')}(?:[ ,-]{{1,2}}{_words('digit')}){{3,11}})(?!\w)",
+        ),
         ("secret", _START + _words("secret") + _SECRET),
         ("secret", _START + _words("password") + _PLAIN_PASSWORD),
         (
@@ -174,16 +199,19 @@ PERSONAL_URL = re.compile(r"wa\.me|whatsapp|phone|tel|mobile|@|%40|%2B", re.IGNO
 _LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
 EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
 _PART = r"[\w.+-]{1,64}"
-_DOT = rf"(?: ?\. ?| ?{_words('dot')} ?)"
+_DOT = rf"(?: ?\. ?|,(?=com|net|org)| ?[-_\"*(\[{{]?(?:{_words('dot')}|\.)[-_\"*)\]}}]? ?)"
 _DOMAIN_END = rf"(?:{_words('domain_end')}|[a-z]{{2}})(?!\w)"
 _HOST = (
     rf"[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
 )
 # "at" alone is a common word, so the end of the address must be spelled out, too.
-_BRACKETED = rf"[(\[{{<]{_words('at')}[)\]}}>]"
-_AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ | (?!at ){_words('at')} )"
+_BRACKETED = (
+    rf"(?:[(\[{{<] ?(?:{_words('at')}|@) ?[)\]}}>]|(?<=\w)[(\[]a[)\]](?=\w)"
+    rf"|[-_\"*]{_words('at')}[-_\"*]|at[- ]sign)"
+)
+_AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
-    rf"(?<![\w.+-]){_PART}(?:(?: {_words('joint', 'dot')} ){_PART}){{0,3}}"
+    rf"(?<![\w.+-]){_PART}(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -192,11 +220,12 @@ DISGUISED = re.compile(
 )
 
 # A telephone number in words, and the code behind the number of a card.
-_SPELLED_LENGTH = 7
+_MIN_NUMERALS, _MIN_SPELLED = 3, 7
 _NUMERALS = frozenset(word for each in _LISTS for word in each["digit"])
 _SPACE = r"[ ,./-]{1,3}(?:(?:and|y|e|et|und|и) )?"
+_NUMERAL = rf"(?:{_words('digit')}(?!\w)|o?\d{{1,5}}(?!\w))"
 SPELLED = re.compile(
-    rf"(?<!\w){_words('digit')}(?:{_SPACE}{_words('digit')}){{{_SPELLED_LENGTH - 1},24}}(?!\w)",
+    rf"(?<![\w.,])(?:plus )?{_NUMERAL}(?:{_SPACE}{_NUMERAL}){{{_MIN_NUMERALS - 1},24}}",
     re.IGNORECASE,
 )
 CARD_CODE = re.compile(
@@ -208,8 +237,14 @@ CARD_CODE = re.compile(
 
 def holds_numerals(text: str) -> bool:
     """Return whether the text has as many numerals as a telephone number in words. Cheap."""
-    words = re.sub("[,.-]", " ", text.lower()).split()
-    return len(words) >= _SPELLED_LENGTH <= sum(map(_NUMERALS.__contains__, words))
+    words = re.sub("[,./-]", " ", text.lower()).split()
+    return sum(map(_NUMERALS.__contains__, words)) >= _MIN_NUMERALS
+
+
+def is_spelled(number: str) -> bool:
+    """Return whether this has the digits of a telephone number, and three of them in words."""
+    digits = sum(map(str.isdigit, number))
+    return holds_numerals(number) and digits + len(re.findall(r"[^\W\d]{2,}", number)) >= _MIN_SPELLED
 
 
 _MONTH = _words("month")
@@ -226,13 +261,18 @@ _NUMERIC = (
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
-_DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?=\d{{4}}){_YEAR})"
+_HEBREW = rf"[א-ל]{{1,2}}['\"]?[א-ת]? [בל]?{_words('hebrew_month')}(?: ה?'?ת[א-ת]{{1,3}}\"[א-ת])?(?!\w)"
+_DATE = (
+    rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|{_HEBREW}"
+    # Only what is over can be the year of a birth.
+    r"|(?<![\d.,])(?:19\d\d|20[01]\d)(?!\d)(?: год[ау]?(?!\w))?)"
+)
 _BIRTH = _words("birth")
 BIRTH = re.compile(
     # A date before the word is taken already.
     rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
     # a day alone stands close to the word
-    rf"|:? (?:{_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2]))"
+    rf"|:? (?:(?!на ){_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2])|20[23]\d(?!\d))"
     rf"(?![\d./]| ?{_words('quantity')}))",
     re.IGNORECASE,
 )
@@ -278,6 +318,7 @@ def _forms(kind: str) -> str:
 
 ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.)(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
 ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
+PHONE_FORMS = re.compile(rf"(?<![\w+.-])(?:{_forms('phone')})(?![\w-])")
 PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 # Of well-known services, and this server's own tokens.
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
@@ -310,14 +351,14 @@ IDENTIFIER = re.compile(
 # A text without any of the following has no personal data that is recognised. They are cheap.
 SUSPECT = re.compile(
     rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
-    rf"|{_words('password')}",
+    rf"|{_words('password')}|ת[א-ת]{{1,3}}[\"״][א-ת]",
     re.I,
 )
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
-    *("bare_code", "as_password", "combination", "phrase", "login"),
+    *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
