@@ -31,13 +31,28 @@ def normalised(text: str) -> str:
     return text if text.isascii() else text.translate(_SAME)
 
 
+def _beginnings(word: str) -> list[str]:
+    """Return the word with each letter with which it may begin: "[ab]?c" as "ac", "bc" and "c"."""
+    letters = re.match(r"\[(\w+)\](\??)(?=\w)", word)
+    if letters is None:
+        return [word]
+    rest = word[letters.end() :]
+    return [first + rest for first in [*letters[1], *([""] if letters[2] else [])]]
+
+
 def _words(*kinds: str) -> str:
     """Return an alternation of the words of these kinds in all languages, the longest first.
 
     Those with the same first letter stand together, so that few are tried at each place.
     """
     by_letter: dict[str, list[str]] = {}
-    words = {word for each in _LISTS for kind in kinds for word in each.get(kind, ())}
+    words = {
+        begun
+        for each in _LISTS
+        for kind in kinds
+        for word in each.get(kind, ())
+        for begun in _beginnings(word)
+    }
     for word in sorted(words, key=lambda word: (-len(word), word)):
         has_letter = word[0].isalpha() and word[1:2] not in ("?", "*", "{")
         by_letter.setdefault(word[0] if has_letter else "", []).append(word)
@@ -54,13 +69,13 @@ _END = r"(?<=[\w.'º°/])(?!\w)"
 _LETTERS = r"[^\W\d_]"
 # Up to three words or marks between a word and its number: "number", "of my wife is", ":".
 _GAP = (
-    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,3}}?"
+    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,4}}?"
     r"[^\S\n]{0,2}"
 )
 
 
 def _named(*kinds: str) -> str:
-    return rf"{_START}{_words(*kinds)}{_END}{_GAP}"
+    return rf"{_START}{_words(*kinds)}{_END}(?:'s)?{_GAP}"
 
 
 def _named_number(kind: str) -> str:
@@ -77,11 +92,11 @@ _LONG = rf"{_LETTERS}{{0,4}}\d{{7,24}}{_LETTERS}?(?:[-./]\w{{1,4}}){{0,2}}(?!\w)
 _SHORT = rf"{_LETTERS}{{0,4}}\d\w{{0,24}}"
 _CODE = (
     rf"(?P<code>{_LONG}|(?:(?-i:[^\W\d_a-zа-я]{{1,3}})[ -]?|[a-z]-)?{_SHORT}"
-    rf"(?:(?:[./-]{{1,2}}| (?:номер |№ ?)?(?=\w{{2}})|(?<=\d) (?=\d[A-D](?!\w))){_SHORT}){{0,6}}"
+    rf"(?:(?:[./-]{{1,2}}| (?:номер |№ ?)?(?=\w{{2}})|(?<=\d) (?=\d[A-D](?!\w))|(?<=\d) (?-i:[A-Z]{{2}}) (?=\d)){_SHORT}){{0,6}}"
     r"(?:[ -](?-i:[A-Z])(?!\w)|-[a-z](?!\w))?)"
 )
 _PLATE = (
-    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?:[ء-ي] ){{2,3}})?\d[\d-]{{0,8}}"
+    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?:[ء-ي] ){{2,3}})?(?!(?:19|20)\d\d(?![\w-]))\d[\d-]{{0,8}}"
     rf"(?:[ -]?{_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?(?!\w)"
     rf"(?! ?(?:[€$₪]|{_words('quantity')}(?!\w))))"
 )
@@ -160,7 +175,8 @@ SECRETS = tuple(
             "secret",
             rf"{_START}{_words('network')}{_AFTER}(?:[:,]?[^\S\n][^\s,;/|]{{2,30}}){{0,3}}?[^\S\n]?"
             rf"[,;:/|]?[^\S\n]{{0,2}}(?:{_words('network_key')}{_END}(?:[^\S\n]?[:=]|[^\S\n]{_words('is')})?"
-            r"|[:=/|])[^\S\n]{0,2}(?P<code>(?=\S{0,30}(?:[^\W\d_][\d_.-]|[$#@%&*+=_!]\w))\S{6,60})",
+            rf"|[:=/|]|[^\S\n](?={_LETTERS}{{4,20}}\d\d))"
+            r"[^\S\n]{0,2}(?P<code>(?=\S{0,30}(?:[^\W\d_][\d_.-]|[$#@%&*+=_!]\w))\S{6,60})",
         ),
         # digits in words: "the pin is four two one nine"
         (
@@ -202,11 +218,11 @@ _PART = r"[\w.+-]{1,64}"
 _DOT = rf"(?: ?\. ?|,(?=com|net|org)| ?[-_\"*(\[{{]?(?:{_words('dot')}|\.)[-_\"*)\]}}]? ?)"
 _DOMAIN_END = rf"(?:{_words('domain_end')}|[a-z]{{2}})(?!\w)"
 _HOST = (
-    rf"[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
+    rf"[\w'-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
 )
 # "at" alone is a common word, so the end of the address must be spelled out, too.
 _BRACKETED = (
-    rf"(?:[(\[{{<] ?(?:{_words('at')}|@) ?[)\]}}>]|(?<=\w)[(\[]a[)\]](?=\w)"
+    rf"(?:[(\[{{<] ?(?:{_words('at')}|@) ?[)\]}}>]|[(\[](?<=\w.)a[)\]](?=\w)"
     rf"|[-_\"*]{_words('at')}[-_\"*]|at[- ]sign)"
 )
 _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
@@ -252,7 +268,7 @@ _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
 _DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
 _OF = r"[,.]? ?(?:de |do |del |of |en )?"
 _WRITTEN = (
-    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w){_MONTH} {_DAY}(?!\d)(?:,? {_YEAR})?"
+    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w)(?<!\d )(?<!\d\. ){_MONTH} {_DAY}(?!\d)(?:,? {_YEAR})?"
     rf"|(?<!\w){_MONTH}(?!\w){_OF}(?:19|20)\d{{2}}(?!\d))"
 )
 _NUMERIC = (
@@ -277,7 +293,7 @@ BIRTH = re.compile(
     re.IGNORECASE,
 )
 BIRTH_AFTER = re.compile(
-    rf"(?P<code>{_DATE})[ (-]{{0,3}}(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
+    rf"(?:(?<!\w)|(?=\d))(?P<code>{_DATE})[ (-]{{0,3}}(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
     rf"{_BIRTH}(?!\w)(?![^\w\n]{{0,3}}\d)",
     re.IGNORECASE,
 )
@@ -316,7 +332,8 @@ def _forms(kind: str) -> str:
     return "|".join(f"(?P<{name}>{'|'.join(forms)})" for name, forms in named)
 
 
-ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.)(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
+_STARTS = r"(?=[a-z&ñ]{0,6}-?\d)"
+ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.){_STARTS}(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
 ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
 PHONE_FORMS = re.compile(rf"(?<![\w+.-])(?:{_forms('phone')})(?![\w-])")
 PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
@@ -333,7 +350,9 @@ COMBINATION = re.compile(
 )
 
 # What stays: it only looks like personal data.
-OTHERS = re.compile(_filled("|".join(_FORMS["other"].values())), re.IGNORECASE)
+OTHERS = re.compile(
+    rf"(?:(?<!\w)|(?=[\d$€£₪₽]))(?:{_filled('|'.join(_FORMS['other'].values()))})", re.IGNORECASE
+)
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
@@ -350,19 +369,19 @@ IDENTIFIER = re.compile(
 )
 # A text without any of the following has no personal data that is recognised. They are cheap.
 SUSPECT = re.compile(
-    rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
-    rf"|{_words('password')}|ת[א-ת]{{1,3}}[\"״][א-ת]",
+    rf"\d|\w{{20}}|[@:=\uff20\"״]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
+    rf"|{_words('password')}|alias ",
     re.I,
 )
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
-LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
+LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{5}\d{4}[a-z]|[a-z]{6}\d\d[a-z]\d\d|bc1|0x", re.IGNORECASE)
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
     *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
-    *("street_before", "street_before_name", "box", "town"),
+    *("street_before", "street_before_name", "box", "town", "hamlet"),
     *("flat", "code_of_place", "city_mark", "district"),
 )
 # For a text in small letters.
@@ -371,5 +390,9 @@ _SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_filled('«BRING»')})".replace(
 ).lower()
 KNOWN_WORD = re.compile(
     rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)"
-    + _filled(r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») ?\d|«GERMAN_AT» «LETTERS»{2,30} \d")
+    + _filled(
+        r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») ?\d|«GERMAN_AT» «LETTERS»{2,30} \d"
+        r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») (?:de[rs]|am|zu[mr]) |«GERMAN_FIELD» \d"
+        r"|(?<!\w)(?:на|по) [а-яё]{4,20},? \d|[сво](?:к(?:ий|ая|ой|ую)|ая|ой|ую),? \d"
+    )
 )
