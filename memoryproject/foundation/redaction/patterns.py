@@ -69,7 +69,7 @@ _END = r"(?<=[\w.'º°/])(?!\w)"
 _LETTERS = r"[^\W\d_]"
 # Up to three words or marks between a word and its number: "number", "of my wife is", ":".
 _GAP = (
-    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,4}}?"
+    rf"(?:[^\S\n]?[:=#№(,-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,4}}?"
     r"[^\S\n]{0,2}"
 )
 
@@ -96,8 +96,9 @@ _CODE = (
     r"(?:[ -](?-i:[A-Z])(?!\w)|-[a-z](?!\w))?)"
 )
 _PLATE = (
-    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?:[ء-ي] ){{2,3}})?(?!(?:19|20)\d\d(?![\w-]))\d[\d-]{{0,8}}"
-    rf"(?:[ -]?{_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?(?!\w)"
+    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?-i:[A-ZÄÖÜ]{{1,3}}[ -][A-Z]{{1,2}} ?)|(?:[ء-ي] ){{2,3}})?(?!(?:19|20)\d\d(?![\w-]))\d[\d-]{{0,8}}"
+    rf"(?:[ -]?(?!{_words('quantity')}(?!\w)){_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?"
+    r"(?!\w|[.,]\d)"
     rf"(?! ?(?:[€$₪]|{_words('quantity')}(?!\w))))"
 )
 # Between the word "account" and its number, the number of the branch may stand.
@@ -121,9 +122,10 @@ _LINK = (
     rf"|(?:(?:, {_LETTERS}{{1,12}})?[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}"
     r"(?=\S{0,40}(?:\d|[$#@%&*+=_!]\w)))"
 )
+_SOME_WORDS = r"(?:[^\S\n](?:[^\W\d_]|['-]){1,14}){0,5}?"
 _AFTER = rf"{_END}(?:\"|'s?)?"
 _SECRET = (
-    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
+    rf"{_AFTER}{_SOME_WORDS}{_LINK}"
     rf"(?P<code>\"[^\"\n]{{1,80}}\"|{_SPLIT}|\S{{1,200}})"
 )
 _WORD_AND_NUMBER = (
@@ -175,7 +177,7 @@ SECRETS = tuple(
             "secret",
             rf"{_START}{_words('network')}{_AFTER}(?:[:,]?[^\S\n][^\s,;/|]{{2,30}}){{0,3}}?[^\S\n]?"
             rf"[,;:/|]?[^\S\n]{{0,2}}(?:{_words('network_key')}{_END}(?:[^\S\n]?[:=]|[^\S\n]{_words('is')})?"
-            rf"|[:=/|]|[^\S\n](?={_LETTERS}{{4,20}}\d\d))"
+            rf"|[:=/|]|[^\S\n](?={_LETTERS}{{4,20}}[_-]?\d\d))"
             r"[^\S\n]{0,2}(?P<code>(?=\S{0,30}(?:[^\W\d_][\d_.-]|[$#@%&*+=_!]\w))\S{6,60})",
         ),
         # digits in words: "the pin is four two one nine"
@@ -341,7 +343,7 @@ PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
 # These have the form of a date.
 SORT_CODE = re.compile(
-    r"sort(?:[ -]code)?(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
+    r"(?:sort(?:[ -]code)?(?: is)?|s/?c):?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
 )
 COMBINATION = re.compile(
     rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})? "

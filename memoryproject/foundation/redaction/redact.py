@@ -127,6 +127,7 @@ class _Search:
         self._take(self._all(patterns.PLATE_FORMS, "plate"))
         if has_word:
             self._take(self._named("plate"))
+            self._take(self._named("vehicle"))
         if has_word or has_number:
             self._take(self._all(patterns.OTHERS))
         if has_word:
@@ -135,7 +136,7 @@ class _Search:
         if has_word or has_number:
             self._take(self._all(patterns.REFERENCE))
         if has_word:
-            for kind in ("vehicle", "passport", "id", "account", "branch", "phone"):
+            for kind in ("passport", "id", "account", "branch", "phone"):
                 self._take(self._named(kind))
         if has_word or has_number:
             for pattern in patterns.ADDRESSES:
