@@ -194,6 +194,14 @@ SECRETS = tuple(
             rf"{_words('as_password')}(?!\w)",
         ),
         ("code", _START + _words("code") + _SECRET),
+        # what is opened, and a number: "the alarm is 7731"
+        (
+            "code",
+            rf"{_START}{_words('opening')}{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,2}}?"
+            rf"(?:[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-)|(?![^\S\n]{{0,2}}(?:19|20)\d\d(?![\d*#])))"
+            rf"[^\S\n]{{0,2}}(?P<code>{_SPLIT}|[*#]{{0,2}}[A-Z]?\d{{4,8}}[A-Z]?[*#]{{0,2}}(?![\w/]|[.,:-]\w))"
+            rf"(?![^\S\n]?{_words('quantity')}(?!\w))",
+        ),
         ("code", _START + _words("bare_code") + _DIGITS),
     )
 )
@@ -380,6 +388,7 @@ LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{5}\d{4}[a-z]
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
     *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),
+    "opening",
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
