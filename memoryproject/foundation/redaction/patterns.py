@@ -32,12 +32,31 @@ def normalised(text: str) -> str:
 
 
 def _beginnings(word: str) -> list[str]:
-    """Return the word with each letter with which it may begin: "[ab]?c" as "ac", "bc" and "c"."""
-    letters = re.match(r"\[(\w+)\](\??)(?=\w)", word)
-    if letters is None:
+    """Return the word once for each way in which it may begin: "(?:a|b)?c" as "ac", "bc" and "c"."""
+    if found := re.match(r"\[(\w+)\](\??)(?=\w)", word):
+        options, end = [*found[1], *([""] if found[2] else [])], found.end()
+    elif word.startswith("(?:"):
+        options, end = _options(word)
+        if word[end : end + 1] == "?":
+            options, end = [*options, ""], end + 1
+    else:
         return [word]
-    rest = word[letters.end() :]
-    return [first + rest for first in [*letters[1], *([""] if letters[2] else [])]]
+    if word[end : end + 1] in ("*", "+", "{") or not word[end:] and "" in options:
+        return [word]
+    return [begun for option in options for begun in _beginnings(option + word[end:])]
+
+
+def _options(word: str) -> tuple[list[str], int]:
+    """Return the alternatives of the group with which the word begins, and where the group ends."""
+    options, depth, start = [], 0, 3
+    for mark in re.finditer(r"\\.|\[[^]]*\]|[()|]", word):
+        depth += {"(": 1, ")": -1}.get(mark[0], 0)
+        if depth == 0 or depth == 1 and mark[0] == "|":
+            options.append(word[start : mark.start()])
+            start = mark.end()
+        if depth == 0:
+            break
+    return options, start
 
 
 def _words(*kinds: str) -> str:
@@ -233,7 +252,7 @@ _HOST = (
 # "at" alone is a common word, so the end of the address must be spelled out, too.
 _BRACKETED = (
     rf"(?:[(\[{{<] ?(?:{_words('at')}|@) ?[)\]}}>]|[(\[](?<=\w.)a[)\]](?=\w)"
-    rf"|[-_\"*]{_words('at')}[-_\"*]|at[- ]sign)"
+    rf"|[-_\"*]{_words('at')}[-_\"*])"
 )
 _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
