@@ -17,12 +17,21 @@ _FORMS = json.loads(Path(__file__).with_name("forms.json").read_text(encoding="u
 _SAME = {
     **{code: str(int(chr(code))) for code in range(0x660, 0x1E951) if chr(code).isdecimal()},
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u05be"), "-"),
-    **dict.fromkeys(map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\u20e3\ufe0f\ufeff"), " "),
+    **dict.fromkeys(
+        map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\u20e3\ufe0f\ufeff"), " "
+    ),
     **dict.fromkeys(map(ord, "\u00b7\u2022\u2024\uff0e"), "."),
     **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], " "),
     **dict.fromkeys(map(ord, "\u05f4\u201c\u201d\u201e"), '"'),
     **dict.fromkeys(map(ord, "\u05f3\u2019"), "'"),
-    **{ord("\u060c"): ",", ord("\u066c"): ",", ord("\u066b"): ".", ord("\uff20"): "@", ord("\uff0b"): "+", ord("\uff1a"): ":"},
+    **{
+        ord("\u060c"): ",",
+        ord("\u066c"): ",",
+        ord("\u066b"): ".",
+        ord("\uff20"): "@",
+        ord("\uff0b"): "+",
+        ord("\uff1a"): ":",
+    },
 }
 
 
@@ -86,143 +95,30 @@ def _words(*kinds: str) -> str:
 _START = r"(?<!\w)(?:[והבלמשכ]{1,2}|[وفبلك]{0,2}ال|[وفبلك]{1,2})?"
 _END = r"(?<=[\w.'º°/])(?!\w)"
 _LETTERS = r"[^\W\d_]"
-# Up to three words or marks between a word and its number: "number", "of my wife is", ":".
-_GAP = (
-    rf"(?:[^\S\n]?[:=#№(,-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,4}}?"
-    r"[^\S\n]{0,2}"
-)
+_PARTS = {**_FORMS["parts"], "START": _START, "END": _END, "LETTERS": _LETTERS}
 
 
-def _named(*kinds: str) -> str:
-    return rf"{_START}{_words(*kinds)}{_END}(?:'s)?{_GAP}"
+def _filled(text: str) -> str:
+    """Return the pattern with what each «…» stands for: a part, or words of these kinds."""
+
+    def meant(found: re.Match[str]) -> str:
+        name = found[1]
+        return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
+
+    return re.sub("«([^«»]+)»", meant, text)
 
 
-def _named_number(kind: str) -> str:
-    """Return the pattern of a number that stands right behind a word of this kind."""
-    return (
-        rf"{_START}{_words(kind)}{_END}"
-        rf"(?:[^\S\n]?[:=.#№-]{{1,2}}|[^\S\n](?:{_words('is', 'number')})(?!\w)){{0,3}}[^\S\n]{{0,2}}"
-        rf"(?P<code>[+(]?\d(?:[ ./()-]{{0,3}}\d){{4,16}})(?![\w:]|[.,-]\d| ?(?:{_words('quantity')})(?!\w))"
-    )
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(_filled(text), re.IGNORECASE)
 
 
-# A number with letters, as ids have them: one long word, or groups.
-_LONG = rf"{_LETTERS}{{0,4}}\d{{7,24}}{_LETTERS}?(?:[-./]\w{{1,4}}){{0,2}}(?!\w)"
-_SHORT = rf"{_LETTERS}{{0,4}}\d\w{{0,24}}"
-_CODE = (
-    rf"(?P<code>{_LONG}|(?:(?-i:[^\W\d_a-zа-я]{{1,3}})[ -]?|[a-z]-)?{_SHORT}"
-    rf"(?:(?:[./-]{{1,2}}| (?:номер |№ ?)?(?=\w{{2}})|(?<=\d) (?=\d[A-D](?!\w))|(?<=\d) (?-i:[A-Z]{{2}}) (?=\d)){_SHORT}){{0,6}}"
-    r"(?:[ -](?-i:[A-Z])(?!\w)|-[a-z](?!\w))?)"
-)
-_PLATE = (
-    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?-i:[A-ZÄÖÜ]{{1,3}}[ -][A-Z]{{1,2}} ?)|(?:[ء-ي] ){{2,3}})?(?!(?:19|20)\d\d(?![\w-]))\d[\d-]{{0,8}}"
-    rf"(?:[ -]?(?!{_words('quantity')}(?!\w)){_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?"
-    r"(?!\w|[.,]\d)"
-    rf"(?! ?(?:[€$₪]|{_words('quantity')}(?!\w))))"
-)
-# Between the word "account" and its number, the number of the branch may stand.
-_BRANCH = rf"(?:{_words('branch')} \d{{1,4}},? (?:{_words('account', 'number')} )?)?"
-NAMED = {
-    kind: re.compile(pattern, re.IGNORECASE)
-    for kind, pattern in {
-        "passport": _named("passport") + _CODE,
-        "id": _named("id") + _CODE,
-        "account": _named("account") + _BRANCH + _CODE,
-        "branch": _named("branch") + _CODE,
-        "plate": _named("plate") + _PLATE,
-        "vehicle": _named("vehicle") + rf"(?=(?-i:[\d -]{{0,6}}[A-ZÄÖÜА-Я]))(?!{_words('brand')})" + _PLATE,
-        "phone": _named_number("phone"),
-    }.items()
-}
-_SPLIT = r"\d{3}[ -]\d{3}(?![\w-])|\d\d(?:[ -]\d\d){2}(?![\w-])|\d(?:[ -]\d){3,7}(?![\w-])"
-_LINK = (
-    rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
-    # without a colon, the secret has a digit or a mark inside, unlike "the password is wrong"
-    rf"|(?:(?:, {_LETTERS}{{1,12}})?[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}"
-    r"(?=\S{0,40}(?:\d|[$#@%&*+=_!]\w)))"
-)
-_SOME_WORDS = r"(?:[^\S\n](?:[^\W\d_]|['-]){1,14}){0,5}?"
-_AFTER = rf"{_END}(?:\"|'s?)?"
-_SECRET = (
-    rf"{_AFTER}{_SOME_WORDS}{_LINK}"
-    rf"(?P<code>\"[^\"\n]{{1,80}}\"|{_SPLIT}|\S{{1,200}})"
-)
-_WORD_AND_NUMBER = (
-    rf"{_AFTER}(?: ?:| {_words('is')})?[^\S\n](?!{_words('no_password')}(?!\w))"
-    rf"(?P<code>{_LETTERS}{{3,20}} \d{{3,8}})(?![\w:]| {_words('quantity')})"
-)
-# Of plain words there is nothing but the end of a clause behind a password.
-_PLAIN_PASSWORD = (
-    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?(?:[^\S\n](?:{_words('is')}|to|-)|(?<='s)"
-    # or a capital
-    r"|(?=[^\S\n](?-i:[A-ZÀ-ÞА-ЯЁ][a-zß-ÿа-яё])))[^\S\n]{1,2}"
-    rf"(?!{_words('no_password')}(?!\w))(?P<code>[^\s\"',;:?()]{{4,60}})"
-    r"(?=[,;)!]|$|\n|[^\S\n](?:and|y|e|и|con|com|with|but|pero|mas|но)(?!\w))"
-)
-# Of other codes only those of digits.
-_DIGITS = (
-    rf"{_AFTER}(?:[^\S\n](?:(?!{_words('reference')}(?!\w)){_LETTERS}{{1,15}}"
-    rf"|{_words('reference')} \d{{1,5}})){{0,4}}?"
-    rf"(?:[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-)"
-    # Without a word before it, what looks like a year is one.
-    r"|(?![^\S\n]{0,2}(?:19|20)\d\d(?![\d*#])))[^\S\n]{0,2}"
-    rf"(?P<code>{_SPLIT}|[*#]{{0,2}}(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
-    r"(?![\w/]|[.,:-]\w))"
-)
-# Passwords and keys, and codes that open a door or confirm something.
+# Numbers that a word names.
+NAMED = {kind: _compiled(form) for kind, form in _FORMS["named"].items()}
+# Passwords and keys, and codes that open a door or confirm something. Without a colon, a secret
+# has a digit or a mark inside, unlike "the password is wrong"; of plain words there is nothing but
+# the end of a clause behind it; of other codes only those of digits are found.
 SECRETS = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            "secret",
-            rf"{_START}{_words('phrase')}{_AFTER}(?: ?:| {_words('is')}) "
-            r"(?P<code>[^\n,.;]{4,120})",
-        ),
-        # an account's name and its password: "user dana / Sea42"
-        (
-            "secret",
-            rf"{_START}{_words('login')}{_AFTER}:? \S{{2,40}} ?[/|] ?"
-            r"(?P<code>(?=\S{0,40}[\d!#$%&*_=+])\S{4,60})",
-        ),
-        (
-            "secret",
-            rf"{_START}{_words('password')}{_AFTER}(?: {_LETTERS}{{1,12}}){{0,3}}? ?[:=] ?"
-            rf"(?!{_words('no_password')}(?!\w))"
-            rf"(?P<code>{_LETTERS}{{3,20}}(?: {_LETTERS}{{3,20}}){{1,3}})[.!]?(?=\n|$)",
-        ),
-        ("secret", _START + _words("password") + _WORD_AND_NUMBER),
-        # the key of a network that has a name: "network Hazelnut, key plum-99"
-        (
-            "secret",
-            rf"{_START}{_words('network')}{_AFTER}(?:[:,]?[^\S\n][^\s,;/|]{{2,30}}){{0,3}}?[^\S\n]?"
-            rf"[,;:/|]?[^\S\n]{{0,2}}(?:{_words('network_key')}{_END}(?:[^\S\n]?[:=]|[^\S\n]{_words('is')})?"
-            rf"|[:=/|]|[^\S\n](?={_LETTERS}{{4,20}}[_-]?\d\d))"
-            r"[^\S\n]{0,2}(?P<code>(?=\S{0,30}(?:[^\W\d_][\d_.-]|[$#@%&*+=_!]\w))\S{6,60})",
-        ),
-        # digits in words: "the pin is four two one nine"
-        (
-            "secret",
-            rf"{_START}{_words('secret', 'code', 'bare_code')}{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?"
-            rf"(?:[^\S\n]?[:=])?[^\S\n](?P<code>{_words('digit')}(?:[ ,-]{{1,2}}{_words('digit')}){{3,11}})(?!\w)",
-        ),
-        ("secret", _START + _words("secret") + _SECRET),
-        ("secret", _START + _words("password") + _PLAIN_PASSWORD),
-        (
-            "secret",
-            rf"(?<!\S)(?P<code>(?!(?:19|20)\d\d\s)(?:{_SPLIT}|(?=\S{{0,40}}\d)\S{{4,40}}))[^\S\n]"
-            rf"{_words('as_password')}(?!\w)",
-        ),
-        ("code", _START + _words("code") + _SECRET),
-        # what is opened, and a number: "the alarm is 7731"
-        (
-            "code",
-            rf"{_START}{_words('opening')}{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,2}}?"
-            rf"(?:[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-)|(?![^\S\n]{{0,2}}(?:19|20)\d\d(?![\d*#])))"
-            rf"[^\S\n]{{0,2}}(?P<code>{_SPLIT}|[*#]{{0,2}}[A-Z]?\d{{4,8}}[A-Z]?[*#]{{0,2}}(?![\w/]|[.,:-]\w))"
-            rf"(?![^\S\n]?{_words('quantity')}(?!\w))",
-        ),
-        ("code", _START + _words("bare_code") + _DIGITS),
-    )
+    (name.partition(":")[0], _compiled(form)) for name, form in _FORMS["secret"].items()
 )
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
@@ -289,7 +185,9 @@ def holds_numerals(text: str) -> bool:
 def is_spelled(number: str) -> bool:
     """Return whether this has the digits of a telephone number, and three of them in words."""
     digits = sum(map(str.isdigit, number))
-    return holds_numerals(number) and digits + len(re.findall(r"[^\W\d]{2,}", number)) >= _MIN_SPELLED
+    return (
+        holds_numerals(number) and digits + len(re.findall(r"[^\W\d]{2,}", number)) >= _MIN_SPELLED
+    )
 
 
 _MONTH = _words("month")
@@ -306,7 +204,9 @@ _NUMERIC = (
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
-_HEBREW = rf"[א-ל]{{1,2}}['\"]?[א-ת]? [בל]?{_words('hebrew_month')}(?: ה?'?ת[א-ת]{{1,3}}\"[א-ת])?(?!\w)"
+_HEBREW = (
+    rf"[א-ל]{{1,2}}['\"]?[א-ת]? [בל]?{_words('hebrew_month')}(?: ה?'?ת[א-ת]{{1,3}}\"[א-ת])?(?!\w)"
+)
 _DATE = (
     rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|{_HEBREW}"
     # Only what is over can be the year of a birth.
@@ -327,31 +227,14 @@ BIRTH_AFTER = re.compile(
     re.IGNORECASE,
 )
 
-_PARTS = {
-    **_FORMS["parts"],
-    **{"START": _START, "END": _END, "LETTERS": _LETTERS, "NUMERIC": _NUMERIC, "WRITTEN": _WRITTEN},
-}
-
-
-def _filled(text: str) -> str:
-    """Return the pattern with what each «…» stands for: a part, or words of these kinds."""
-
-    def meant(found: re.Match[str]) -> str:
-        name = found[1]
-        return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
-
-    return re.sub("«([^«»]+)»", meant, text)
-
-
+_PARTS.update(NUMERIC=_NUMERIC, WRITTEN=_WRITTEN)
 # Follows an address any number of times: flat, floor, postal code, town. After a full stop that
 # ends no abbreviation, another sentence begins.
 _NEXT = r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)"
-ADDRESS_PART = re.compile(_filled(f"{_NEXT}«PART_OF»"), re.IGNORECASE)
+ADDRESS_PART = _compiled(f"{_NEXT}«PART_OF»")
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
-ADDRESSES = tuple(
-    re.compile(pattern, re.IGNORECASE) for pattern in map(_filled, _FORMS["address"].values())
-)
+ADDRESSES = tuple(map(_compiled, _FORMS["address"].values()))
 
 
 # What needs no word. stdnum's module of the form's name checks the digits ("br_cpf": br.cpf);
@@ -362,7 +245,9 @@ def _forms(kind: str) -> str:
 
 
 _STARTS = r"(?=[a-z&ñ]{0,6}-?\d)"
-ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.){_STARTS}(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
+ID_FORMS = re.compile(
+    rf"(?<![\w+-])(?<![\d.]\.){_STARTS}(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE
+)
 ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
 PHONE_FORMS = re.compile(rf"(?<![\w+.-])(?:{_forms('phone')})(?![\w-])")
 PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
@@ -370,7 +255,8 @@ PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
 # These have the form of a date.
 SORT_CODE = re.compile(
-    r"(?:sort(?:[ -]code)?(?: is)?|s/?c):?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
+    r"(?:sort(?:[ -]code)?(?: is)?|s/?c):?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)",
+    re.IGNORECASE,
 )
 COMBINATION = re.compile(
     rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})? "
@@ -403,7 +289,10 @@ SUSPECT = re.compile(
     re.I,
 )
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
-LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{5}\d{4}[a-z]|[a-z]{6}\d\d[a-z]\d\d|bc1|0x", re.IGNORECASE)
+LONG_NUMBER = re.compile(
+    r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{5}\d{4}[a-z]|[a-z]{6}\d\d[a-z]\d\d|bc1|0x",
+    re.IGNORECASE,
+)
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
     *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),

@@ -27,7 +27,15 @@ _IBAN_START = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ -]?[A-Za-z0-9])"
 _IBAN_REST = re.compile(r"(?:[ -]?[A-Za-z0-9])+", re.ASCII)
 _MIN_IBAN_LENGTH, _MAX_IBAN_LENGTH = 15, 34
 # The fewest digits of a number that is named as one of these.
-_MIN_DIGITS = {"passport": 5, "id": 6, "account": 5, "branch": 4, "plate": 2, "vehicle": 2, "phone": 5}
+_MIN_DIGITS = {
+    "passport": 5,
+    "id": 6,
+    "account": 5,
+    "branch": 4,
+    "plate": 2,
+    "vehicle": 2,
+    "phone": 5,
+}
 _MIN_LENGTH = {"plate": 4, "vehicle": 6}
 _CLASS_OF_NAMED = {"branch": "account", "vehicle": "plate"}
 _SECRETS = {"card", "iban", "account", "secret", "url"}
@@ -110,7 +118,9 @@ class _Search:
         self._take(self._all(patterns.KEY, "secret"))
         if patterns.holds_numerals(self._text):
             spelled = self._all(patterns.SPELLED, "phone")
-            self._take(each for each in spelled if patterns.is_spelled(self._text[each[0] : each[1]]))
+            self._take(
+                each for each in spelled if patterns.is_spelled(self._text[each[0] : each[1]])
+            )
         self._take(self._all(patterns.IDENTIFIER))
         has_word = patterns.KNOWN_WORD.search(self._text.lower()) is not None
         has_number = patterns.LONG_NUMBER.search(self._text) is not None
