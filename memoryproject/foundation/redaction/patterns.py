@@ -300,7 +300,7 @@ NAMES = (
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
-    *("street_before", "street_before_name", "box", "town", "hamlet"),
+    *("street_before", "street_before_name", "box", "town", "hamlet", "building"),
     *("flat", "code_of_place", "city_mark", "district"),
 )
 # For a text in small letters.
