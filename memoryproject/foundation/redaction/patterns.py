@@ -259,7 +259,8 @@ SORT_CODE = re.compile(
     re.IGNORECASE,
 )
 COMBINATION = re.compile(
-    rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})? "
+    rf"{_START}(?:{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})?"
+    rf"|{_words('opening')}(?: {_LETTERS}{{1,12}}){{0,2}}?(?: ?:| {_words('is', 'with')})) "
     r"(?P<code>\d{1,2}(?:[ -]\d{1,2}){2,3})(?![\w-])",
     re.IGNORECASE,
 )
@@ -296,7 +297,7 @@ LONG_NUMBER = re.compile(
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
     *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),
-    "opening",
+    *("opening", "card_code"),
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),

@@ -232,7 +232,9 @@ def _is_named(code: str, kind: str) -> bool:
     if len(re.sub(r"[\W_]", "", code)) < _MIN_LENGTH.get(kind, 0):
         return False
     is_card = kind == "account" and len(digits) in (15, 16) and luhn.is_valid(digits)
-    return len(digits) >= _MIN_DIGITS[kind] and not is_card
+    # Newer documents have more letters than digits, all of them capitals: X4RTBPFW4.
+    is_mixed = kind in ("id", "passport") and code.isupper() and len(code) > 7 and len(digits) > 1
+    return (is_mixed or len(digits) >= _MIN_DIGITS[kind]) and not is_card
 
 
 @lru_cache(maxsize=1_000)
