@@ -41,7 +41,7 @@ def normalised(text: str) -> str:
 
 
 def _beginnings(word: str) -> list[str]:
-    """Return the word once for each way in which it may begin: "(?:a|b)?c" as "ac", "bc" and "c"."""
+    """Return the word once for each beginning: "(?:a|b)?c" as "ac", "bc" and "c"."""
     if found := re.match(r"\[(\w+)\](\??)(?=\w)", word):
         options, end = [*found[1], *([""] if found[2] else [])], found.end()
     elif word.startswith("(?:"):
@@ -140,7 +140,10 @@ PERSONAL_URL = re.compile(r"wa\.me|whatsapp|phone|tel|mobile|@|%40|%2B", re.IGNO
 _LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
 EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
 _PART = r"[\w.+-]{1,64}"
-_DOT = rf"(?: ?\. ?|,(?=com|net|org)| ?[-_\"*(\[{{]?(?:{_words('dot')}|\.)[-_\"*)\]}}]? ?)"
+_DOT = (
+    r"(?: ?\. ?|,(?=com|net|org)"
+    rf"| ?[-_\"*(\[{{]?(?:{_words('dot')}|\.)[-_\"*)\]}}]? ?)"
+)
 _DOMAIN_END = rf"(?:{_words('domain_end')}|[a-z]{{2}})(?!\w)"
 _HOST = (
     rf"[\w'-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
@@ -152,7 +155,8 @@ _BRACKETED = (
 )
 _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
-    rf"(?<![\w.+-]){_PART}(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
+    rf"(?<![\w.+-]){_PART}"
+    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -195,8 +199,8 @@ _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
 _DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
 _OF = r"[,.]? ?(?:de |do |del |of |en )?"
 _WRITTEN = (
-    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w)(?<!\d )(?<!\d\. ){_MONTH} {_DAY}(?!\d)(?:,? {_YEAR})?"
-    rf"|(?<!\w){_MONTH}(?!\w){_OF}(?:19|20)\d{{2}}(?!\d))"
+    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}"
+    rf"(?: {_DAY}(?!\d)(?:,? {_YEAR})?|(?!\w){_OF}(?:19|20)\d{{2}}(?!\d)))"
 )
 _NUMERIC = (
     # a day, also the last of a range of days
@@ -205,7 +209,8 @@ _NUMERIC = (
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
 _HEBREW = (
-    rf"[א-ל]{{1,2}}['\"]?[א-ת]? [בל]?{_words('hebrew_month')}(?: ה?'?ת[א-ת]{{1,3}}\"[א-ת])?(?!\w)"
+    r"(?:[א-ט]'|[יכל]'|[יכל]\"[א-ט]|ט\"[וז]) "
+    rf"[בל]?{_words('hebrew_month')}(?: ה?'?ת[א-ת]{{1,3}}\"[א-ת])?(?!\w)"
 )
 _DATE = (
     rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|{_HEBREW}"
@@ -217,7 +222,8 @@ BIRTH = re.compile(
     # A date before the word is taken already.
     rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
     # a day alone stands close to the word
-    rf"|:? (?:(?!на ){_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2])|20[23]\d(?!\d))"
+    rf"|:? (?:(?!на ){_LETTERS}{{1,3}} ){{0,2}}"
+    r"(?P<day>[0-3]?\d[./](?:0\d|1[0-2])|20[23]\d(?!\d))"
     rf"(?![\d./]| ?{_words('quantity')}))",
     re.IGNORECASE,
 )
@@ -291,7 +297,8 @@ SUSPECT = re.compile(
 )
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(
-    r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{5}\d{4}[a-z]|[a-z]{6}\d\d[a-z]\d\d|bc1|0x",
+    r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|\d{4}(?<=[a-z]{5}\d{4})[a-z]"
+    r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x",
     re.IGNORECASE,
 )
 NAMES = (
