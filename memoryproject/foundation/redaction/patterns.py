@@ -218,6 +218,7 @@ _DATE = (
     r"|(?<![\d.,])(?:19\d\d|20[01]\d)(?!\d)(?: год[ау]?(?!\w))?)"
 )
 _BIRTH = _words("birth")
+BIRTH_WORD = re.compile(_BIRTH, re.IGNORECASE)
 BIRTH = re.compile(
     # A date before the word is taken already.
     rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
@@ -228,7 +229,8 @@ BIRTH = re.compile(
     re.IGNORECASE,
 )
 BIRTH_AFTER = re.compile(
-    rf"(?:(?<!\w)|(?=\d))(?P<code>{_DATE})[ (-]{{0,3}}(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
+    rf"(?:(?<!\w)|(?=\d))(?P<code>{_DATE})[ (-]{{0,3}}"
+    r"(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
     rf"{_BIRTH}(?!\w)(?![^\w\n]{{0,3}}\d)",
     re.IGNORECASE,
 )

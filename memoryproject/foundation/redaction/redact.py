@@ -124,9 +124,10 @@ class _Search:
         self._take(self._all(patterns.IDENTIFIER))
         has_word = patterns.KNOWN_WORD.search(self._text.lower()) is not None
         has_number = patterns.LONG_NUMBER.search(self._text) is not None
-        if has_word:
+        if has_word and patterns.BIRTH_WORD.search(self._text):
             self._take(self._all(patterns.BIRTH_AFTER, "birth"))
             self._take(self._all(patterns.BIRTH, "birth"))
+        if has_word:
             self._take(self._all(patterns.COMBINATION, "secret"))
         if has_number:
             self._take(self._ibans())
