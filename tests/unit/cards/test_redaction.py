@@ -249,7 +249,7 @@ def test_a_caller_names_classes() -> None:
         redact(text, ["phones"])
 
 
-@pytest.mark.parametrize("name", ["tuning", "habits", "fresh"])
+@pytest.mark.parametrize("name", ["tuning", "habits", "fresh", "fourth"])
 def test_of_the_tuning_set_little_leaks_and_little_goes_too_much(name: str) -> None:
     entries = json.loads(TUNING.with_stem(name).read_text("utf-8"))
     assert len(entries) >= 180
