@@ -14,7 +14,7 @@ from enum import Enum
 from functools import lru_cache
 
 # Separators between two groups of one number.
-_GAP = re.compile(r"(?=[) ./(+-])\)?(?:[./]| / | {0,3}-? {0,3})[(+]{0,2}")
+_GAP = re.compile(r"(?=[\]) ./\[(+-])[)\]]?(?:[./]| / | {0,3}-? {0,3})[\[(+]{0,2}")
 _MAX_GAP = 10
 _DIGITS = re.compile(r"\d+")
 
@@ -26,11 +26,19 @@ _LOOSE_CARD_DIGITS = range(15, 17)
 # Countries where people write numbers without a 0 in front, and in which groups.
 HOME_FORMS = {
     "IL": ((1, 7), (2, 7), (1, 3, 4), (2, 3, 4)),
-    "ES": ((3, 3, 3), (3, 2, 2, 2), (2, 3, 2, 2)),
+    "ES": ((3, 3, 3), (3, 2, 2, 2), (2, 3, 2, 2), (1, 2, 2, 2, 2)),
     "PT": ((3, 3, 3), (2, 7)),
     "CL": ((1, 4, 4), (1, 8)),
     "PE": ((3, 3, 3),),
     "LB": ((2, 3, 3), (2, 6)),
+    "FR": ((1, 2, 2, 2, 2),),
+    "PL": ((3, 3, 3), (2, 3, 2, 2)),
+    "CZ": ((3, 3, 3),),
+    "SA": ((2, 3, 4), (1, 4, 4)),
+    "AE": ((2, 3, 4), (2, 7)),
+    "CH": ((2, 3, 2, 2),),
+    "BE": ((3, 2, 2, 2),),
+    "AU": ((3, 3, 3), (1, 4, 4)),
 }
 _MIN_ABROAD_LENGTH = 6
 
@@ -98,7 +106,7 @@ def _runs(text: str) -> Iterator[list[_Group]]:
             yield run
             run = []
         before = text[max(0, match.start() - 3) : match.start()]
-        opening = re.search(r"(?:\+\s?\(?|\()$", before)
+        opening = re.search(r"(?:\+\s?[(\[]?|[(\[])$", before)
         lead = opening.group() if opening else ""
         run.append(_Group(*match.span(), match.group(), gap if joins else "", lead))
     if run:
@@ -158,7 +166,7 @@ def _is_surely_phone(groups: Sequence[_Group]) -> bool:
     digits = _digits(groups)
     if "+" in groups[0].lead:
         return 8 <= len(digits) <= 15 or _is_abroad(digits)
-    starts_so = digits[0] == "0" or "(" in groups[0].lead
+    starts_so = digits[0] == "0" or groups[0].lead in ("(", "[")
     return starts_so and 9 <= len(digits) <= 17
 
 

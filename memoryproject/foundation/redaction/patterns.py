@@ -15,13 +15,23 @@ _LISTS = [
 _FORMS = json.loads(Path(__file__).with_name("forms.json").read_text(encoding="utf-8"))
 # Digits of other scripts, dashes, spaces, direction marks and quotation marks, one character each.
 _SAME = {
-    **{first + value: str(value) for first in (0x660, 0x6F0, 0x966, 0xFF10) for value in range(10)},
+    **{code: str(int(chr(code))) for code in range(0x660, 0x1E951) if chr(code).isdecimal()},
     **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\u05be"), "-"),
-    **dict.fromkeys(map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\ufeff"), " "),
+    **dict.fromkeys(
+        map(ord, "\t\u00a0\u2007\u2009\u200b\u200e\u200f\u202f\u20e3\ufe0f\ufeff"), " "
+    ),
+    **dict.fromkeys(map(ord, "\u00b7\u2022\u2024\uff0e"), "."),
     **dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)], " "),
     **dict.fromkeys(map(ord, "\u05f4\u201c\u201d\u201e"), '"'),
     **dict.fromkeys(map(ord, "\u05f3\u2019"), "'"),
-    **{ord("\u060c"): ",", ord("\u066c"): ",", ord("\u066b"): ".", ord("\uff20"): "@"},
+    **{
+        ord("\u060c"): ",",
+        ord("\u066c"): ",",
+        ord("\u066b"): ".",
+        ord("\uff20"): "@",
+        ord("\uff0b"): "+",
+        ord("\uff1a"): ":",
+    },
 }
 
 
@@ -30,13 +40,47 @@ def normalised(text: str) -> str:
     return text if text.isascii() else text.translate(_SAME)
 
 
+def _beginnings(word: str) -> list[str]:
+    """Return the word once for each beginning: "(?:a|b)?c" as "ac", "bc" and "c"."""
+    if found := re.match(r"\[(\w+)\](\??)(?=\w)", word):
+        options, end = [*found[1], *([""] if found[2] else [])], found.end()
+    elif word.startswith("(?:"):
+        options, end = _options(word)
+        if word[end : end + 1] == "?":
+            options, end = [*options, ""], end + 1
+    else:
+        return [word]
+    if word[end : end + 1] in ("*", "+", "{") or not word[end:] and "" in options:
+        return [word]
+    return [begun for option in options for begun in _beginnings(option + word[end:])]
+
+
+def _options(word: str) -> tuple[list[str], int]:
+    """Return the alternatives of the group with which the word begins, and where the group ends."""
+    options, depth, start = [], 0, 3
+    for mark in re.finditer(r"\\.|\[[^]]*\]|[()|]", word):
+        depth += {"(": 1, ")": -1}.get(mark[0], 0)
+        if depth == 0 or depth == 1 and mark[0] == "|":
+            options.append(word[start : mark.start()])
+            start = mark.end()
+        if depth == 0:
+            break
+    return options, start
+
+
 def _words(*kinds: str) -> str:
     """Return an alternation of the words of these kinds in all languages, the longest first.
 
     Those with the same first letter stand together, so that few are tried at each place.
     """
     by_letter: dict[str, list[str]] = {}
-    words = {word for each in _LISTS for kind in kinds for word in each.get(kind, ())}
+    words = {
+        begun
+        for each in _LISTS
+        for kind in kinds
+        for word in each.get(kind, ())
+        for begun in _beginnings(word)
+    }
     for word in sorted(words, key=lambda word: (-len(word), word)):
         has_letter = word[0].isalpha() and word[1:2] not in ("?", "*", "{")
         by_letter.setdefault(word[0] if has_letter else "", []).append(word)
@@ -51,108 +95,30 @@ def _words(*kinds: str) -> str:
 _START = r"(?<!\w)(?:[והבלמשכ]{1,2}|[وفبلك]{0,2}ال|[وفبلك]{1,2})?"
 _END = r"(?<=[\w.'º°/])(?!\w)"
 _LETTERS = r"[^\W\d_]"
-# Up to three words or marks between a word and its number: "number", "of my wife is", ":".
-_GAP = (
-    rf"(?:[^\S\n]?[:=#№(-]{{1,2}}|[^\S\n]{{1,2}}{_LETTERS}{{1,15}}(?:'s|[.'º°])?){{0,3}}?"
-    r"[^\S\n]{0,2}"
-)
+_PARTS = {**_FORMS["parts"], "START": _START, "END": _END, "LETTERS": _LETTERS}
 
 
-def _named(*kinds: str) -> str:
-    return rf"{_START}{_words(*kinds)}{_END}{_GAP}"
+def _filled(text: str) -> str:
+    """Return the pattern with what each «…» stands for: a part, or words of these kinds."""
+
+    def meant(found: re.Match[str]) -> str:
+        name = found[1]
+        return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
+
+    return re.sub("«([^«»]+)»", meant, text)
 
 
-# A number with letters, as ids have them: one long word, or groups.
-_LONG = rf"{_LETTERS}{{0,4}}\d{{7,24}}{_LETTERS}?(?:[-./]\w{{1,4}}){{0,2}}(?!\w)"
-_SHORT = rf"{_LETTERS}{{0,4}}\d\w{{0,24}}"
-_CODE = (
-    rf"(?P<code>{_LONG}|(?:(?-i:[^\W\d_a-zа-я]{{1,3}})[ -]?|[a-z]-)?{_SHORT}"
-    rf"(?:(?:[./-]{{1,2}}| (?:номер |№ ?)?(?=\w{{2}})|(?<=\d) (?=\d[A-D](?!\w))){_SHORT}){{0,6}}"
-    r"(?:[ -](?-i:[A-Z])(?!\w)|-[a-z](?!\w))?)"
-)
-_PLATE = (
-    rf"(?P<code>(?:{_LETTERS}{{1,4}}[ -]?|(?:[ء-ي] ){{2,3}})?\d[\d-]{{0,8}}"
-    rf"(?:[ -]?{_LETTERS}{{1,3}}(?!{_LETTERS}))?(?:[ -]?\d{{1,4}})?(?!\w)"
-    rf"(?! ?(?:[€$₪]|{_words('quantity')}(?!\w))))"
-)
-# Between the word "account" and its number, the number of the branch may stand.
-_BRANCH = rf"(?:{_words('branch')} \d{{1,4}},? (?:{_words('account', 'number')} )?)?"
-NAMED = {
-    kind: re.compile(pattern, re.IGNORECASE)
-    for kind, pattern in {
-        "passport": _named("passport") + _CODE,
-        "id": _named("id") + _CODE,
-        "account": _named("account") + _BRANCH + _CODE,
-        "branch": _named("branch") + _CODE,
-        "plate": _named("plate") + _PLATE,
-    }.items()
-}
-_SPLIT = r"\d{3}[ -]\d{3}(?![\w-])|\d\d(?:[ -]\d\d){2}(?![\w-])|\d(?:[ -]\d){3,7}(?![\w-])"
-_LINK = (
-    rf"(?:(?P<sure>[^\S\n]{{0,2}}(?:[:=]|[-=]>)[^\S\n]{{0,2}})"
-    # without a colon, the secret has a digit or a mark inside, unlike "the password is wrong"
-    rf"|(?:(?:, {_LETTERS}{{1,12}})?[^\S\n](?:{_words('is')}|-))?[^\S\n]{{1,2}}"
-    r"(?=\S{0,40}(?:\d|[$#@%&*+=_!]\w)))"
-)
-_AFTER = rf"{_END}(?:\"|'s?)?"
-_SECRET = (
-    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?{_LINK}"
-    rf"(?P<code>\"[^\"\n]{{1,80}}\"|{_SPLIT}|\S{{1,200}})"
-)
-_WORD_AND_NUMBER = (
-    rf"{_AFTER}(?: ?:| {_words('is')})?[^\S\n](?!{_words('no_password')}(?!\w))"
-    rf"(?P<code>{_LETTERS}{{3,20}} \d{{3,8}})(?![\w:]| {_words('quantity')})"
-)
-# Of plain words there is nothing but the end of a clause behind a password.
-_PLAIN_PASSWORD = (
-    rf"{_AFTER}(?:[^\S\n]{_LETTERS}{{1,12}}){{0,3}}?(?:[^\S\n](?:{_words('is')}|to|-)"
-    # or a capital
-    r"|(?=[^\S\n](?-i:[A-ZÀ-ÞА-ЯЁ][a-zß-ÿа-яё])))[^\S\n]{1,2}"
-    rf"(?!{_words('no_password')}(?!\w))(?P<code>[^\s\"',;:?()]{{4,60}})"
-    r"(?=[,;)!]|$|\n|[^\S\n](?:and|y|e|и|con|com|with|but|pero|mas|но)(?!\w))"
-)
-# Of other codes only those of digits.
-_DIGITS = (
-    rf"{_AFTER}(?:[^\S\n](?:(?!{_words('reference')}(?!\w)){_LETTERS}{{1,15}}"
-    rf"|{_words('reference')} \d{{1,5}})){{0,4}}?"
-    rf"(?:[^\S\n]?[:=]|[^\S\n](?:{_words('is')}|-)"
-    # Without a word before it, what looks like a year is one.
-    r"|(?![^\S\n]{0,2}(?:19|20)\d\d(?![\d*#])))[^\S\n]{0,2}"
-    rf"(?P<code>{_SPLIT}|(?:[A-Z]-?)?\d{{4,8}}[A-Z]?[*#]{{0,2}}"
-    r"(?![\w/]|[.,:-]\w))"
-)
-# Passwords and keys, and codes that open a door or confirm something.
+def _compiled(text: str) -> re.Pattern[str]:
+    return re.compile(_filled(text), re.IGNORECASE)
+
+
+# Numbers that a word names.
+NAMED = {kind: _compiled(form) for kind, form in _FORMS["named"].items()}
+# Passwords and keys, and codes that open a door or confirm something. Without a colon, a secret
+# has a digit or a mark inside, unlike "the password is wrong"; of plain words there is nothing but
+# the end of a clause behind it; of other codes only those of digits are found.
 SECRETS = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE))
-    for kind, pattern in (
-        (
-            "secret",
-            rf"{_START}{_words('phrase')}{_AFTER}(?: ?:| {_words('is')}) "
-            r"(?P<code>[^\n,.;]{4,120})",
-        ),
-        # an account's name and its password: "user dana / Sea42"
-        (
-            "secret",
-            rf"{_START}{_words('login')}{_AFTER}:? \S{{2,40}} ?[/|] ?"
-            r"(?P<code>(?=\S{0,40}[\d!#$%&*_=+])\S{4,60})",
-        ),
-        (
-            "secret",
-            rf"{_START}{_words('password')}{_AFTER}(?: {_LETTERS}{{1,12}}){{0,3}}? ?[:=] ?"
-            rf"(?!{_words('no_password')}(?!\w))"
-            rf"(?P<code>{_LETTERS}{{3,20}}(?: {_LETTERS}{{3,20}}){{1,3}})[.!]?(?=\n|$)",
-        ),
-        ("secret", _START + _words("password") + _WORD_AND_NUMBER),
-        ("secret", _START + _words("secret") + _SECRET),
-        ("secret", _START + _words("password") + _PLAIN_PASSWORD),
-        (
-            "secret",
-            rf"(?<!\S)(?P<code>(?!(?:19|20)\d\d\s)(?:{_SPLIT}|(?=\S{{0,40}}\d)\S{{4,40}}))[^\S\n]"
-            rf"{_words('as_password')}(?!\w)",
-        ),
-        ("code", _START + _words("code") + _SECRET),
-        ("code", _START + _words("bare_code") + _DIGITS),
-    )
+    (name.partition(":")[0], _compiled(form)) for name, form in _FORMS["secret"].items()
 )
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
@@ -174,16 +140,23 @@ PERSONAL_URL = re.compile(r"wa\.me|whatsapp|phone|tel|mobile|@|%40|%2B", re.IGNO
 _LOCAL = r"[\w.!#$%&'*+/=?^`{|}~-]"
 EMAIL = re.compile(rf"(?<!{_LOCAL}){_LOCAL}+@(?:[\w-]+\.)+[^\W\d_][\w-]+")
 _PART = r"[\w.+-]{1,64}"
-_DOT = rf"(?: ?\. ?| ?{_words('dot')} ?)"
+_DOT = (
+    r"(?: ?\. ?|,(?=com|net|org)"
+    rf"| ?[-_\"*(\[{{]?(?:{_words('dot')}|\.)[-_\"*)\]}}]? ?)"
+)
 _DOMAIN_END = rf"(?:{_words('domain_end')}|[a-z]{{2}})(?!\w)"
 _HOST = (
-    rf"[\w-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
+    rf"[\w'-]{{1,63}}(?:{_DOT}[\w-]{{1,63}}){{0,3}}{_DOT}{_DOMAIN_END}(?:{_DOT}[a-z]{{2}}(?!\w))?"
 )
 # "at" alone is a common word, so the end of the address must be spelled out, too.
-_BRACKETED = rf"[(\[{{<]{_words('at')}[)\]}}>]"
-_AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ | (?!at ){_words('at')} )"
+_BRACKETED = (
+    rf"(?:[(\[{{<] ?(?:{_words('at')}|@) ?[)\]}}>]|[(\[](?<=\w.)a[)\]](?=\w)"
+    rf"|[-_\"*]{_words('at')}[-_\"*])"
+)
+_AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
-    rf"(?<![\w.+-]){_PART}(?:(?: {_words('joint', 'dot')} ){_PART}){{0,3}}"
+    rf"(?<![\w.+-]){_PART}"
+    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -192,11 +165,12 @@ DISGUISED = re.compile(
 )
 
 # A telephone number in words, and the code behind the number of a card.
-_SPELLED_LENGTH = 7
+_MIN_NUMERALS, _MIN_SPELLED = 3, 7
 _NUMERALS = frozenset(word for each in _LISTS for word in each["digit"])
 _SPACE = r"[ ,./-]{1,3}(?:(?:and|y|e|et|und|и) )?"
+_NUMERAL = rf"(?:{_words('digit')}(?!\w)|o?\d{{1,5}}(?!\w))"
 SPELLED = re.compile(
-    rf"(?<!\w){_words('digit')}(?:{_SPACE}{_words('digit')}){{{_SPELLED_LENGTH - 1},24}}(?!\w)",
+    rf"(?<![\w.,])(?:plus )?{_NUMERAL}(?:{_SPACE}{_NUMERAL}){{{_MIN_NUMERALS - 1},24}}",
     re.IGNORECASE,
 )
 CARD_CODE = re.compile(
@@ -208,8 +182,16 @@ CARD_CODE = re.compile(
 
 def holds_numerals(text: str) -> bool:
     """Return whether the text has as many numerals as a telephone number in words. Cheap."""
-    words = re.sub("[,.-]", " ", text.lower()).split()
-    return len(words) >= _SPELLED_LENGTH <= sum(map(_NUMERALS.__contains__, words))
+    words = re.sub("[,./-]", " ", text.lower()).split()
+    return sum(map(_NUMERALS.__contains__, words)) >= _MIN_NUMERALS
+
+
+def is_spelled(number: str) -> bool:
+    """Return whether this has the digits of a telephone number, and three of them in words."""
+    digits = sum(map(str.isdigit, number))
+    return (
+        holds_numerals(number) and digits + len(re.findall(r"[^\W\d]{2,}", number)) >= _MIN_SPELLED
+    )
 
 
 _MONTH = _words("month")
@@ -217,8 +199,8 @@ _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
 _DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
 _OF = r"[,.]? ?(?:de |do |del |of |en )?"
 _WRITTEN = (
-    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w){_MONTH} {_DAY}(?!\d)(?:,? {_YEAR})?"
-    rf"|(?<!\w){_MONTH}(?!\w){_OF}(?:19|20)\d{{2}}(?!\d))"
+    rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}"
+    rf"(?: {_DAY}(?!\d)(?:,? {_YEAR})?|(?!\w){_OF}(?:19|20)\d{{2}}(?!\d)))"
 )
 _NUMERIC = (
     # a day, also the last of a range of days
@@ -226,47 +208,41 @@ _NUMERIC = (
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
-_DATE = rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|(?<!\d)(?=\d{{4}}){_YEAR})"
+_HEBREW = (
+    r"(?:[א-ט]'|[יכל]'|[יכל]\"[א-ט]|ט\"[וז]) "
+    rf"[בל]?{_words('hebrew_month')}(?: ה?'?ת[א-ת]{{1,3}}\"[א-ת])?(?!\w)"
+)
+_DATE = (
+    rf"(?:{_NUMERIC}|{_WRITTEN}|{_COMPACT_DATE}|{_HEBREW}"
+    # Only what is over can be the year of a birth.
+    r"|(?<![\d.,])(?:19\d\d|20[01]\d)(?!\d)(?: год[ау]?(?!\w))?)"
+)
 _BIRTH = _words("birth")
+BIRTH_WORD = re.compile(_BIRTH, re.IGNORECASE)
 BIRTH = re.compile(
     # A date before the word is taken already.
     rf"(?<!\x00)(?<!\x00 ){_START}{_BIRTH}{_END}(?:[^\d,;!?\n\x00]{{0,40}}?(?P<code>{_DATE})"
     # a day alone stands close to the word
-    rf"|:? (?:{_LETTERS}{{1,3}} ){{0,2}}(?P<day>[0-3]?\d[./](?:0\d|1[0-2]))"
+    rf"|:? (?:(?!на ){_LETTERS}{{1,3}} ){{0,2}}"
+    r"(?P<day>[0-3]?\d[./](?:0\d|1[0-2])|20[23]\d(?!\d))"
     rf"(?![\d./]| ?{_words('quantity')}))",
     re.IGNORECASE,
 )
 BIRTH_AFTER = re.compile(
-    rf"(?P<code>{_DATE})[ (-]{{0,3}}(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
+    rf"(?:(?<!\w)|(?=\d))(?P<code>{_DATE})[ (-]{{0,3}}"
+    r"(?:is my |is |es mi |é (?:a )?(?:minha )?|זה |הוא |года? )?"
     rf"{_BIRTH}(?!\w)(?![^\w\n]{{0,3}}\d)",
     re.IGNORECASE,
 )
 
-_PARTS = {
-    **_FORMS["parts"],
-    **{"START": _START, "END": _END, "LETTERS": _LETTERS, "NUMERIC": _NUMERIC, "WRITTEN": _WRITTEN},
-}
-
-
-def _filled(text: str) -> str:
-    """Return the pattern with what each «…» stands for: a part, or words of these kinds."""
-
-    def meant(found: re.Match[str]) -> str:
-        name = found[1]
-        return _filled(_PARTS[name]) if name in _PARTS else _words(*name.split())
-
-    return re.sub("«([^«»]+)»", meant, text)
-
-
+_PARTS.update(NUMERIC=_NUMERIC, WRITTEN=_WRITTEN)
 # Follows an address any number of times: flat, floor, postal code, town. After a full stop that
 # ends no abbreviation, another sentence begins.
 _NEXT = r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)"
-ADDRESS_PART = re.compile(_filled(f"{_NEXT}«PART_OF»"), re.IGNORECASE)
+ADDRESS_PART = _compiled(f"{_NEXT}«PART_OF»")
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
-ADDRESSES = tuple(
-    re.compile(pattern, re.IGNORECASE) for pattern in map(_filled, _FORMS["address"].values())
-)
+ADDRESSES = tuple(map(_compiled, _FORMS["address"].values()))
 
 
 # What needs no word. stdnum's module of the form's name checks the digits ("br_cpf": br.cpf);
@@ -276,23 +252,31 @@ def _forms(kind: str) -> str:
     return "|".join(f"(?P<{name}>{'|'.join(forms)})" for name, forms in named)
 
 
-ID_FORMS = re.compile(rf"(?<![\w+-])(?<![\d.]\.)(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE)
+_STARTS = r"(?=[a-z&ñ]{0,6}-?\d)"
+ID_FORMS = re.compile(
+    rf"(?<![\w+-])(?<![\d.]\.){_STARTS}(?:{_forms('id')})(?![\w-]|\.\d)", re.IGNORECASE
+)
 ACCOUNT_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('account')})(?![\w-])")
+PHONE_FORMS = re.compile(rf"(?<![\w+.-])(?:{_forms('phone')})(?![\w-])")
 PLATE_FORMS = re.compile(rf"(?<![\w.-])(?:{_forms('plate')})(?![\w-])")
 # Of well-known services, and this server's own tokens.
 KEY = re.compile(rf"(?<![\w-])(?:{_forms('key')})", re.ASCII)
 # These have the form of a date.
 SORT_CODE = re.compile(
-    r"sort(?:[ -]code)?(?: is)?:?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)", re.IGNORECASE
+    r"(?:sort(?:[ -]code)?(?: is)?|s/?c):?[^\S\n]{0,2}(?P<code>\d\d[ -]\d\d[ -]\d\d)(?!\d)",
+    re.IGNORECASE,
 )
 COMBINATION = re.compile(
-    rf"{_START}{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})? "
+    rf"{_START}(?:{_words('combination')}(?: {_LETTERS}{{1,12}}){{0,3}}?(?: ?:| {_words('is')})?"
+    rf"|{_words('opening')}(?: {_LETTERS}{{1,12}}){{0,2}}?(?: ?:| {_words('is', 'with')})) "
     r"(?P<code>\d{1,2}(?:[ -]\d{1,2}){2,3})(?![\w-])",
     re.IGNORECASE,
 )
 
 # What stays: it only looks like personal data.
-OTHERS = re.compile(_filled("|".join(_FORMS["other"].values())), re.IGNORECASE)
+OTHERS = re.compile(
+    rf"(?:(?<!\w)|(?=[\d$€£₪₽]))(?:{_filled('|'.join(_FORMS['other'].values()))})", re.IGNORECASE
+)
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
@@ -309,19 +293,24 @@ IDENTIFIER = re.compile(
 )
 # A text without any of the following has no personal data that is recognised. They are cheap.
 SUSPECT = re.compile(
-    rf"\d|\w{{20}}|[@:=\uff20]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
-    rf"|{_words('password')}",
+    rf"\d|\w{{20}}|[@:=\uff20\"״]|(?<= )(?:\S?at\S?|{_words('at')})(?= )|{_BRACKETED}"
+    rf"|{_words('password')}|alias ",
     re.I,
 )
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
-LONG_NUMBER = re.compile(r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|[a-z]{6}\d\d[a-z]\d\d", re.IGNORECASE)
+LONG_NUMBER = re.compile(
+    r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|\d{4}(?<=[a-z]{5}\d{4})[a-z]"
+    r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x",
+    re.IGNORECASE,
+)
 NAMES = (
     *("birth", "passport", "id", "account", "branch", "plate", "secret", "password", "code"),
-    *("bare_code", "as_password", "combination", "phrase", "login"),
+    *("bare_code", "as_password", "combination", "phrase", "login", "phone", "vehicle", "network"),
+    *("opening", "card_code"),
 )
 PLACES = (
     *("address", "living", "whereabouts", "street", "street_after", "street_mid"),
-    *("street_before", "street_before_name", "box", "town"),
+    *("street_before", "street_before_name", "box", "town", "hamlet", "building"),
     *("flat", "code_of_place", "city_mark", "district"),
 )
 # For a text in small letters.
@@ -330,5 +319,9 @@ _SMALL_WORDS = rf"(?:{_words(*NAMES, *PLACES)}|{_filled('«BRING»')})".replace(
 ).lower()
 KNOWN_WORD = re.compile(
     rf"(?<![^\W\u0590-\u06ff]){_SMALL_WORDS}(?!\w)"
-    + _filled(r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») ?\d|«GERMAN_AT» «LETTERS»{2,30} \d")
+    + _filled(
+        r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») ?\d|«GERMAN_AT» «LETTERS»{2,30} \d"
+        r"|(?:«GERMAN_ROAD»|«GERMAN_WAY») (?:de[rs]|am|zu[mr]) |«GERMAN_FIELD» \d"
+        r"|(?<!\w)(?:на|по) [а-яё]{4,20},? \d|[сво](?:к(?:ий|ая|ой|ую)|ая|ой|ую),? \d"
+    )
 )

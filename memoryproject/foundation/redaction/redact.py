@@ -27,8 +27,17 @@ _IBAN_START = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ -]?[A-Za-z0-9])"
 _IBAN_REST = re.compile(r"(?:[ -]?[A-Za-z0-9])+", re.ASCII)
 _MIN_IBAN_LENGTH, _MAX_IBAN_LENGTH = 15, 34
 # The fewest digits of a number that is named as one of these.
-_MIN_DIGITS = {"passport": 5, "id": 6, "account": 5, "branch": 4, "plate": 2}
-_MIN_PLATE_LENGTH = 4
+_MIN_DIGITS = {
+    "passport": 5,
+    "id": 6,
+    "account": 5,
+    "branch": 4,
+    "plate": 2,
+    "vehicle": 2,
+    "phone": 5,
+}
+_MIN_LENGTH = {"plate": 4, "vehicle": 6}
+_CLASS_OF_NAMED = {"branch": "account", "vehicle": "plate"}
 _SECRETS = {"card", "iban", "account", "secret", "url"}
 # A kind of secret.
 _CODE = "code"
@@ -108,22 +117,28 @@ class _Search:
             self._take(self._all(patterns.DISGUISED, "email"))
         self._take(self._all(patterns.KEY, "secret"))
         if patterns.holds_numerals(self._text):
-            self._take(self._all(patterns.SPELLED, "phone"))
+            spelled = self._all(patterns.SPELLED, "phone")
+            self._take(
+                each for each in spelled if patterns.is_spelled(self._text[each[0] : each[1]])
+            )
         self._take(self._all(patterns.IDENTIFIER))
         has_word = patterns.KNOWN_WORD.search(self._text.lower()) is not None
         has_number = patterns.LONG_NUMBER.search(self._text) is not None
-        if has_word:
+        if has_word and patterns.BIRTH_WORD.search(self._text):
             self._take(self._all(patterns.BIRTH_AFTER, "birth"))
             self._take(self._all(patterns.BIRTH, "birth"))
+        if has_word:
             self._take(self._all(patterns.COMBINATION, "secret"))
         if has_number:
             self._take(self._ibans())
             self._take(self._checked(patterns.ID_FORMS, "id"))
             self._take(self._checked(patterns.ACCOUNT_FORMS, "account"))
             self._take(self._all(patterns.SORT_CODE, "account"))
+            self._take(self._all(patterns.PHONE_FORMS, "phone"))
         self._take(self._all(patterns.PLATE_FORMS, "plate"))
         if has_word:
             self._take(self._named("plate"))
+            self._take(self._named("vehicle"))
         if has_word or has_number:
             self._take(self._all(patterns.OTHERS))
         if has_word:
@@ -132,7 +147,7 @@ class _Search:
         if has_word or has_number:
             self._take(self._all(patterns.REFERENCE))
         if has_word:
-            for kind in ("passport", "id", "account", "branch"):
+            for kind in ("passport", "id", "account", "branch", "phone"):
                 self._take(self._named(kind))
         if has_word or has_number:
             for pattern in patterns.ADDRESSES:
@@ -207,7 +222,7 @@ class _Search:
     def _named(self, kind: str) -> Iterator[_Find]:
         for found in patterns.NAMED[kind].finditer(self._text):
             if _is_named(found["code"], kind):
-                yield (*found.span("code"), "account" if kind == "branch" else kind)
+                yield (*found.span("code"), _CLASS_OF_NAMED.get(kind, kind))
 
 
 def _is_named(code: str, kind: str) -> bool:
@@ -215,10 +230,12 @@ def _is_named(code: str, kind: str) -> bool:
     from stdnum import luhn  # noqa: PLC0415 slow to import
 
     digits = re.sub(r"\D", "", code)
-    if kind == "plate" and len(re.sub(r"[\W_]", "", code)) < _MIN_PLATE_LENGTH:
+    if len(re.sub(r"[\W_]", "", code)) < _MIN_LENGTH.get(kind, 0):
         return False
     is_card = kind == "account" and len(digits) in (15, 16) and luhn.is_valid(digits)
-    return len(digits) >= _MIN_DIGITS[kind] and not is_card
+    # Newer documents have more letters than digits, all of them capitals: X4RTBPFW4.
+    is_mixed = kind in ("id", "passport") and code.isupper() and len(code) > 7 and len(digits) > 1
+    return (is_mixed or len(digits) >= _MIN_DIGITS[kind]) and not is_card
 
 
 @lru_cache(maxsize=1_000)
