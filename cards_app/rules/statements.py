@@ -33,13 +33,13 @@ from memoryproject.foundation.text.characters import fold
 KINDS = ("decisions", "todos")
 # A sentence is a decision or a task from this probability on.
 MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.4}
-# The words of seed 001 are always one, as are plain requests for something to be done.
+# The words of seed 001 are always one, as are plain words of agreement and plain requests.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
 MIN_EMBEDDED = 0.03
 # … and not for more sentences of a session, so that a card is made within seconds.
 MAX_EMBEDDED = 300
-PLAIN_WORDS = {"decisions": {"decides"}, "todos": {"todo", "reminds"}}
+PLAIN_WORDS = {"decisions": {"decides", "firm"}, "todos": {"todo", "reminds"}}
 # So many letters of a word are compared: its forms differ at the end.
 STEM, MIN_STEM = 6, 4
 # Beside other things these are seen in the messages before and after.
