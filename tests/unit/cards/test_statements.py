@@ -126,6 +126,32 @@ def test_a_decision_that_was_reversed_gives_way_to_the_last_one(first: str, seco
     assert card_of(first, "a: Noted.", second).decisions == (second,)
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        (
+            "a: Thursday at 2 with Jess, or Friday at 10 with Tess?",
+            "Thursday at 2 works for me",
+            "a: Booked: Thursday at 2 with Jess.",
+            "My boss has a meeting then. Friday at 10 works for me",
+            "a: No problem, moved to Friday at 10 with Tess.",
+        ),
+        (
+            "a: יש חמישי ב-14:00 או שישי ב-10:00.",
+            "חמישי ב-14:00 מתאים לי",
+            "a: רשמתי אותך לחמישי ב-14:00.",
+            "הבוס קבע לי ישיבה. שישי ב-10:00 מתאים לי",
+            "a: אין בעיה, העברתי אותך לשישי ב-10:00.",
+        ),
+    ],
+)
+def test_a_confirmed_change_leaves_only_what_it_confirms(texts: tuple[str, ...]) -> None:
+    """The first booking and its confirmation go, the answered message stays."""
+    found = card_of(*texts).decisions
+    assert found[0] == texts[3].partition(". ")[2]
+    assert set(found[1:]) <= {texts[4].removeprefix("a: ")}
+
+
 def test_the_surest_decisions_stay_in_their_order() -> None:
     weak = ["a: Shall I book Tuesday at 9?", "Yes, Tuesday at 9 works for me."]
     sure = [f"We decided to take room {number} on June {number}." for number in range(3)]

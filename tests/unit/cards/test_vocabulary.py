@@ -111,6 +111,10 @@ def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
         ("the parcel from zara, we move to slack", ["Zara", "Slack"]),
         ("i slack off, se va a clara tina rosa", []),
         ("may i ask grace, will mark bill me in march", []),
+        # names that stand first, and acronyms of files and devices
+        ("Jonah was late, and Priyanka paid", ["Jonah", "Priyanka"]),
+        ("ask Айгерим about the BMP, not the PNG or the SVG", ["Айгерим"]),
+        ("شفت مباراة الأهلي؟", ["الأهلي"]),
         # Russian names in the first case
         (
             "Пишу Марии Петровой из Москвы, Игорю, Елене Викторовне и Сергею Палычу",
