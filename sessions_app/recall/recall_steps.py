@@ -109,8 +109,8 @@ class Search:
         question, embedded = prepare_question(parts, topics, self.embedder)
         found: _Beside | None = None
         if samples:
-            asked = question.for_facts()
-            found = _try_twice(lambda: self._memories(asked, memories, samples))
+            for_facts = question.for_facts()
+            found = _try_twice(lambda: self._memories(for_facts, memories, samples))
             failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
