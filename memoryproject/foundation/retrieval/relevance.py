@@ -163,7 +163,7 @@ class Weights:
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-2.9, near=3.73, lead=24.0, behind=-6.12, share=2.61, unnamed=-1.2, information=0.023
+    offset=-2.75, near=3.73, lead=24.0, behind=-6.12, share=2.61, unnamed=-1.2, information=0.023
 )
 BY_WORDS = Weights(
     offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026
