@@ -131,8 +131,13 @@ def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
         .exclude(delivery_status=DeliveryStatus.FAILED)
     )
     until = span.end if span.is_live else OuterRef("received_at") + wait
-    after = answers.filter(received_at__gt=OuterRef("received_at"), received_at__lte=until)
-    before = answers.filter(received_at__lt=OuterRef("received_at")).order_by("-received_at")
+    # What one call of the API stores has one time.
+    same = Q(received_at=OuterRef("received_at"), session=OuterRef("session"))
+    is_after = Q(received_at__gt=OuterRef("received_at"), received_at__lte=until)
+    after = answers.filter(is_after | same & Q(order_num__gt=OuterRef("order_num")))
+    is_before = Q(received_at__lt=OuterRef("received_at"))
+    before = answers.filter(is_before | same & Q(order_num__lt=OuterRef("order_num")))
+    before = before.order_by("-received_at")
     written = Message.objects.filter(
         Q(received_at__gt=OuterRef("answered_at")) | Q(IsNull(OuterRef("answered_at"), True)),
         chat=OuterRef("chat"),
