@@ -32,7 +32,13 @@ from sessions_app.conversations.epochs import (
     epoch_check,
     epoch_read,
 )
-from sessions_app.conversations.message_store import ChatForm, NewMessage, form_size, text_of_parts
+from sessions_app.conversations.message_store import (
+    MAX_MESSAGES,
+    ChatForm,
+    NewMessage,
+    form_size,
+    text_of_parts,
+)
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import (
@@ -177,9 +183,18 @@ class Exchange:
         if answer is not None and self.epoch is not None:
             epoch_check(self.epoch)
         rules = build_intake_rules()
-        stored = rules.chat_memory.add_messages(
-            conversation_id=self.session.pk, messages=new, now=now, chat_ids=self.caller.chat_ids
-        )
+        place: dict[str, Any] = {
+            "conversation_id": self.session.pk,
+            "chat_ids": self.caller.chat_ids,
+            "now": now,
+        }
+        stored = [
+            row
+            for first in range(0, len(new), MAX_MESSAGES)
+            for row in rules.chat_memory.add_messages(
+                messages=new[first : first + MAX_MESSAGES], **place
+            )
+        ]
         if answer is None:
             return
         questions = [each for each in stored if each.role == Role.USER]
