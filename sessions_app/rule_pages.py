@@ -33,7 +33,7 @@ from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
 from sessions_app.models.chat_rules import Happening
 from sessions_app.presentation.links import conversation_address
 from sessions_app.rules import Span, happened, rule_sentence, template_of
-from sessions_app.takeover.facade import ReplyRefusedError, template_check
+from sessions_app.takeover.facade import ReplyRefusedError, placeholders_check, template_check
 
 # The opening hours.
 
@@ -83,7 +83,7 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
         gettext_lazy("Away text"),
         gettext_lazy(
             "Sent once to each client who writes while you are closed, until you open again. "
-            "Empty: nothing is sent."
+            "{name} becomes the client's name, {business} the business's. Empty: nothing is sent."
         ),
         4_000,
     )
@@ -97,6 +97,11 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         for name in self.NAMES:
             self.initial[name] = self.instance.hours.get(name, "")
+
+    def clean_away_text(self) -> str:
+        text: str = self.cleaned_data["away_text"]
+        placeholders_check(text)
+        return text
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
@@ -181,6 +186,11 @@ DONE = {
 
 
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    def clean_text(self) -> str:
+        text: str = self.cleaned_data["text"]
+        placeholders_check(text)
+        return text
+
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
         when = given.get("when")

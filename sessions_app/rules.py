@@ -58,7 +58,9 @@ from sessions_app.takeover.facade import (
     Writer,
     chat_reply,
     chat_template,
+    fill,
     marketing_stopped,
+    placeholder_values,
     template_found,
 )
 from sessions_app.turns.facade import chat_locked, pause_in_force
@@ -106,6 +108,8 @@ def _heard(span: Span, rule: Rule, *, only_first: bool = False) -> Iterator[Foun
     )
     messages = messages.exclude(kind="call").exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
     unstored = span.within(Turn.objects, "created_at").filter(session=None, by_hand=False)
+    # The person has deleted it.
+    unstored = unstored.exclude(state=TurnState.CANCELLED)
     if only_first:
         sessions = ChatSession.objects.filter(chat=OuterRef("chat"))
         earlier = sessions.filter(created_at__lt=OuterRef("session__created_at"))
@@ -363,7 +367,8 @@ def _sent(
     # WhatsApp's window may be closed, or the number sends no templates.
     if rule.text:
         with suppress(ReplyRefusedError):
-            chat_reply(reply=StaffReply(rule.text, key), providers=outlet.providers, **way)
+            text = fill(rule.text, placeholder_values(chat))
+            chat_reply(reply=StaffReply(text, key), providers=outlet.providers, **way)
             yield "text"
     # It may be marketing where nobody knows what it is.
     if rule.template and not (approved is None and marketing_stopped(chat)):
