@@ -17,6 +17,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.integrations.whatsapp.base import Template, WhatsAppProvider
@@ -385,7 +386,9 @@ def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
     """Return the rule in the reader's language. ``people``: the names of its assignees."""
     parts = [_("When %(when)s") % {"when": rule.get_when_display()}]
     if rule.when == Happening.SILENCE:
-        parts[0] += _(" for %(number)s minutes") % {"number": rule.minutes}
+        minutes = rule.minutes or 0
+        words = ngettext(" for %(number)s minute", " for %(number)s minutes", minutes)
+        parts[0] += words % {"number": minutes}
     if rule.when == Happening.LABEL:
         parts[0] += f" ({rule.label or '–'})"
     if rule.words:
@@ -393,12 +396,15 @@ def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
         parts.append(_("if the message holds “%(words)s”") % {"words": words})
     if rule.out_of_hours:
         parts.append(_("if we are closed"))
+    due = ngettext(
+        "mark as due in %(value)s minute", "mark as due in %(value)s minutes", rule.due_minutes or 0
+    )
     by_turn = _("assign by turn to %(value)s") if len(people) > 1 else _("assign to %(value)s")
     does = (
         (_("add the label %(value)s"), rule.add_label),
         (by_turn, ", ".join(people)),
         (_("tell us"), rule.tells),
-        (_("mark as due in %(value)s minutes"), rule.due_minutes),
+        (due, rule.due_minutes),
         (_("send “%(value)s”"), rule.text),
         (_("send the template %(value)s"), rule.template),
     )

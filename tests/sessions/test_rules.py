@@ -34,7 +34,7 @@ from sessions_app.models import (
     RuleRun,
     Turn,
 )
-from sessions_app.rules import Outlet, chats_due, rules_run
+from sessions_app.rules import Outlet, chats_due, rule_sentence, rules_run
 from sessions_app.takeover.facade import OwnNumber, Writer
 from sessions_app.tasks import run_rules, sweep_work
 from sessions_app.turns.facade import chat_locked
@@ -210,6 +210,15 @@ def test_the_texts_of_rules_name_whom_they_go_to(world: World, admin_client: Cli
     rule(words="refund", text="Hello {name|there}, {business} pays back.")
     world.say(CLIENT, "A refund, please")
     assert sweep(world) == ["Hello Test User, TestCorp pays back."]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(1, "for 1 minute, then mark as due in 1 minute."), (2, "for 2 minutes, then mark as due in")],
+)
+def test_a_rule_in_words(minutes: int, words: str) -> None:
+    made = rule(when="silence", minutes=minutes, due_minutes=minutes)
+    assert words in rule_sentence(made, [])
 
 
 @pytest.mark.parametrize("page", ["rule/add", "openinghours/1/change"])
