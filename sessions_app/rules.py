@@ -5,7 +5,7 @@ made up for, and a dry run finds what the rule itself would have found.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,6 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.integrations.whatsapp.base import Template, WhatsAppProvider
@@ -142,7 +141,6 @@ def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
     after = answers.filter(is_after | same & Q(order_num__gt=OuterRef("order_num")))
     is_before = Q(received_at__lt=OuterRef("received_at"))
     before = answers.filter(is_before | same & Q(order_num__lt=OuterRef("order_num")))
-    before = before.order_by("-received_at")
     written = Message.objects.filter(
         Q(received_at__gt=OuterRef("answered_at")) | Q(IsNull(OuterRef("answered_at"), True)),
         chat=OuterRef("chat"),
@@ -158,7 +156,7 @@ def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
         .filter(~Exists(after), role=Role.USER, revoked_at=None)
         .filter(timestamp__gte=earlier.start - WRITTEN_WITHIN)
         .exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
-        .annotate(answered_at=Subquery(before.values("received_at")[:1]))
+        .annotate(answered_at=Subquery(before.order_by("-received_at").values("received_at")[:1]))
         .filter(~Exists(written))
     )
     if span.is_live:
@@ -377,36 +375,3 @@ def _sent(
         with suppress(ReplyRefusedError):
             chat_template(template=Template(*template_of(rule.template), ()), **way)
             yield "template"
-
-
-# Say a rule in words.
-
-
-def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
-    """Return the rule in the reader's language. ``people``: the names of its assignees."""
-    parts = [_("When %(when)s") % {"when": rule.get_when_display()}]
-    if rule.when == Happening.SILENCE:
-        minutes = rule.minutes or 0
-        words = ngettext(" for %(number)s minute", " for %(number)s minutes", minutes)
-        parts[0] += words % {"number": minutes}
-    if rule.when == Happening.LABEL:
-        parts[0] += f" ({rule.label or '–'})"
-    if rule.words:
-        words = ", ".join(rule.words.splitlines())
-        parts.append(_("if the message holds “%(words)s”") % {"words": words})
-    if rule.out_of_hours:
-        parts.append(_("if we are closed"))
-    due = ngettext(
-        "mark as due in %(value)s minute", "mark as due in %(value)s minutes", rule.due_minutes or 0
-    )
-    by_turn = _("assign by turn to %(value)s") if len(people) > 1 else _("assign to %(value)s")
-    does = (
-        (_("add the label %(value)s"), rule.add_label),
-        (by_turn, ", ".join(people)),
-        (_("tell us"), rule.tells),
-        (due, rule.due_minutes),
-        (_("send “%(value)s”"), rule.text),
-        (_("send the template %(value)s"), rule.template),
-    )
-    acts = "; ".join(text % {"value": value} for text, value in does if value)
-    return ", ".join([*parts, _("then %(does)s.") % {"does": acts}])

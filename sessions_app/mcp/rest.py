@@ -31,11 +31,9 @@ class Refused(Exception):
 
 def _line(error: Mapping[str, Any]) -> str:
     attr, detail = error["attr"], str(error["detail"])
-    if attr in (None, NON_FIELD):
-        return detail
     # What is wrong within a condition names its place itself.
-    root = str(attr).partition(".")[0]
-    return detail if re.match(rf"{root}[.:\[]", detail) else f"{attr}: {detail}"
+    has_place = re.match(rf"{str(attr).partition('.')[0]}[.:\[]", detail)
+    return detail if attr in (None, NON_FIELD) or has_place else f"{attr}: {detail}"
 
 
 @dataclass(frozen=True)

@@ -183,18 +183,11 @@ class Exchange:
         if answer is not None and self.epoch is not None:
             epoch_check(self.epoch)
         rules = build_intake_rules()
-        place: dict[str, Any] = {
-            "conversation_id": self.session.pk,
-            "chat_ids": self.caller.chat_ids,
-            "now": now,
-        }
-        stored = [
-            row
-            for first in range(0, len(new), MAX_MESSAGES)
-            for row in rules.chat_memory.add_messages(
-                messages=new[first : first + MAX_MESSAGES], **place
-            )
-        ]
+        add, key = rules.chat_memory.add_messages, self.session.pk
+        portions = [new[first:][:MAX_MESSAGES] for first in range(0, len(new), MAX_MESSAGES)]
+        chat_ids, stored = self.caller.chat_ids, []
+        for messages in portions:
+            stored += add(conversation_id=key, messages=messages, now=now, chat_ids=chat_ids)
         if answer is None:
             return
         questions = [each for each in stored if each.role == Role.USER]

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.utils import timezone
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import FilePayload, Page, Route, expect
 
 from memories_app.models import Memory
 from sessions_app.models import AssistantProfile, Message, Note, Turn
@@ -415,8 +415,8 @@ def test_the_table_that_is_stored_is_the_one_that_is_shown(staff: Page, page: st
     table = b"question;answer\nIs B open?;yes it is open\n"
     if staff.locator("details.table-again").count():
         staff.locator("details.table-again summary").click()
-    file = {"name": "b.csv", "mimeType": "text/csv", "buffer": table}
-    staff.locator("[name=file]").set_input_files([file])  # type: ignore[list-item]
+    file: FilePayload = {"name": "b.csv", "mimeType": "text/csv", "buffer": table}
+    staff.locator("[name=file]").set_input_files(file)
     staff.get_by_role("button", name="Preview again").click()
     expect(staff.locator(".planned").get_by_text("Is B open?")).to_be_visible()
     expect(staff.locator("[name=text]")).to_have_value(table.decode())

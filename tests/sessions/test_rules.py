@@ -34,7 +34,8 @@ from sessions_app.models import (
     RuleRun,
     Turn,
 )
-from sessions_app.rules import Outlet, chats_due, rule_sentence, rules_run
+from sessions_app.rule_pages import rule_sentence
+from sessions_app.rules import Outlet, chats_due, rules_run
 from sessions_app.takeover.facade import OwnNumber, Writer
 from sessions_app.tasks import run_rules, sweep_work
 from sessions_app.turns.facade import chat_locked
