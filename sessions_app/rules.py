@@ -108,8 +108,8 @@ def _heard(span: Span, rule: Rule, *, only_first: bool = False) -> Iterator[Foun
     )
     messages = messages.exclude(kind="call").exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
     unstored = span.within(Turn.objects, "created_at").filter(session=None, by_hand=False)
-    # The person has deleted it.
-    unstored = unstored.exclude(state=TurnState.CANCELLED)
+    # The person has deleted it; what a person answered has an error that says so.
+    unstored = unstored.exclude(state=TurnState.CANCELLED, error="")
     if only_first:
         sessions = ChatSession.objects.filter(chat=OuterRef("chat"))
         earlier = sessions.filter(created_at__lt=OuterRef("session__created_at"))
