@@ -40,6 +40,7 @@ from sessions_app.takeover.facade import OwnNumber, Writer
 from sessions_app.tasks import run_rules, sweep_work
 from sessions_app.turns.facade import chat_locked
 from tests.events import revocation
+from tests.promises.test_promises import read
 from tests.sessions.test_hours import closed_today
 from tests.threads import begin_all_blocked
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -211,6 +212,13 @@ def test_the_texts_of_rules_name_whom_they_go_to(world: World, admin_client: Cli
     rule(words="refund", text="Hello {name|there}, {business} pays back.")
     world.say(CLIENT, "A refund, please")
     assert sweep(world) == ["Hello Test User, TestCorp pays back."]
+
+
+def test_the_text_of_a_rule_promises_nothing(world: World) -> None:
+    rule(words="refund", text="I'll send you the form tomorrow.")
+    world.say(CLIENT, "A refund, please")
+    assert sweep(world) == ["I'll send you the form tomorrow."]
+    assert read(world) == []
 
 
 @pytest.mark.parametrize(
