@@ -1,5 +1,6 @@
 """The pages of the opening hours and of the rules, with what a rule did and would have done."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 from django.utils.dates import WEEKDAYS as DAY_NAMES
 from django.utils.text import Truncator
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminTextareaWidget,
@@ -32,8 +33,8 @@ from sessions_app.hours import WEEKDAYS, day_spans, hours_of, line_twice
 from sessions_app.models import Chat, OpeningHours, Rule, RuleRun
 from sessions_app.models.chat_rules import Happening
 from sessions_app.presentation.links import conversation_address
-from sessions_app.rules import Span, happened, rule_sentence, template_of
-from sessions_app.takeover.facade import ReplyRefusedError, template_check
+from sessions_app.rules import Span, happened, template_of
+from sessions_app.takeover.facade import ReplyRefusedError, placeholders_check, template_check
 
 # The opening hours.
 
@@ -83,7 +84,7 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
         gettext_lazy("Away text"),
         gettext_lazy(
             "Sent once to each client who writes while you are closed, until you open again. "
-            "Empty: nothing is sent."
+            "{name} becomes the client's name, {business} the business's. Empty: nothing is sent."
         ),
         4_000,
     )
@@ -97,6 +98,7 @@ class HoursForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         for name in self.NAMES:
             self.initial[name] = self.instance.hours.get(name, "")
+        self.fields["away_text"].validators.append(placeholders_check)
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
@@ -174,7 +176,41 @@ DONE = {
 }
 
 
+def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
+    """Return the rule in the reader's language. ``people``: the names of its assignees."""
+    parts = [_("When %(when)s") % {"when": rule.get_when_display()}]
+    if rule.when == Happening.SILENCE:
+        minutes = rule.minutes or 0
+        words = ngettext(" for %(number)s minute", " for %(number)s minutes", minutes)
+        parts[0] += words % {"number": minutes}
+    if rule.when == Happening.LABEL:
+        parts[0] += f" ({rule.label or '–'})"
+    if rule.words:
+        words = ", ".join(rule.words.splitlines())
+        parts.append(_("if the message holds “%(words)s”") % {"words": words})
+    if rule.out_of_hours:
+        parts.append(_("if we are closed"))
+    due = ngettext(
+        "mark as due in %(value)s minute", "mark as due in %(value)s minutes", rule.due_minutes or 0
+    )
+    by_turn = _("assign by turn to %(value)s") if len(people) > 1 else _("assign to %(value)s")
+    does = (
+        (_("add the label %(value)s"), rule.add_label),
+        (by_turn, ", ".join(people)),
+        (_("tell us"), rule.tells),
+        (due, rule.due_minutes),
+        (_("send “%(value)s”"), rule.text),
+        (_("send the template %(value)s"), rule.template),
+    )
+    acts = "; ".join(text % {"value": value} for text, value in does if value)
+    return ", ".join([*parts, _("then %(does)s.") % {"does": acts}])
+
+
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["text"].validators.append(placeholders_check)
+
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or {}
         when = given.get("when")

@@ -5,7 +5,7 @@ made up for, and a dry run finds what the rule itself would have found.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -58,7 +58,9 @@ from sessions_app.takeover.facade import (
     Writer,
     chat_reply,
     chat_template,
+    fill,
     marketing_stopped,
+    placeholder_values,
     template_found,
 )
 from sessions_app.turns.facade import chat_locked, pause_in_force
@@ -106,6 +108,8 @@ def _heard(span: Span, rule: Rule, *, only_first: bool = False) -> Iterator[Foun
     )
     messages = messages.exclude(kind="call").exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
     unstored = span.within(Turn.objects, "created_at").filter(session=None, by_hand=False)
+    # The person has deleted it; what a person answered has an error that says so.
+    unstored = unstored.exclude(state=TurnState.CANCELLED, error="")
     if only_first:
         sessions = ChatSession.objects.filter(chat=OuterRef("chat"))
         earlier = sessions.filter(created_at__lt=OuterRef("session__created_at"))
@@ -131,8 +135,12 @@ def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
         .exclude(delivery_status=DeliveryStatus.FAILED)
     )
     until = span.end if span.is_live else OuterRef("received_at") + wait
-    after = answers.filter(received_at__gt=OuterRef("received_at"), received_at__lte=until)
-    before = answers.filter(received_at__lt=OuterRef("received_at")).order_by("-received_at")
+    # What one call of the API stores has one time.
+    same = Q(received_at=OuterRef("received_at"), session=OuterRef("session"))
+    is_after = Q(received_at__gt=OuterRef("received_at"), received_at__lte=until)
+    after = answers.filter(is_after | same & Q(order_num__gt=OuterRef("order_num")))
+    is_before = Q(received_at__lt=OuterRef("received_at"))
+    before = answers.filter(is_before | same & Q(order_num__lt=OuterRef("order_num")))
     written = Message.objects.filter(
         Q(received_at__gt=OuterRef("answered_at")) | Q(IsNull(OuterRef("answered_at"), True)),
         chat=OuterRef("chat"),
@@ -148,7 +156,7 @@ def _unanswered_since(span: Span, minutes: int) -> Iterator[Found]:
         .filter(~Exists(after), role=Role.USER, revoked_at=None)
         .filter(timestamp__gte=earlier.start - WRITTEN_WITHIN)
         .exclude(metadata__has_any_keys=[IMPORTED, SURVEY])
-        .annotate(answered_at=Subquery(before.values("received_at")[:1]))
+        .annotate(answered_at=Subquery(before.order_by("-received_at").values("received_at")[:1]))
         .filter(~Exists(written))
     )
     if span.is_live:
@@ -356,7 +364,8 @@ def _sent(
     # WhatsApp's window may be closed, or the number sends no templates.
     if rule.text:
         with suppress(ReplyRefusedError):
-            chat_reply(reply=StaffReply(rule.text, key), providers=outlet.providers, **way)
+            text = fill(rule.text, placeholder_values(chat))
+            chat_reply(reply=StaffReply(text, key), providers=outlet.providers, **way)
             yield "text"
     # It may be marketing where nobody knows what it is.
     if rule.template and not (approved is None and marketing_stopped(chat)):
@@ -364,31 +373,3 @@ def _sent(
         with suppress(ReplyRefusedError):
             chat_template(template=Template(*template_of(rule.template), ()), **way)
             yield "template"
-
-
-# Say a rule in words.
-
-
-def rule_sentence(rule: Rule, people: Sequence[str]) -> str:
-    """Return the rule in the reader's language. ``people``: the names of its assignees."""
-    parts = [_("When %(when)s") % {"when": rule.get_when_display()}]
-    if rule.when == Happening.SILENCE:
-        parts[0] += _(" for %(number)s minutes") % {"number": rule.minutes}
-    if rule.when == Happening.LABEL:
-        parts[0] += f" ({rule.label or '–'})"
-    if rule.words:
-        words = ", ".join(rule.words.splitlines())
-        parts.append(_("if the message holds “%(words)s”") % {"words": words})
-    if rule.out_of_hours:
-        parts.append(_("if we are closed"))
-    by_turn = _("assign by turn to %(value)s") if len(people) > 1 else _("assign to %(value)s")
-    does = (
-        (_("add the label %(value)s"), rule.add_label),
-        (by_turn, ", ".join(people)),
-        (_("tell us"), rule.tells),
-        (_("mark as due in %(value)s minutes"), rule.due_minutes),
-        (_("send “%(value)s”"), rule.text),
-        (_("send the template %(value)s"), rule.template),
-    )
-    acts = "; ".join(text % {"value": value} for text, value in does if value)
-    return ", ".join([*parts, _("then %(does)s.") % {"does": acts}])

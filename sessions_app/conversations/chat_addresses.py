@@ -82,13 +82,13 @@ def chats_of_other_forms(chats: Collection[Chat]) -> dict[UUID, list[Chat]]:
 
 def chat_known(*, party: Party, group_id: str | None) -> Chat | None:
     """Return the chat of a group or of a person, if it exists."""
-    known = [_group_address(group_id)] if group_id else party.addresses()
+    known = [group_address(group_id)] if group_id else party.addresses()
     return next(filter(None, map(chat_find, known)), None)
 
 
 def chat_for_group(*, provider: str, number_id: str, group_id: str, name: str = "") -> Chat:
     """Return the chat of a group, locked; create it if it is new. Call it in a transaction."""
-    address = _group_address(group_id)
+    address = group_address(group_id)
     addresses_lock([address])
     chat = chat_find(address)
     if chat is None:
@@ -364,7 +364,7 @@ def _is_unusual(address: str) -> bool:
     return domain not in (GROUP_DOMAIN, BSUID_DOMAIN, EXTERNAL_DOMAIN)
 
 
-def _group_address(group_id: str) -> str:
+def group_address(group_id: str) -> str:
     return group_id if "@" in group_id else f"{group_id}@g.us"
 
 

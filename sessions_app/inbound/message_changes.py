@@ -7,7 +7,6 @@ and applied when the message is stored.
 import logging
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Q
 
@@ -23,6 +22,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
 from sessions_app.cards.card_recall import cards_retract
+from sessions_app.conversations.chat_addresses import group_address
 from sessions_app.conversations.message_context import QUOTED, quote_of
 from sessions_app.conversations.message_text import row_by_token, row_of
 from sessions_app.conversations.redact_derived import (
@@ -73,8 +73,8 @@ def change_apply(
     """Apply a change to its message.
 
     Call it in a transaction. ``chat`` is where the change was made, or None where the address
-    belongs to nobody by now. A message of another person's chat stays unchanged, whatever id the
-    event names.
+    belongs to nobody. A message of another person's chat stays unchanged, whatever id the event
+    names.
 
     A change counts as a message. Over the limit a revocation is still obeyed, and nothing else.
     """
@@ -88,7 +88,8 @@ def change_apply(
             return EventResult(OVER_THE_LIMIT, chat, is_kept=False)
     if found is None:
         return _change_unstored(event, target, chat, memory_enabled=memory_enabled)
-    if not (_is_there(found.chat_id, chat) or _is_by_its_people(found, event, chat)):
+    is_there = chat is not None and chat.pk == found.chat_id
+    if not (is_there or _is_by_its_people(found, event, chat)):
         logger.warning("A change in chat %s names a message of another chat.", chat and chat.pk)
         return EventResult(ELSEWHERE, chat)
     # Session before message: the order in which all code locks.
@@ -266,18 +267,14 @@ def _is_of(
 
     If a number changed hands between the two, each leads to another chat, so the change's address
     counts as well. The address of a person in a group doesn't count, since the same person writes
-    in other chats. Where no chat was known, the whole id says enough, but a token doesn't.
+    in other chats.
     """
-    if delivery.chat is None and delivery.subject_id == message.provider_message_id:
-        return True
+    by = all_forms(change.get("by", []))
     if delivery.chat and delivery.chat.pk == message.chat_id:
         return True
-    one_to_one = not ((delivery.chat and delivery.chat.is_group) or message.chat.is_group)
-    return one_to_one and not all_forms(change.get("by", [])).isdisjoint(party.addresses())
-
-
-def _is_there(chat_id: UUID, chat: Chat | None) -> bool:
-    return chat is None or chat.pk == chat_id
+    if message.chat.is_group:
+        return message.chat.whatsapp_chat in by
+    return not (delivery.chat and delivery.chat.is_group) and not by.isdisjoint(party.addresses())
 
 
 def _is_by_its_people(message: Message, event: Change, chat: Chat | None) -> bool:
@@ -304,7 +301,7 @@ def _change_unstored(
     turn = turns.filter(provider_message_id=target).first() or row_by_token(
         waiting, target, chat_id=chat.pk if chat else None
     )
-    if turn is not None and not _is_there(turn.chat_id, chat):
+    if turn is not None and (chat is None or turn.chat_id != chat.pk):
         return EventResult(ELSEWHERE, chat, is_kept=False)
     if turn is not None:
         _change_turn(event, turn)
@@ -318,7 +315,8 @@ def _change_unstored(
         pending = {"text": event.text}
     else:
         pending = {"who": _who(event), "emoji": event.emoji}
-    pending["by"] = event.party.addresses()
+    group = event.group_id
+    pending["by"] = [group_address(group)] if group else event.party.addresses()
     return EventResult("its message is not here (yet)", chat, change=pending)
 
 

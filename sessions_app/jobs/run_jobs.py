@@ -197,9 +197,15 @@ def _import_step(lease: Lease[Job], until: float) -> bool:
         "duplicates": before["duplicates"] + report["duplicates"],
         "errors": [*before["errors"], *errors][:MAX_ERRORS],
     }
-    with transaction.atomic():
-        lease.renew(done=job.done + part.lines, result=result, attempts=0)
-        part.delete()
+    reached = {"done": job.done + part.lines, "result": result}
+    try:
+        with transaction.atomic():
+            lease.renew(**reached, attempts=0)
+            part.delete()
+    except LeaseLostError:
+        # It was cancelled meanwhile, and this part is stored all the same.
+        Job.objects.filter(pk=job.pk, state=JobState.CANCELLED).update(**reached)
+        raise
     return False
 
 

@@ -1,6 +1,7 @@
 """Call the REST API's views within this process, with one token."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -30,7 +31,9 @@ class Refused(Exception):
 
 def _line(error: Mapping[str, Any]) -> str:
     attr, detail = error["attr"], str(error["detail"])
-    return detail if attr in (None, NON_FIELD) else f"{attr}: {detail}"
+    # What is wrong within a condition names its place itself.
+    has_place = re.match(rf"{str(attr).partition('.')[0]}[.:\[]", detail)
+    return detail if attr in (None, NON_FIELD) or has_place else f"{attr}: {detail}"
 
 
 @dataclass(frozen=True)

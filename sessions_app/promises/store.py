@@ -1,8 +1,10 @@
 """Read the promises of a session's messages in a worker, store them, and note which are kept."""
 
 import logging
+import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import cache
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -14,6 +16,7 @@ from django.db.models.fields.json import KT
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from cards_app.rules.words import split_sentences
 from memories_app.errors import MemoryOperationError, MemoryStateError
 from memories_app.facts.validation import (
     KEPT,
@@ -33,6 +36,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.leases import advisory_lock
 from sessions_app.conversations.epochs import Reader, forgetting_wait
 from sessions_app.conversations.message_text import is_knowledge, without_notice
+from sessions_app.conversations.phrases import TEXTS
 from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.models.messages import APOLOGY, BY_PHONE, LEARN, Role
 from sessions_app.models.turns import Outcome
@@ -54,6 +58,8 @@ MAX_SWEPT = 1_000
 # So many open promises of a chat are compared, the newest ones.
 MAX_OPEN = 50
 FILES = ("document", "image", "video")
+# The names of our texts about a person who will answer begin so.
+HANDOVERS = ("handover", "hours_reply")
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,11 @@ def _message_read(message: Message, reader: PromiseReader) -> int:
         return 0
     content = without_notice(message.content)
     actor = Actor("system", chat_id=message.chat_id)
-    promises = promises_in(content, message.timestamp)
+    promises = [
+        promise
+        for promise in promises_in(content, message.timestamp)
+        if not _fixed_text().fullmatch(promise.text)
+    ]
     try:
         kept = _kept_by(message, content)
         if kept is not None:
@@ -151,12 +161,22 @@ def _is_read(message: Message, reader: PromiseReader) -> bool:
         and _remembers(message.chat, reader)
         and message.revoked_at is None
         and (is_knowledge(message) or message.kind in FILES)
+        # Approved for many, and sent to one or to all: nobody wrote it to this person.
+        and message.kind != "template"
         and not (about.keys() & {APOLOGY, "command", "system_text"})
         and about.get(LEARN) is not False
         and (reader.reads_history or "history" not in about)
         # It repeats what was said before.
         and not (turn is not None and turn.outcome == Outcome.FROM_MEMORY)
     )
+
+
+@cache
+def _fixed_text() -> re.Pattern[str]:
+    """Return what matches a sentence of the texts that follow an answer which hands over."""
+    texts = (text for name in TEXTS if name.startswith(HANDOVERS) for text in TEXTS[name].values())
+    sentences = (re.escape(each.text) for text in texts for each in split_sentences(text))
+    return re.compile("|".join(re.sub(r"\\{\w+\\}", ".+", each) for each in sentences))
 
 
 def _remembers(chat: Chat, reader: PromiseReader) -> bool:

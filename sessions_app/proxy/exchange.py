@@ -32,7 +32,13 @@ from sessions_app.conversations.epochs import (
     epoch_check,
     epoch_read,
 )
-from sessions_app.conversations.message_store import ChatForm, NewMessage, form_size, text_of_parts
+from sessions_app.conversations.message_store import (
+    MAX_MESSAGES,
+    ChatForm,
+    NewMessage,
+    form_size,
+    text_of_parts,
+)
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import (
@@ -177,9 +183,11 @@ class Exchange:
         if answer is not None and self.epoch is not None:
             epoch_check(self.epoch)
         rules = build_intake_rules()
-        stored = rules.chat_memory.add_messages(
-            conversation_id=self.session.pk, messages=new, now=now, chat_ids=self.caller.chat_ids
-        )
+        add, key = rules.chat_memory.add_messages, self.session.pk
+        portions = [new[first:][:MAX_MESSAGES] for first in range(0, len(new), MAX_MESSAGES)]
+        chat_ids, stored = self.caller.chat_ids, []
+        for messages in portions:
+            stored += add(conversation_id=key, messages=messages, now=now, chat_ids=chat_ids)
         if answer is None:
             return
         questions = [each for each in stored if each.role == Role.USER]

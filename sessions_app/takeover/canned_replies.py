@@ -74,6 +74,15 @@ def unknown_placeholders(text: str) -> list[str]:
     ]
 
 
+def placeholders_check(text: str) -> None:
+    """Raise ValidationError where the text has a placeholder that nothing fills."""
+    if unknown := unknown_placeholders(text):
+        raise forms.ValidationError(
+            _("Nothing fills %(placeholder)s. Use {name} or {business}."),
+            params={"placeholder": unknown[0]},
+        )
+
+
 def fill(text: str, values: Mapping[str, str]) -> str:
     """Return the text with its placeholders filled.
 
@@ -110,12 +119,7 @@ class CannedReplyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_text(self) -> str:
         text: str = self.cleaned_data["text"].replace("\r\n", "\n")
-        unknown = unknown_placeholders(text)
-        if unknown:
-            raise forms.ValidationError(
-                _("Nothing fills %(placeholder)s. Use {name} or {business}."),
-                params={"placeholder": unknown[0]},
-            )
+        placeholders_check(text)
         return text
 
 

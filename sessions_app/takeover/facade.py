@@ -1,7 +1,12 @@
 """Public face of taking chats over: what other packages may use."""
 
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
-from sessions_app.takeover.canned_replies import fill, placeholder_values, unknown_placeholders
+from sessions_app.takeover.canned_replies import (
+    fill,
+    placeholder_values,
+    placeholders_check,
+    unknown_placeholders,
+)
 from sessions_app.takeover.send_template import (
     chat_template,
     marketing_stopped,

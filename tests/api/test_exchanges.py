@@ -7,17 +7,20 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from django_q.models import OrmQ
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.extraction.extract import Extractor, chat_learn
 from sessions_app.models import ChatSession, ExtractionWork, Turn
+from sessions_app.rules import chats_due
 from sessions_app.turns.dependencies import build_turn_dependencies
 from tests.api.calling import Api, error_of
 from tests.api.test_context_form import context
 from tests.api.test_sessions import opened
 from tests.extraction.learning import fact
+from tests.sessions.test_rules import earlier, rule
 
 pytestmark = pytest.mark.django_db
 
@@ -146,3 +149,27 @@ def test_it_is_stored_once_for_a_key(api: Api) -> None:
         answer = api.post(f"sessions/{session_id}/exchanges/", body, Idempotency_Key="k")
         assert answer.status_code == 201
     assert Turn.objects.count() == 1
+
+
+USER, ANSWER = {"role": "user", "content": VEGAN}, {"role": "assistant", "content": "Noted"}
+
+
+@pytest.mark.parametrize(
+    ("what", "body", "waits"),
+    [
+        ("exchanges", {"query": VEGAN, "reply": "Noted"}, False),
+        ("messages", {"messages": [USER, ANSWER]}, False),
+        ("messages", {"messages": [USER, USER, ANSWER]}, False),
+        ("messages", {"messages": [USER, ANSWER, USER]}, True),
+        ("messages", {"messages": [ANSWER, USER]}, True),
+    ],
+)
+def test_what_one_call_stored_answered_waits_for_no_answer(
+    api: Api, post: Any, what: str, body: dict[str, Any], waits: bool
+) -> None:
+    """For the rules of staff."""
+    rule(when="silence", minutes=30, due_minutes=5)
+    session_id, _ = post("messages", {"messages": [USER] if waits else [USER, ANSWER]})
+    post(what, body, session_id)
+    earlier(31)
+    assert len(chats_due(timezone.now())) == waits

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from memories_app.models import Memory
@@ -116,6 +117,27 @@ def test_vectors_are_made_and_a_cancelled_job_does_nothing(api: Api) -> None:
     assert job["result"]["model"]
     assert (Memory.objects.count(), JobPart.objects.count()) == (0, 0)
     error_of(api.post("jobs/reembed/", {"model": "x"}), 400)
+
+
+def test_an_import_cancelled_within_a_part_says_what_it_stored(api: Api) -> None:
+    path = import_of(api, lines(3))
+    with connection.cursor() as cursor:
+        # Somebody cancels it while the worker stores the memories.
+        cursor.execute("""
+            CREATE FUNCTION cancel_all() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            UPDATE sessions_app_job SET state = 'cancelled', lease_token = NULL;
+            RETURN NULL; END $$;
+            CREATE TRIGGER cancelling AFTER INSERT ON memories_app_memory
+            EXECUTE FUNCTION cancel_all()
+        """)
+    try:
+        work()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP FUNCTION cancel_all CASCADE")
+    job = api.get(path).json()
+    assert (job["state"], job["progress"]) == ("cancelled", {"done": 3, "total": 3})
+    assert job["result"]["created"] == Memory.objects.count() == 3
 
 
 def test_what_fails_is_tried_again_and_then_says_so(api: Api) -> None:

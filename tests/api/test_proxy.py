@@ -191,6 +191,14 @@ def test_the_prompt_has_the_memory_after_the_callers_own_words(
     assert models.requests[-1].headers["authorization"] == f"Bearer {OURS}"
 
 
+def test_a_call_with_very_many_new_messages_is_stored_whole(client: openai.OpenAI) -> None:
+    texts = [f"Line {number}" for number in range(2_001)]
+    ask(client, *({"role": "user", "content": text} for text in texts))
+    stored = list(Message.objects.order_by("order_num").values_list("role", "content"))
+    assert stored == [*(("user", text) for text in texts), ("assistant", "Echo: Line 2000")]
+    assert Turn.objects.get(outcome="answered").message.content == "Line 2000"
+
+
 def test_it_remembers_what_was_said_in_an_earlier_call(
     client: openai.OpenAI, models: ModelServer
 ) -> None:

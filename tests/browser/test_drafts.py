@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.sessions.models import Session
 from django.utils import timezone
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import FilePayload, Page, Route, expect
 
 from memories_app.models import Memory
 from sessions_app.models import AssistantProfile, Message, Note, Turn
@@ -384,3 +384,40 @@ def test_a_password_is_not_kept(staff: Page) -> None:
     expect(staff.locator("html")).to_have_attribute("lang", "he")
     expect(staff.locator("#id_old_password")).to_have_value("")
     assert "sample-pass-1" not in staff.evaluate("JSON.stringify([localStorage, sessionStorage])")
+
+
+def test_a_new_form_gets_no_text_of_a_refused_one_unseen(staff: Page) -> None:
+    add, text = "/admin/sessions_app/rule/add/", "We pay it back."
+    staff.goto(add)
+    staff.locator("[name=name]").fill("Refunds")
+    staff.locator("[name=text]").fill(text)
+    staff.locator("[name=minutes]").fill("-5")
+    with staff.expect_response(lambda answer: answer.request.method == "POST"):
+        staff.locator("[name=_save]").click()
+    expect(staff.locator("[name=text]")).to_have_value(text)
+    staff.goto(add)
+    expect(staff.get_by_text("A form that was refused is kept.")).to_be_visible()
+    expect(staff.locator("[name=text]")).to_have_value("")
+    staff.get_by_role("button", name="Bring it back").click()
+    expect(staff.locator("[name=text]")).to_have_value(text)
+    expect(staff.get_by_text("Your draft was restored.")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "page", ["sessions_app/checkquestion/import/", "memories_app/memory/table/"]
+)
+def test_the_table_that_is_stored_is_the_one_that_is_shown(staff: Page, page: str) -> None:
+    staff.goto(f"/admin/{page}")
+    staff.locator("[name=text]").fill("question;answer\nIs A open?;yes it is open")
+    staff.get_by_role("button", name="Preview", exact=True).click()
+    expect(staff.locator(".planned").get_by_text("Is A open?")).to_be_visible()
+    table = b"question;answer\nIs B open?;yes it is open\n"
+    if staff.locator("details.table-again").count():
+        staff.locator("details.table-again summary").click()
+    file: FilePayload = {"name": "b.csv", "mimeType": "text/csv", "buffer": table}
+    staff.locator("[name=file]").set_input_files(file)
+    staff.get_by_role("button", name="Preview again").click()
+    expect(staff.locator(".planned").get_by_text("Is B open?")).to_be_visible()
+    expect(staff.locator("[name=text]")).to_have_value(table.decode())
+    staff.goto(f"/admin/{page}")
+    expect(staff.locator("[name=text]")).to_have_value("")

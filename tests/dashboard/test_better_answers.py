@@ -20,6 +20,9 @@ from django.utils import timezone
 from memories_app.models import Memory, MemoryStatus
 from memoryproject.foundation.audit.audit_events import audit_key, pseudonyms_of
 from memoryproject.foundation.audit.models import AuditEvent
+from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm.base import ChatModelError, ChatRequest
+from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.base import SendError
 from sessions_app.models import AnswerRating, MessageEmbedding, Turn
 from tests.dashboard.staff import page, staff_with
@@ -209,6 +212,7 @@ def test_what_teaches_nothing_is_refused_and_kept(admin_client: Client, world: W
     for text, problem in (
         (" Are you open  on Fridays? ", "Write what the assistant should know."),
         ("word " * 4_000 + "end", "at most 8192"),
+        (" ", "The text is empty."),
     ):
         answer = teach(admin_client, turn, text)
         assert problem in words(answer)
@@ -217,6 +221,19 @@ def test_what_teaches_nothing_is_refused_and_kept(admin_client: Client, world: W
     assert teach(admin_client, turn, audience="nobody").status_code == 400
     assert not Memory.objects.exists()
     assert not AuditEvent.objects.filter(action="memory.teach").exists()
+
+
+def test_an_apology_stands_beside_the_message_that_it_is_for(
+    admin_client: Client, world: World
+) -> None:
+    def out_of_order(_request: ChatRequest) -> str:
+        raise ChatModelError(ErrorText("model_unreachable"))
+
+    world.use(chat_model=ScriptedChatModel(out_of_order))
+    world.say(CLIENT, "Who sells umbrellas?")
+    shown = page(admin_client, LIST)
+    assert shown.count("Who sells umbrellas?") == Turn.objects.count() == 2
+    assert "It isn't kept" not in html.unescape(shown)
 
 
 # Correcting in place

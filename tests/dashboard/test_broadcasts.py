@@ -41,6 +41,7 @@ from tests.dashboard.senders import sending_by_cloud
 from tests.dashboard.staff import staff_with
 from tests.loopback.graph import GraphServer
 from tests.loopback.httpd import Fault
+from tests.promises.test_promises import read
 from tests.shown import found_in
 from tests.world import GODFATHER, OTHER_CLIENT, World, message_from, remember
 
@@ -138,6 +139,14 @@ def test_the_preview_says_who_gets_it_and_who_is_left_out_and_why(
     assert "1 · has no name" in text
     assert bodies(graph) == []
     assert not Broadcast.objects.exists()
+
+
+def test_it_promises_nothing(admin_client: Client, world: World, graph: GraphServer) -> None:
+    clients(world, 2)
+    broadcast = start(admin_client, 2, **{"value-1": "9 today, and we'll call you tomorrow"})
+    minute(world, broadcast)
+    assert len(bodies(graph)) == 2
+    assert read(world) == []
 
 
 def test_a_segment_is_made_of_labels_language_last_contact_and_facts(

@@ -117,6 +117,16 @@ def test_wrong_arguments_are_told_by_place(name: str, arguments: Any, says: str,
     assert not Memory.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "place"),
+    [({"a": 1}, "where.a: "), ({"and": [{"a": 1}]}, "where.and[0].a: "), ([], "where: ")],
+)
+def test_a_wrong_condition_names_its_place_once(where: Any, place: str, rpc: Rpc) -> None:
+    refusal = rpc.refusal("recall", {"query": "a", "where": where})
+    assert refusal.startswith(place)
+    assert refusal.count("where") == 1
+
+
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),

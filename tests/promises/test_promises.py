@@ -13,10 +13,11 @@ from memories_app.models import Memory
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.whatsapp.events import Media
+from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.session_lifecycle import session_end
 from sessions_app.inbound.message_changes import message_edit, message_revoke
 from sessions_app.merging.merge_chats import chat_merge
-from sessions_app.models import ChatSession, Message
+from sessions_app.models import Chat, ChatSession, Message
 from sessions_app.promises.store import (
     PromiseReader,
     promise_mark,
@@ -27,6 +28,8 @@ from sessions_app.promises.store import (
 from sessions_app.recall.facade import Viewer, recall
 from sessions_app.tasks import read_promises
 from tests.doubles.hashing_embedder import HashingEmbedder
+from tests.sessions.test_hours import closed_today, set_hours
+from tests.sessions.test_model_tools import call, calling, use
 from tests.world import CLIENT, OTHER_CLIENT, World, message_from
 
 pytestmark = pytest.mark.django_db
@@ -310,6 +313,17 @@ class TestNotRead:
 
     def test_a_person_promises_nothing_of_ours(self, answers: Any) -> None:
         assert answers("Thank you", asked="I'll send you the money tomorrow") == []
+
+    @pytest.mark.parametrize("language", ["en", "ar", "ru", "pt"])
+    def test_the_text_that_hands_over(self, world: World, language: str) -> None:
+        world.say(CLIENT, "hello")
+        Chat.objects.update(language=language, fixed_language=language)
+        set_hours(**closed_today())
+        use(world, calling(call("hand_over", reason="wish"), text=""), QUOTE)
+        (sent,) = world.say(CLIENT, "Call somebody")
+        assert text_for("handover_waiting", language) in sent
+        (promise,) = read(world)
+        assert promise.content.endswith(QUOTE)
 
     def test_texts_of_the_system(self, world: World) -> None:
         world.say(CLIENT, "/remember I'll send you the quote tomorrow")

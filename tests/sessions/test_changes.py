@@ -221,8 +221,38 @@ def test_a_change_reaches_no_other_chat(world: World, message: InboundMessage, m
     assert (now.content, now.metadata) != (message.text, {})
 
 
-def test_nor_a_message_without_memory(world: World, message: InboundMessage) -> None:
-    world.say(OTHER_CLIENT, "Hello")
+@pytest.mark.parametrize("group", [None, "120363000000000009"])
+@pytest.mark.parametrize("is_early", [True, False])
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_stranger_changes_no_message(
+    world: World, message: InboundMessage, make: Any, is_early: bool, group: str | None
+) -> None:
+    """A number, or a group, that has no chat has no message either."""
+    stranger = Party(phone=OTHER_CLIENT.split("@")[0])
+    foreign = replace(make(message), party=stranger, group_id=group)
+    world.receive(*([foreign, message] if is_early else [message, foreign]))
+    world.work()
+    assert (stored(message).content, stored(message).metadata) == (message.text, {})
+    assert [part.text for part in world.provider.sent] == [f"answer to: {message.text}"]
+    world.receive(replace(make(message), delivery_key="its own"))
+    assert (stored(message).content, stored(message).metadata) != (message.text, {})
+
+
+def test_a_change_in_a_new_group_waits_for_its_message(
+    world: World, message: InboundMessage
+) -> None:
+    group: dict[str, Any] = {"group_id": "120363000000000001"}
+    in_group = replace(message, mentions_us=True, **group)
+    world.receive(replace(revoke(in_group), **group), in_group)
+    assert stored(in_group).revoked_at is not None
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_nor_a_message_without_memory(
+    world: World, message: InboundMessage, is_known: bool
+) -> None:
+    if is_known:
+        world.say(OTHER_CLIENT, "Hello")
     world.with_rules(memory_enabled=False)
     world.receive(message)
     world.receive(replace(revoke(message), party=Party(phone=OTHER_CLIENT.split("@")[0])))

@@ -34,10 +34,13 @@ from sessions_app.models import (
     RuleRun,
     Turn,
 )
+from sessions_app.rule_pages import rule_sentence
 from sessions_app.rules import Outlet, chats_due, rules_run
 from sessions_app.takeover.facade import OwnNumber, Writer
 from sessions_app.tasks import run_rules, sweep_work
 from sessions_app.turns.facade import chat_locked
+from tests.events import revocation
+from tests.promises.test_promises import read
 from tests.sessions.test_hours import closed_today
 from tests.threads import begin_all_blocked
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
@@ -189,6 +192,54 @@ def test_the_away_text_once_a_closed_period(world: World) -> None:
     AssistantProfile.objects.update(hours={**hours, "dates": ""})
     world.say("15550100789@c.us", "Hello")
     assert sweep(world) == []
+
+
+@pytest.mark.parametrize("memory_enabled", [True, False])
+def test_the_away_text_answers_no_deleted_message(world: World, memory_enabled: bool) -> None:
+    hours = {**closed_today(), "away_text": "We are away"}
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": hours})
+    AssistantProfile.objects.update(updated_at=timezone.now() - timedelta(days=1))
+    world.with_rules(memory_enabled=memory_enabled)
+    message = message_from(CLIENT, "Hello?")
+    world.receive(message, revocation(message.provider_message_id))
+    assert sweep(world) == []
+    world.say(CLIENT, "Anybody?")
+    assert sweep(world) == ["We are away"]
+
+
+def test_the_texts_of_rules_name_whom_they_go_to(world: World, admin_client: Client) -> None:
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"business_name": "TestCorp"})
+    rule(words="refund", text="Hello {name|there}, {business} pays back.")
+    world.say(CLIENT, "A refund, please")
+    assert sweep(world) == ["Hello Test User, TestCorp pays back."]
+
+
+def test_the_text_of_a_rule_promises_nothing(world: World) -> None:
+    rule(words="refund", text="I'll send you the form tomorrow.")
+    world.say(CLIENT, "A refund, please")
+    assert sweep(world) == ["I'll send you the form tomorrow."]
+    assert read(world) == []
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [(1, "for 1 minute, then mark as due in 1 minute."), (2, "for 2 minutes, then mark as due in")],
+)
+def test_a_rule_in_words(minutes: int, words: str) -> None:
+    made = rule(when="silence", minutes=minutes, due_minutes=minutes)
+    assert words in rule_sentence(made, [])
+
+
+@pytest.mark.parametrize("page", ["rule/add", "openinghours/1/change"])
+@pytest.mark.parametrize("text", ["Hi {foo}", "Hi {name}, {first_name|you}", "Hi { nmae }"])
+def test_a_placeholder_that_nothing_fills_is_refused(
+    world: World, admin_client: Client, page: str, text: str
+) -> None:
+    form = {"name": "R", "when": "message", "position": "0", "text": text, "sunday": "9-17"}
+    answer = admin_client.post(f"/admin/sessions_app/{page}/", {**form, "away_text": text})
+    assert "Nothing fills {" in answer.content.decode()
+    assert not Rule.objects.exists()
+    assert not AssistantProfile.objects.filter(hours__has_key="away_text").exists()
 
 
 def test_a_hand_over_text_is_told_instead_of_the_away_text(world: World) -> None:

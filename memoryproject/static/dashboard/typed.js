@@ -89,13 +89,18 @@
 
   // --- bringing back
 
-  function say(template, form, field) {
+  /** ``act``: what the note's button does; without it, it discards the draft. */
+  function say(template, form, field, act) {
     form.querySelector(".draft-note")?.remove();
     const note = document.getElementById(template).content.firstElementChild.cloneNode(true);
     note.querySelector("button")?.addEventListener("click", () => {
+      note.remove();
+      if (act) {
+        act();
+        return;
+      }
       drop(nameOf(form));
       for (const each of form.querySelectorAll(FIELDS)) each.value = each.defaultValue;
-      note.remove();
       field.dispatchEvent(new Event("input", { bubbles: true }));
       field.focus();
     });
@@ -112,12 +117,18 @@
     for (const event of ["input", "change"]) form.addEventListener(event, change, { once: true });
   }
 
-  function bringBack(form, { fields, key, tried, once }) {
+  function bringBack(form, draft) {
+    const { fields, key, tried, once, refused } = draft;
     const found = fields.map(({ name, value }) => [form.querySelector(`[name="${CSS.escape(name)}"]`), value])
       .filter(([field, value]) => field && field.value !== value);
     const texts = found.map(([field]) => field).filter((field) => field.matches(FIELDS));
     if (!texts.length) {
       if (!posted) drop(nameOf(form));
+      return;
+    }
+    // What is added next is another thing, and must not get its texts unseen.
+    if (refused && !posted && location.pathname.endsWith("/add/")) {
+      say("draft-refused", form, texts[0], () => bringBack(form, { ...draft, refused: false }));
       return;
     }
     form.hidden = false;
@@ -159,7 +170,7 @@
     const here = forms().filter((form) => drafts[nameOf(form)]);
     here.forEach((form) => bringBack(form, drafts[nameOf(form)]));
     // The server answered with the form: it is known not to be sent.
-    if (posted) here.forEach((form) => keep(form));
+    if (posted) here.forEach((form) => keep(form, { refused: true }));
     if (tried?.user === user && !here.some((form) => nameOf(form) === tried.name)) elsewhere(tried.page);
   } else if (tried) {
     elsewhere(tried.page);

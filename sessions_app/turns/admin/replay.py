@@ -18,7 +18,7 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.extraction.facade import NOTHING_LEARNED, turn_with_merged
 from sessions_app.models import ExtractionWork, Message, Turn, TurnReplay
 from sessions_app.models.messages import AUTHOR, Role
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import APOLOGY_FOR, TurnState
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import SOMEBODY, kind_of, names_of, person_of
 from sessions_app.turns.admin.recalled import recalled_rows
@@ -120,7 +120,10 @@ def replay_of(turn: Turn) -> dict[str, Any]:
 
 
 def question_of(turn: Turn) -> Utterance:
-    """Return the message that the turn answers."""
+    """Return the message that the turn answers, or for which it sends an apology."""
+    if apologised := turn.context.get(APOLOGY_FOR):
+        rows = Turn.objects.select_related("message").filter(chat=turn.chat_id)
+        turn = rows.filter(turn_id=apologised).first() or turn
     message = turn.message
     kind = str(turn.context.get("kind", "text"))
     if message is None:

@@ -21,7 +21,6 @@ from memories_app.errors import (
     MemoryNotFoundError,
     MemoryOperationError,
     MemoryValidationError,
-    field_words,
     no_vector_words,
 )
 from memories_app.facts.validation import NewMemory
@@ -205,12 +204,9 @@ def reason(error: MemoryOperationError | EmbedderError) -> str:
     if isinstance(error, EmbedderError):
         return no_vector_words(error)
     if isinstance(error, MemoryValidationError):
-        text = _("%(field)s %(detail)s.")
-        problems = [
-            text % {"field": field_words(each.field), "detail": each.detail}
-            for each in error.problems
-        ]
-        return " ".join(problems)
+        # Nothing else is typed here.
+        text = _("The text %(detail)s.")
+        return " ".join(text % {"detail": each.detail} for each in error.problems)
     return str(error)
 
 
