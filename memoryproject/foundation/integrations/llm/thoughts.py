@@ -5,9 +5,11 @@ them stays: in backticks, in quotes, in a code fence, or as a word of a sentence
 told apart, the text counts as a thought: a person must never read one.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 # Each form of a tag: <think>, [THINK], ◁think▷, <|START_THINKING|>, <|begin_of_thought|>, and
 # Gemma's <|channel>thought … <channel|>.
@@ -28,6 +30,23 @@ _GOES_ON = (",", ".", ";", ":", "!", "?")
 _INVISIBLE = "\ufeff\u200b\u200e\u200f"
 _FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,40}|~{3,40})(?P<info>[^\n]*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,300}\1(?!`)")
+# The tags as Markdown escapes them: it shows them as tags.
+_ESCAPED = re.compile(r"&lt;([\s/]{0,4}[a-z_:-]{5,30}[\s/]{0,4})&gt;", re.IGNORECASE)
+_THOUGHT_FENCE = re.compile(r"\s*(?:think(?:ing)?|thoughts?|reasoning)\s*", re.IGNORECASE)
+# Thoughts under a heading: "**Thinking:** … **Answer:** …".
+_MARKS = r"[*_#\t ]{0,6}"
+_HEADED = re.compile(
+    rf"\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:thinking|thoughts?|reasoning"
+    rf"|chain of thought|חשיבה|מחשבות|מחשבה)(?: process)?{_MARKS}:",
+    re.IGNORECASE,
+)
+_HEADED_ANSWER = re.compile(
+    rf"^{_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?(?:answer|response|reply|תשובה)"
+    rf"{_MARKS}:{_MARKS}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
+_ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
 MAX_QUOTED_WORDS = 4
 # How much is looked at of the line before a tag.
@@ -38,6 +57,29 @@ _BEGINS = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<\|
 _RUN_ON = re.compile(
     rf"(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>", re.IGNORECASE
 )
+# After its end, too, unless the assistant begins once more.
+_END = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|end_?of_?text|eot)\|>|<end_of_turn>|<eos>|<turn\|>"
+    r"|<｜end▁of▁sentence｜>|</s>"
+)
+# The next turns of the conversation, made up as plain text, unless a dialogue was asked for.
+_ASKS = re.compile(
+    r"\n[ \t]*(?:#{1,4} ?)?(?:user|human|client|customer|משתמש|לקוח):", re.IGNORECASE
+)
+_REPLIES = re.compile(r"\n[ \t]*(?:#{1,4} ?)?(?:assistant|ai|bot|עוזר):", re.IGNORECASE)
+_DIALOGUE = re.compile(
+    r"di[aáà]log|convers|script|role-?play|exampl|exempl|ejempl|beispiel|transcri|scene"
+    r"|диалог|пример|דיאלוג|שיחה|דו.שיח|דוגמ|תסריט|حوار|محادثة|مثال",
+    re.IGNORECASE,
+)
+# Calls of functions as text.
+_CALLS = re.compile(
+    r"<(?:antml:)?(?:(tool_calls?|function_calls?)>|(function)=[\w.-]{1,64}>"
+    r"|(invoke) name=[^<>\n]{1,80}>)\s{0,9}(?=[{\[<]).*?"
+    r"(?:</(?:antml:)?(?:\1|\2|\3)>|\Z)|\[TOOL_CALLS\]\s{0,9}[\[{].*",
+    re.DOTALL,
+)
+_CALL_KEYS = {"type", "id", "name", "arguments", "parameters"}
 _ROLE = re.compile(
     rf"(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?",
     re.IGNORECASE,
@@ -69,14 +111,73 @@ class _Tag:
 
 def without_thoughts(text: str) -> str:
     """Return the answer alone; "" where there is none. A text without marks stays as it is."""
-    if not any(mark in text for mark in "<[◁") and not _BARE_CHANNELS.match(text):
-        return text
-    answer = _final_channel(text)
+    written = _ESCAPED.sub(_unescaped, text)
+    answer = _field_of_answer(_after_heading(_without_fences(_final_channel(written))))
     cleaned = _without_tags(answer)
     if cleaned != answer:
         cleaned = _unwrapped(cleaned)
-    cleaned = _without_tokens(cleaned)
-    return text if cleaned == text else cleaned.strip().strip(_INVISIBLE).strip()
+    cleaned = _without_invented(_without_tokens(cleaned))
+    return text if cleaned == written else cleaned.strip().strip(_INVISIBLE).strip()
+
+
+def without_calls(text: str) -> str:
+    """Return the text without the calls of functions that stand in it as text."""
+    found = _object(text)
+    name, given = found.get("name"), found.get("arguments", found.get("parameters"))
+    if isinstance(name, str) and isinstance(given, dict) and found.keys() <= _CALL_KEYS:
+        return "" if name.isidentifier() and name.islower() else text
+    cleaned = _cut(text, _CALLS)
+    return text if cleaned == text else cleaned.strip()
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    tag = f"<{found[1]}>"
+    return tag if _TAG.fullmatch(tag) else found[0]
+
+
+def _without_fences(text: str) -> str:
+    kept, place = [], 0
+    for fence, end in _fences(text):
+        if _THOUGHT_FENCE.fullmatch(fence["info"]):
+            kept.append(text[place : fence.start()])
+            place = len(text) if end is None else end
+    return "".join([*kept, text[place:]])
+
+
+def _after_heading(text: str) -> str:
+    if _HEADED.match(text) is None:
+        return text
+    *_, last = [None, *_HEADED_ANSWER.finditer(text)]
+    return text if last is None else text[last.end() :]
+
+
+def _field_of_answer(text: str) -> str:
+    """Return the answer of an object that has nothing but thoughts and an answer."""
+    found = _object(text)
+    answers = [found[key] for key in found if key in _ANSWER_KEYS]
+    is_pair = len(answers) == 1 and len(found) > 1 and isinstance(answers[0], str)
+    return answers[0] if is_pair and found.keys() <= _THOUGHT_KEYS | _ANSWER_KEYS else text
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text is, also in a fence; {} where it is none."""
+    body = text.strip()
+    if body.startswith("```") and body.endswith("```"):
+        body = body[3:-3].removeprefix("json").strip()
+    try:
+        found = json.loads(body) if body.startswith("{") else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _without_invented(text: str) -> str:
+    asks = _ASKS.search(text)
+    if asks is None or _REPLIES.search(text, asks.end()) is None:
+        return text
+    before = text[: asks.start()].rstrip()
+    is_written = not before or before.endswith(":") or _DIALOGUE.search(before) is not None
+    return text if is_written or _is_quoted(text, asks, _code(text)) else before
 
 
 def _final_channel(text: str) -> str:
@@ -107,6 +208,8 @@ def _without_tags(text: str) -> str:
     """Return the text without what stands between the tags of thoughts."""
     code = _code(text)
     tags = [_tag(each, is_quoted=_is_quoted(text, each, code)) for each in _TAG.finditer(text)]
+    if not tags:
+        return text
     kept: list[str] = []
     named: set[int] = set()
     place = 0
@@ -198,6 +301,12 @@ def _without_tokens(text: str) -> str:
         if not _is_literal(text, found, code):
             text = text[: found.start()]
             break
+    for found in _END.finditer(text):
+        is_strike = found[0] == "</s>" and "<s>" in text[: found.start()]
+        is_whole = is_strike or _ROLE.search(text, found.end()) or not text[: found.start()].strip()
+        if not is_whole and not _is_literal(text, found, code):
+            text = text[: found.start()]
+            break
     for pattern in (_ROLE, _TOKEN):
         text = _cut(text, pattern)
     return _without_sentence_marks(text)
@@ -239,12 +348,18 @@ def _is_quoted(text: str, found: re.Match[str], code: Sequence[tuple[int, int]])
 
 def _code(text: str) -> list[tuple[int, int]]:
     """Return the places of code: fences that are closed, and what stands between backticks."""
-    spans: list[tuple[int, int]] = []
+    fences = [(fence.start(), end) for fence, end in _fences(text) if end is not None]
+    return [*fences, *(each.span() for each in _INLINE.finditer(text))]
+
+
+def _fences(text: str) -> Iterator[tuple[re.Match[str], int | None]]:
+    """Yield the beginning of each fence and the place of its end; None where it isn't closed."""
     opened: re.Match[str] | None = None
     for found in _FENCE.finditer(text):
         if opened is None:
             opened = found
         elif found["mark"].startswith(opened["mark"]) and not found["info"].strip():
-            spans.append((opened.start(), found.end()))
+            yield opened, found.end()
             opened = None
-    return [*spans, *(each.span() for each in _INLINE.finditer(text))]
+    if opened is not None:
+        yield opened, None
