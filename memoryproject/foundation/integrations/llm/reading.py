@@ -125,9 +125,7 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
 _CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*(?:</function>|$)", re.DOTALL)
 _INVOKE = re.compile(r"<(?:antml:)?invoke name=\"([^\"<>]+)\">(.*?)</(?:antml:)?invoke>", re.DOTALL)
-_PARAMETER = re.compile(
-    r"<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</(?:antml:)?parameter>", re.DOTALL
-)
+_PARAMETER = re.compile(r"(?s)<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</")
 _CALL_MARK = "[TOOL_CALLS]"
 _FENCE = "```"
 
@@ -150,9 +148,8 @@ def with_calls_of_text(completion: Completion, names: Collection[str]) -> Comple
 def _written(text: str) -> tuple[list[str], str]:
     """Return what may be calls in a text, and the rest of it."""
     tagged: list[str] = _CALL_TAG.findall(text)
-    tagged += [
-        f'{{"name": "{name}", "arguments": {given}}}' for name, given in _FUNCTION.findall(text)
-    ]
+    for name, given in _FUNCTION.findall(text):
+        tagged.append(f'{{"name": "{name}", "arguments": {given}}}')
     for name, inside in _INVOKE.findall(text):
         tagged.append(json.dumps({"name": name, "arguments": dict(_PARAMETER.findall(inside))}))
     if tagged:

@@ -36,15 +36,11 @@ _THOUGHT_FENCE = re.compile(r"\s*(?:think(?:ing)?|thoughts?|reasoning)\s*", re.I
 # Thoughts under a heading: "**Thinking:** … **Answer:** …".
 _MARKS = r"[*_#\t ]{0,6}"
 _HEADED = re.compile(
-    rf"\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:thinking|thoughts?|reasoning"
-    rf"|chain of thought|חשיבה|מחשבות|מחשבה)(?: process)?{_MARKS}:",
-    re.IGNORECASE,
+    rf"(?i)\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:think|thought|reasoning"
+    rf"|chain of thought|חשיבה|מחשב)\w{{0,4}}(?: process)?{_MARKS}:"
 )
-_HEADED_ANSWER = re.compile(
-    rf"^{_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?(?:answer|response|reply|תשובה)"
-    rf"{_MARKS}:{_MARKS}",
-    re.IGNORECASE | re.MULTILINE,
-)
+_ANSWER = rf"(?:answer|response|reply|תשובה){_MARKS}:{_MARKS}"
+_HEADED_ANSWER = re.compile(rf"(?im)^{_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}")
 _THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
 _ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
@@ -63,22 +59,21 @@ _END = re.compile(
     r"|<｜end▁of▁sentence｜>|</s>"
 )
 # The next turns of the conversation, made up as plain text, unless a dialogue was asked for.
-_ASKS = re.compile(
-    r"\n[ \t]*(?:#{1,4} ?)?(?:user|human|client|customer|משתמש|לקוח):", re.IGNORECASE
+_TURN = re.compile(
+    r"(?i)\n[ \t#]*(?:(user|human|client|customer|משתמש|לקוח)|assistant|ai|bot|עוזר):"
 )
-_REPLIES = re.compile(r"\n[ \t]*(?:#{1,4} ?)?(?:assistant|ai|bot|עוזר):", re.IGNORECASE)
 _DIALOGUE = re.compile(
-    r"di[aáà]log|convers|script|role-?play|exampl|exempl|ejempl|beispiel|transcri|scene"
-    r"|диалог|пример|דיאלוג|שיחה|דו.שיח|דוגמ|תסריט|حوار|محادثة|مثال",
-    re.IGNORECASE,
+    r"(?i)di[aáà]log|convers|script|role-?play|exampl|exempl|ejempl|beispiel|transcri|scene|диалог"
+    r"|пример|דיאלוג|שיחה|דו.שיח|דוגמ|תסריט|حوار|محادثة|مثال"
 )
 # Calls of functions as text.
 _CALLS = re.compile(
-    r"<(?:antml:)?(?:(tool_calls?|function_calls?)>|(function)=[\w.-]{1,64}>"
-    r"|(invoke) name=[^<>\n]{1,80}>)\s{0,9}(?=[{\[<]).*?"
-    r"(?:</(?:antml:)?(?:\1|\2|\3)>|\Z)|\[TOOL_CALLS\]\s{0,9}[\[{].*",
-    re.DOTALL,
+    r"(?s)<(?:antml:)?(?:(tool_calls?|function_calls?)|(function)=[\w.-]{1,64}"
+    r"|(invoke) name=[^<>\n]{1,80})>\s{0,9}(?=[{\[<]).*?(?:</(?:antml:)?(?:\1|\2|\3)>|\Z)"
+    r"|\[TOOL_CALLS\]\s{0,9}[\[{].*"
 )
+# A whole answer between the marks of a sentence; within a text they strike words out.
+_SENTENCE = re.compile(r"(?s)\s*<s>((?:(?!</?s>).)*)(?:</s>)?\s*")
 _CALL_KEYS = {"type", "id", "name", "arguments", "parameters"}
 _ROLE = re.compile(
     rf"(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?",
@@ -172,8 +167,9 @@ def _object(text: str) -> dict[str, Any]:
 
 
 def _without_invented(text: str) -> str:
-    asks = _ASKS.search(text)
-    if asks is None or _REPLIES.search(text, asks.end()) is None:
+    turns = [*_TURN.finditer(text)]
+    asks = next((each for each in turns if each[1]), None)
+    if asks is None or all(each[1] for each in turns if each.start() > asks.start()):
         return text
     before = text[: asks.start()].rstrip()
     is_written = not before or before.endswith(":") or _DIALOGUE.search(before) is not None
@@ -297,34 +293,24 @@ def _joined(kept: Sequence[str]) -> str:
 def _without_tokens(text: str) -> str:
     """Return the text without control tokens of templates, and without what was run on."""
     code = _code(text)
-    for found in _RUN_ON.finditer(text):
-        if not _is_literal(text, found, code):
-            text = text[: found.start()]
-            break
-    for found in _END.finditer(text):
-        is_strike = found[0] == "</s>" and "<s>" in text[: found.start()]
-        is_whole = is_strike or _ROLE.search(text, found.end()) or not text[: found.start()].strip()
-        if not is_whole and not _is_literal(text, found, code):
-            text = text[: found.start()]
-            break
+    begins, end, strike = len(text) - len(text.lstrip()), len(text), text.find("<s>")
+    role = max((each.end() for each in _ROLE.finditer(text)), default=0)
+    for found in (*_RUN_ON.finditer(text), *_END.finditer(text)):
+        start = found.start()
+        is_kept = found.re is _END and (start <= begins or start < role)
+        is_kept = is_kept or (found[0] == "</s>" and 0 <= strike < start)
+        if start < end and not is_kept and not _is_literal(text, found, code):
+            end = start
+    text = text[:end]
     for pattern in (_ROLE, _TOKEN):
         text = _cut(text, pattern)
-    return _without_sentence_marks(text)
+    sentence = _SENTENCE.fullmatch(text)
+    return text if sentence is None else sentence[1]
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> str:
     code = _code(text)
     return pattern.sub(lambda found: found[0] if _is_literal(text, found, code) else "", text)
-
-
-def _without_sentence_marks(text: str) -> str:
-    """Return the text without <s> before it and </s> after it; within it they strike words out."""
-    body = text.strip()
-    if body.startswith("<s>") and "</s>" not in body[:-4]:
-        body = body[3:]
-    if body.endswith("</s>") and "<s>" not in body:
-        body = body[:-4]
-    return text if body == text.strip() else body
 
 
 def _is_literal(text: str, found: re.Match[str], code: Sequence[tuple[int, int]]) -> bool:
