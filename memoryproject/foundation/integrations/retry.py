@@ -110,17 +110,17 @@ def call_with_retries(
     Returns its value and the number of attempts. Raises the last AttemptFailed for which the
     service was asked, the first permanent one, or any exception of ``before_attempt``.
     """
-    asked: AttemptFailed | None = None
+    latest: AttemptFailed | None = None
     for number, delay in enumerate(delays, start=1):
         before_attempt()
         try:
             return attempt(), number
         except AttemptFailed as failure:
-            if failure.is_unasked and asked is not None:
-                raise asked from None
+            if failure.is_unasked and latest is not None:
+                raise latest from None
             if failure.permanent:
                 raise
-            asked = failure
+            latest = failure
             if failure.retry_after is not None and failure.retry_after > MAX_WAIT:
                 # Sooner it would be refused again.
                 raise

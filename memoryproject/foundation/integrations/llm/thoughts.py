@@ -31,8 +31,10 @@ _INVISIBLE = "\ufeff\u200b\u200e\u200f"
 _FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,40}|~{3,40})(?P<info>[^\n]*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,300}\1(?!`)")
 # The tags as Markdown escapes them: it shows them as tags.
-_ESCAPED = re.compile(r"&lt;([\s/]{0,4}[a-z_:-]{5,30}[\s/]{0,4})&gt;", re.IGNORECASE)
-_THOUGHT_FENCE = re.compile(r"\s*(?:think(?:ing)?|thoughts?|reasoning)\s*", re.IGNORECASE)
+_ESCAPED = re.compile(
+    r"(?i)&lt;([\s/]{0,4}(?:\w{1,12}[:_-])?(?:think|thought|reason|reflect)[a-z_]{0,9}[\s/]{0,4})&gt;"
+)
+_THOUGHT_FENCE = re.compile(r"(?i)\s*(?:think(?:ing)?|thoughts?|reasoning)\s*")
 # Thoughts under a heading: "**Thinking:** … **Answer:** …".
 _MARKS = r"[*_#\t ]{0,6}"
 _HEADED = re.compile(
@@ -51,7 +53,7 @@ NEAR = 40
 _BEGINS = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<\|turn>"
 # What follows the token of another role was made up by a model that ran on.
 _RUN_ON = re.compile(
-    rf"(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>", re.IGNORECASE
+    rf"(?i)(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>"
 )
 # After its end, too, unless the assistant begins once more.
 _END = re.compile(
@@ -63,8 +65,7 @@ _TURN = re.compile(
     r"(?i)\n[ \t#]*(?:(user|human|client|customer|משתמש|לקוח)|assistant|ai|bot|עוזר):"
 )
 _DIALOGUE = re.compile(
-    r"(?i)di[aáà]log|convers|script|role-?play|exampl|exempl|ejempl|beispiel|transcri|scene|диалог"
-    r"|пример|דיאלוג|שיחה|דו.שיח|דוגמ|תסריט|حوار|محادثة|مثال"
+    r"(?i)di[aáà]log|convers|script|role-?play|exampl|ejempl|beispiel|диалог|דיאלוג|שיחה|דו.שיח|דוגמ"
 )
 # Calls of functions as text.
 _CALLS = re.compile(
@@ -76,8 +77,7 @@ _CALLS = re.compile(
 _SENTENCE = re.compile(r"(?s)\s*<s>((?:(?!</?s>).)*)(?:</s>)?\s*")
 _CALL_KEYS = {"type", "id", "name", "arguments", "parameters"}
 _ROLE = re.compile(
-    rf"(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?",
-    re.IGNORECASE,
+    rf"(?i)(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?"
 )
 _TOKEN = re.compile(
     r"<\|/?[A-Za-z][\w▁ -]{0,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?(?:start|end)_of_turn>"
@@ -106,7 +106,7 @@ class _Tag:
 
 def without_thoughts(text: str) -> str:
     """Return the answer alone; "" where there is none. A text without marks stays as it is."""
-    written = _ESCAPED.sub(_unescaped, text)
+    written = _ESCAPED.sub(r"<\1>", text)
     answer = _field_of_answer(_after_heading(_without_fences(_final_channel(written))))
     cleaned = _without_tags(answer)
     if cleaned != answer:
@@ -125,11 +125,6 @@ def without_calls(text: str) -> str:
     return text if cleaned == text else cleaned.strip()
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    tag = f"<{found[1]}>"
-    return tag if _TAG.fullmatch(tag) else found[0]
-
-
 def _without_fences(text: str) -> str:
     kept, place = [], 0
     for fence, end in _fences(text):
@@ -140,10 +135,8 @@ def _without_fences(text: str) -> str:
 
 
 def _after_heading(text: str) -> str:
-    if _HEADED.match(text) is None:
-        return text
-    *_, last = [None, *_HEADED_ANSWER.finditer(text)]
-    return text if last is None else text[last.end() :]
+    last = [*_HEADED_ANSWER.finditer(text)][-1:] if _HEADED.match(text) else []
+    return text[last[0].end() :] if last else text
 
 
 def _field_of_answer(text: str) -> str:
@@ -231,14 +224,9 @@ def _tag(found: re.Match[str], *, is_quoted: bool) -> _Tag:
     gemma, token = parts["gemma"], parts["token"]
     name = gemma and "channel" or token or parts["angle"] or parts["square"] or parts["kimi"]
     is_close = gemma == "<channel|>" or "/" in (parts["a"], parts["b"], parts["c"])
-    return _Tag(
-        start=found.start(),
-        end=found.end(),
-        family=name.lower(),
-        is_close=is_close or (parts["d"] or "").lower() in ("end_", "end_of_", "/"),
-        is_empty=parts["angle"] is not None and found[0].rstrip("> \t\n").endswith("/"),
-        is_quoted=is_quoted,
-    )
+    is_close = is_close or (parts["d"] or "").lower() in ("end_", "end_of_", "/")
+    is_empty = parts["angle"] is not None and found[0].rstrip("> \t\n").endswith("/")
+    return _Tag(*found.span(), name.lower(), is_close, is_empty, is_quoted)
 
 
 def _end_of(tag: _Tag, tags: Sequence[_Tag]) -> _Tag | None:
