@@ -83,6 +83,7 @@ ANSWER = "We open at 9."
         f"```thinking\n{SECRET}\n```\n{ANSWER}",
         f"{ANSWER}\n~~~ Reasoning\n{SECRET}",
         f"**Thinking:** {SECRET}\n\n**Answer:** {ANSWER}",
+        f"**Reasoning:** {SECRET} **Answer:** {ANSWER}",
         f"### Thoughts:\n{SECRET}\n\n### Final answer:\n{ANSWER}",
         f"Here is my thought process: {SECRET}\nHere is my response: {ANSWER}",
         f"Here's my thinking process:\n{SECRET}\n\nHere's my answer:\n{ANSWER}",
@@ -116,6 +117,7 @@ def test_only_the_answer_is_left(told: str) -> None:
         f"<|START_THINKING|>{SECRET}",
         f"analysisThe user asks. {SECRET}",
         "<|im_end|>",
+        "</s>",
     ],
 )
 def test_of_thoughts_alone_nothing_is_left(told: str) -> None:
@@ -155,8 +157,9 @@ def test_of_thoughts_alone_nothing_is_left(told: str) -> None:
         '{"answer": "yes"}',
         '{"reasoning": "3 times 20", "answer": 60, "unit": "shekels"}',
         "A dialogue for your class:\n\nUser: Hi\nAssistant: Hello!",
-        "Here is the conversation, as you wanted it.\nCustomer: Hi\nAssistant: Hello!",
+        "Here is the conversation, as you wanted it.\nUser: Hi\nAssistant: Hello!",
         "User: Hi\nAssistant: Hello!\nUser: Bye",
+        "Meeting notes\nClient: Dana Levi\nAssistant: Noa",
         "The form has two lines.\nUser: dana5\nPassword: secret",
         "Like this:\n```python\nthinking = 1\n```\nThat is all.",
         "````\n```thinking\nHm.\n```\n````",

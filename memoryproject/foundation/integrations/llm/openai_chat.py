@@ -162,12 +162,13 @@ class OpenAIChatModel:
 def _note(traced: Span, completion: Completion) -> None:
     """Note how the model ended, and the tokens that its server reports."""
     finish = "length" if completion.finish is Finish.CUT else "stop"
-    ends = ["tool_calls" if completion.tool_calls else finish]
-    counts = {"input": completion.prompt_tokens, "output": completion.completion_tokens}
-    used = {
-        f"gen_ai.usage.{name}_tokens": each for name, each in counts.items() if each is not None
-    }
-    traced.note({"gen_ai.response.finish_reasons": ends, **used})
+    traced.note(
+        {"gen_ai.response.finish_reasons": ["tool_calls" if completion.tool_calls else finish]}
+    )
+    if completion.prompt_tokens is not None:
+        traced.note({"gen_ai.usage.input_tokens": completion.prompt_tokens})
+    if completion.completion_tokens is not None:
+        traced.note({"gen_ai.usage.output_tokens": completion.completion_tokens})
 
 
 def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:

@@ -42,7 +42,9 @@ _HEADED = re.compile(
     rf"|chain of thought|חשיבה|מחשב)\w{{0,4}}(?: process)?{_MARKS}:"
 )
 _ANSWER = rf"(?:answer|response|reply|תשובה){_MARKS}:{_MARKS}"
-_HEADED_ANSWER = re.compile(rf"(?im)^{_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}")
+_HEADED_ANSWER = re.compile(
+    rf"(?im)(?:^|(?<=\s)(?=[*_])){_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}"
+)
 _THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
 _ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
@@ -61,9 +63,7 @@ _END = re.compile(
     r"|<｜end▁of▁sentence｜>|</s>"
 )
 # The next turns of the conversation, made up as plain text, unless a dialogue was asked for.
-_TURN = re.compile(
-    r"(?i)\n[ \t#]*(?:(user|human|client|customer|משתמש|לקוח)|assistant|ai|bot|עוזר):"
-)
+_TURN = re.compile(r"(?i)\n[ \t#]*(?:(user|human|משתמש)|assistant|ai|bot|עוזר):")
 _DIALOGUE = re.compile(
     r"(?i)di[aáà]log|convers|script|role-?play|exampl|ejempl|beispiel|диалог|דיאלוג|שיחה|דו.שיח|דוגמ"
 )
@@ -281,15 +281,15 @@ def _joined(kept: Sequence[str]) -> str:
 def _without_tokens(text: str) -> str:
     """Return the text without control tokens of templates, and without what was run on."""
     code = _code(text)
-    begins, end, strike = len(text) - len(text.lstrip()), len(text), text.find("<s>")
+    begins, end, strike = len(text) - len(text.lstrip()), len(text.rstrip()), text.find("<s>")
     role = max((each.end() for each in _ROLE.finditer(text)), default=0)
     for found in (*_RUN_ON.finditer(text), *_END.finditer(text)):
         start = found.start()
-        is_kept = found.re is _END and (start <= begins or start < role)
+        is_kept = found.re is _END and (start <= begins and found.end() < end or start < role)
         is_kept = is_kept or (found[0] == "</s>" and 0 <= strike < start)
         if start < end and not is_kept and not _is_literal(text, found, code):
             end = start
-    text = text[:end]
+    text = text[:end] if end < len(text.rstrip()) else text
     for pattern in (_ROLE, _TOKEN):
         text = _cut(text, pattern)
     sentence = _SENTENCE.fullmatch(text)
