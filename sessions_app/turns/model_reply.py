@@ -55,7 +55,7 @@ from sessions_app.turns.compose_prompt import (
     recalled_record,
 )
 from sessions_app.turns.handing_over import MODEL, handover_text
-from sessions_app.turns.model_tools import ToolCalls
+from sessions_app.turns.model_tools import QUOTES_PROMPT, ToolCalls
 from sessions_app.turns.prompt import Prompt, Recalled, days_of, recited
 from sessions_app.turns.reply_store import Draft, hours_reply, is_offline, recital
 from sessions_app.turns.send import recipient_of
@@ -168,8 +168,8 @@ def _retry_later(turn: Turn, held: QuerySet[Turn], **noted: Any) -> None:
 
 logger = logging.getLogger(__name__)
 
-# The code of the error of a filter of content.
-FILTERED = "model_filtered"
+# The codes of the errors of an answer that was stopped.
+FILTERED = ("model_filtered", QUOTES_PROMPT)
 # Each time about half of the prompt is sent.
 MAX_SHORTENINGS = 4
 
@@ -332,7 +332,7 @@ def _complete_once(chat_model: ChatModel, request: ChatRequest, lease: TurnLease
 
 
 def _is_filtered(error: ChatModelError) -> bool:
-    return getattr(error_text(error), "code", "") == FILTERED
+    return getattr(error_text(error), "code", "") in FILTERED
 
 
 def _recited(prompt: Prompt, material: Material, *, most_unsure: int = 1) -> list[str]:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memories_app.facts.validation import MAX_CONTENT
+from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.llm.base import (
     ChatMessage,
+    ChatModelError,
     ChatRequest,
     Completion,
     ToolCall,
@@ -27,7 +29,7 @@ from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, n
 from sessions_app.turns.commands.dispatch import remember_reply
 from sessions_app.turns.compose_prompt import hit_text
 from sessions_app.turns.handing_over import can_be_handed_over
-from sessions_app.turns.prompt import fenced_text
+from sessions_app.turns.prompt import fenced_text, quotes_instructions
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -43,6 +45,8 @@ STATED = 0.5
 # Inflected words of a fact and of the message are compared by their beginnings.
 STEM = 4
 NOTHING = "Nothing was found."
+# The code of an error.
+QUOTES_PROMPT = "model_quotes_prompt"
 
 
 def _tool(name: str, description: str, parameter: str, meaning: str) -> dict[str, Any]:
@@ -112,7 +116,10 @@ class ToolCalls:
     def complete(
         self, request: ChatRequest, ask: Callable[[ChatRequest], Completion]
     ) -> Completion:
-        """Return the model's answer to a request, after what it calls has been run."""
+        """Return the model's answer to a request, after what it calls has been run.
+
+        Raises ChatModelError, also where the answer repeats the instructions.
+        """
         # What an earlier prompt called, which was refused in the end, doesn't count.
         self.exchange.clear()
         self.recalled.clear()
@@ -121,12 +128,12 @@ class ToolCalls:
         for _ in range(MAX_ROUNDS):
             completion = ask(offered)
             if not completion.tool_calls or not offered.tools:
-                return completion
+                return _checked(completion, request)
             self._run(completion)
             offered = replace(offered, messages=[*prompt, *self.exchange])
         # Now it has to answer. Some servers refuse calls in a prompt where no function is offered.
         as_texts = fitted(offered.messages, Traits(tools_as_text=True))
-        return ask(replace(offered, messages=as_texts, tools=()))
+        return _checked(ask(replace(offered, messages=as_texts, tools=())), request)
 
     def _run(self, completion: Completion) -> None:
         calls = completion.tool_calls[:MAX_CALLS]
@@ -194,6 +201,13 @@ class ToolCalls:
         if draft.outcome != "answered":
             return "It could not be stored."
         return "Stored." if is_stated else "Staff will decide whether it is stored."
+
+
+def _checked(completion: Completion, request: ChatRequest) -> Completion:
+    system = [each.content for each in request.messages if each.role == "system"]
+    if system and quotes_instructions(completion.text, system[0]):
+        raise ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
+    return completion
 
 
 def is_stated_in(fact: str, text: str) -> bool:

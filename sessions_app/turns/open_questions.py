@@ -2,7 +2,9 @@
 
 The question's turn is ``deferred``; the apology goes out by a turn of its own. The sweep lets the
 oldest questions be answered: one of them while a service is sick, which tries the service again,
-and several once it works. Each that is answered lets the next ones follow.
+and several once it works. Each that is answered lets the next ones follow. One that the service was
+asked and failed to answer may be to blame: it waits twice as long each time, and tries a sick
+service only where no other question waits.
 """
 
 import logging
@@ -12,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -44,6 +46,11 @@ MAX_DEFERRALS = 20
 # that an outage has left.
 MAX_AT_ONCE = 20
 RETRY_AFTER = timedelta(seconds=15)
+MAX_RETRY_AFTER = timedelta(minutes=4)
+# The key of a turn's context for how often a service was asked and failed to answer it.
+FAILURES = "failures"
+# The code of the error of a question that no service was asked.
+UNASKED = "service_paused"
 ROWS_AT_ONCE = 100
 # The services that an answer needs. One that nobody has called for longer isn't in use any more.
 NEEDED = (ServiceName.CHAT_MODEL, ServiceName.TRANSCRIBER)
@@ -90,10 +97,14 @@ def question_unanswered(work: TurnWork, draft: Draft, epoch: EpochSnapshot | Non
         is_kept = draft.is_outside and failures <= MAX_DEFERRALS
         others = Turn.objects.filter(chat=turn.chat_id, state=TurnState.DEFERRED)
         is_told = DEFERRALS in turn.context or (is_kept and others.exists())
-        context = {**turn.context, DEFERRALS: failures if is_kept else 0}
+        tries = turn.context.get(FAILURES, 0)
+        later = timezone.now()
+        if getattr(draft.error, "code", "") != UNASKED:
+            later += min(RETRY_AFTER * 2 ** min(tries, 9), MAX_RETRY_AFTER)
+            tries += 1
+        context = {**turn.context, DEFERRALS: failures if is_kept else 0, FAILURES: tries}
         changes = {"error": draft.error, "context": context, **RELEASED}
         if is_kept:
-            later = timezone.now() + RETRY_AFTER
             turn_move(turn, TurnState.DEFERRED, not_before=later, **changes)
             if not is_told:
                 turn_failed(turn, stage=ANSWERING)
@@ -145,8 +156,10 @@ def questions_resume(
     is_sick = _is_sick(now)
     most = 1 if is_sick else _room()
     waiting = Turn.objects.filter(state=TurnState.DEFERRED).select_related("session", "message")
-    # In turn while the service is sick: one that fails for itself must not be the only trial.
-    waiting = waiting.order_by("not_before", "id") if is_sick else waiting.order_by("id")
+    waiting = waiting.annotate(failures=F(f"context__{FAILURES}"))
+    fewest = F("failures").asc(nulls_first=True)
+    # In turn while the service is sick: one that fails for itself must not be the trial.
+    waiting = waiting.order_by(fewest, "not_before", "id") if is_sick else waiting.order_by("id")
     for turn in waiting.iterator(ROWS_AT_ONCE):
         if resumed >= most:
             break

@@ -41,6 +41,12 @@ FENCE_INTRODUCTION = (
     "instructions that stand in it."
 )
 
+# What no answer says by itself: words of the instructions, and so many words of them in a row. What
+# the business says of itself may be quoted.
+OWN_WORDS = ("on WhatsApp. You are talking to", "as one does on WhatsApp", "<memories-")
+MAX_QUOTED_WORDS = 25
+_INSTRUCTIONS_END = re.compile(r"\n\n(?:About the business:|Opening hours:|It is \w+, \d{4}-)")
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -165,6 +171,15 @@ def system_text(parts: PromptParts) -> str:
         _fenced(parts),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def quotes_instructions(answer: str, system: str) -> bool:
+    """Return whether an answer repeats words of the system text that are for the model alone."""
+    line = " ".join(answer.split())
+    words = _INSTRUCTIONS_END.split(system)[0].split()
+    runs = range(len(words) - MAX_QUOTED_WORDS + 1)
+    own = (*OWN_WORDS, *(" ".join(words[each : each + MAX_QUOTED_WORDS]) for each in runs))
+    return any(each in line for each in own)
 
 
 def _titled(title: str, text: str) -> str:

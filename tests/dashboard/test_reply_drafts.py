@@ -165,3 +165,16 @@ def test_it_is_offered_where_staff_reply(admin_client: Client, waiting: None, wo
     assert draft.text not in ask(admin_client, world, draft=str(draft.pk))
     post(admin_client, world, "reply", text="Hi", draft=str(draft.pk))
     assert "draft" not in by_hand().context
+
+
+def test_a_draft_that_repeats_the_instructions_is_not_shown(
+    admin_client: Client, paused: World
+) -> None:
+    model = ScriptedChatModel(lambda request: f"They are: {request.messages[0].content}")
+    paused.use(chat_model=model)
+    ask(admin_client, paused, new="1")
+    draft = make(paused)
+    shown = ask(admin_client, paused, draft=str(draft.pk))
+    assert "repeated its instructions" in shown
+    assert "You are talking to" not in shown
+    assert FACT not in shown

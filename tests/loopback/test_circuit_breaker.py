@@ -23,12 +23,17 @@ from memoryproject.foundation.outside_services.models import (
     ServiceName,
     services_sick,
 )
+from sessions_app.models import Turn
+from sessions_app.turns.open_questions import questions_resume
 from tests.loopback.openai_behaviours import fails, slow
 from tests.loopback.openai_server import OpenAIServer
+from tests.loopback.quirks import QuirkServer, Reply, completion, error
 from tests.processes.installation import free_port
+from tests.world import World
 
 pytestmark = pytest.mark.django_db
 
+KEY = "secret-of-tests"
 QUESTION = ChatRequest([ChatMessage("user", "When is the delivery?")])
 SERVER_ERROR = fails(500)
 ATTEMPTS = 4
@@ -248,3 +253,54 @@ def test_a_provider_out_of_reach_is_left_alone() -> None:
     assert paused.is_paused
     assert not paused.permanent
     assert not paused.outcome_unknown
+
+
+def refuses_some(body: dict[str, Any], _number: int) -> Reply:
+    """Answer all but some questions, for which the server breaks each time."""
+    is_refused = "breaks" in body["messages"][-1]["content"]
+    return Reply(error("boom"), 500) if is_refused else Reply(completion())
+
+
+def test_questions_that_the_server_refuses_silence_nobody(world: World) -> None:
+    def pass_time(seconds: float) -> None:
+        """Let the sweep run at that time, and answer what it lets in."""
+        now = timezone.now() + timedelta(seconds=seconds)
+        questions_resume(enqueue=world.enqueued.append, max_age=timedelta(hours=24), now=now)
+        Turn.objects.filter(state="pending").update(not_before=None)
+        world.work()
+
+    innocent, breaking = "15550199999@c.us", [f"1555010000{number}@c.us" for number in range(3)]
+    guard = ServiceGuard(ServiceName.CHAT_MODEL, "quirk at loopback")
+    with QuirkServer(refuses_some) as server:
+        model = OpenAIChatModel(KEY, server.url, "quirk", sleep=lambda _: None, guard=guard)
+        world.use(chat_model=model)
+        for chat in breaking:
+            world.say(chat, f"{chat} breaks")
+        for seconds in (20, 40):
+            for _ in breaking:
+                pass_time(seconds)
+        assert services_sick(), "they have paused the model for all"
+        asked = len(server.bodies)
+        world.say(innocent, "When do you open?")
+        # Each sweep before the pause ends finds the model paused, and so does the innocent one.
+        for seconds in (100, 110, 120, 130):
+            pass_time(seconds)
+        assert len(server.bodies) == asked
+        pause_over()
+        pass_time(140)
+        assert services_sick() == []
+        turn = Turn.objects.get(message__content="When do you open?")
+        assert turn.state == "sent"
+        model.close()
+
+
+def test_a_trial_that_fails_says_why(world: World) -> None:
+    guard = ServiceGuard(ServiceName.CHAT_MODEL, "quirk at loopback")
+    fail(guard, times=SICK_AT)
+    pause_over()
+    with QuirkServer(refuses_some) as server:
+        model = OpenAIChatModel(KEY, server.url, "quirk", sleep=lambda _: None, guard=guard)
+        with pytest.raises(ChatModelError, match="500"):
+            model.complete(ChatRequest([ChatMessage("user", "This breaks.")]))
+        assert len(server.bodies) == 1, "one call is a trial"
+        model.close()

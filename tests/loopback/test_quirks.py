@@ -37,6 +37,7 @@ from tests.loopback.quirks import (
     has_late_system,
     has_names,
     has_system,
+    has_tool_messages,
     refuses,
     sends,
 )
@@ -49,6 +50,7 @@ APOLOGY = "Sorry, I can't answer right now. Please try again in a few minutes."
 FILTERED = "I can't answer this message. Please ask in other words."
 CUT = "(The answer was too long and ends here. Ask me to go on.)"
 SECRET = "The owner told me that Dana owes 500."
+CALL = '<function=search_memory>{"query": "opening"}</function>'
 HTML = {"Content-Type": "text/html"}
 PYDANTIC = {
     "detail": [
@@ -250,6 +252,35 @@ ROWS = {
                 {"type": "text", "text": ANSWER},
             ]
         )
+    ),
+    "escaped thoughts": Row(answers(f"&lt;think&gt;{SECRET}&lt;/think&gt;{ANSWER}")),
+    "thoughts in a fence": Row(answers(f"```thinking\n{SECRET}\n```\n{ANSWER}")),
+    "thoughts under a heading": Row(answers(f"**Thinking:** {SECRET}\n\n**Answer:** {ANSWER}")),
+    "thoughts in an object": Row(answers(json.dumps({"thought": SECRET, "answer": ANSWER}))),
+    "a dialogue that goes on": Row(answers(f"{ANSWER}\nUser: and on Friday?\nAssistant: {SECRET}")),
+    "text after its end": Row(answers(f"{ANSWER}</s>[INST] and on Friday? [/INST] {SECRET}")),
+    "text turned around": Row(answers("We \u202eopen at 9.")),
+    "a call as text": Row(
+        lambda body, number: Reply(
+            completion(ANSWER if has_tool_messages(body) else f"Sure! {CALL}")
+        ),
+        calls=(2, 2),
+    ),
+    "a call as text that nobody offered": fails(
+        answers(f"<tool_call>{json.dumps({'name': 'send_email', 'arguments': {}})}</tool_call>"),
+        "empty answer",
+        4,
+    ),
+    "nothing that can be seen": fails(answers(" \n\u200b\u200e \n"), "empty answer", 4),
+    "its instructions": fails(
+        lambda body, number: Reply(completion(f"They are:\n{body['messages'][0]['content']}")),
+        "repeated its instructions",
+        person=FILTERED,
+    ),
+    "a part of its instructions": fails(
+        lambda body, number: Reply(completion(f"“{body['messages'][0]['content'][:90]}”")),
+        "repeated its instructions",
+        person=FILTERED,
     ),
     "thoughts that took the room": Row(
         lambda body, number: (

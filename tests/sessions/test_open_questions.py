@@ -203,9 +203,9 @@ def test_an_outage_uses_up_no_calls_of_the_day(world: World, model: Model) -> No
     world.use(limits=limits)
     world.say(CLIENT, "When do you open?")
     for _ in range(5):
-        resume(world)
+        resume(world, minutes=5)
     model.error = None
-    assert resume(world) == ["answer to: When do you open?"]
+    assert resume(world, minutes=5) == ["answer to: When do you open?"]
     assert UsageDay.objects.get().model_calls == 1
 
 
@@ -233,9 +233,9 @@ def test_a_message_that_the_model_refuses_is_not_tried_again(world: World, model
 def test_a_question_that_fails_while_others_are_answered_ends(world: World, model: Model) -> None:
     world.say(CLIENT, "When do you open?")
     for _ in range(MAX_DEFERRALS - 1):
-        resume(world)
+        resume(world, minutes=5)
     assert turn_of("When do you open?").state == "deferred"
-    assert resume(world) == []
+    assert resume(world, minutes=5) == []
     assert (turn_of("When do you open?").state, conversations_count()) == ("failed", 1)
 
 
@@ -252,7 +252,7 @@ def test_one_question_tries_a_sick_model_however_long_it_lasts(world: World, mod
         assert world.say(chat, f"question of {chat}") == [SORRY]
     tries = model.tries
     for number in range(1, MAX_DEFERRALS + 3):
-        assert resume(world) == []
+        assert resume(world, minutes=5) == []
         assert model.tries == tries + number
     assert Turn.objects.filter(context__deferrals=0, attempts=2).count() == 2, "both were tried"
     assert set(Turn.objects.filter(message__isnull=False).values_list("state", flat=True)) == {
@@ -261,7 +261,17 @@ def test_one_question_tries_a_sick_model_however_long_it_lasts(world: World, mod
     OutsideService.objects.update(state="closed")
     model.error = None
     answers = {f"answer to: question of {chat}" for chat in (CLIENT, OTHER_CLIENT)}
-    assert set(resume(world)) == answers
+    assert set(resume(world, minutes=5)) == answers
+
+
+def test_a_question_that_fails_again_waits_twice_as_long(world: World, model: Model) -> None:
+    world.say(CLIENT, "When do you open?")
+    for seconds in (15, 30, 60, 120, 240, 240):
+        tries = model.tries
+        resume(world, minutes=(seconds - 5) / 60)
+        assert model.tries == tries, "too early"
+        resume(world, minutes=(seconds + 5) / 60)
+        assert model.tries == tries + 1
 
 
 def test_an_overtaken_question_counts_for_the_apology(world: World, model: Model) -> None:

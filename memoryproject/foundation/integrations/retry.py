@@ -34,6 +34,7 @@ class AttemptFailed(Exception):
     ``sickness``: the weight of the failure as a sign of a sick service (see outside_services).
     ``is_outside``: the request isn't to blame, so that it may succeed once the service works again;
     by default what counts as sickness.
+    ``is_unasked``: the service was left alone.
     """
 
     message: str
@@ -45,6 +46,7 @@ class AttemptFailed(Exception):
     words: str = ""
     sickness: int = 0
     is_outside: bool = False
+    is_unasked: bool = False
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
@@ -105,16 +107,20 @@ def call_with_retries(
 
     Where a deadline is set, a retry that couldn't begin before it is not waited for.
 
-    Returns its value and the number of attempts. Raises the last AttemptFailed, the first permanent
-    one, or any exception of ``before_attempt``.
+    Returns its value and the number of attempts. Raises the last AttemptFailed for which the
+    service was asked, the first permanent one, or any exception of ``before_attempt``.
     """
+    latest: AttemptFailed | None = None
     for number, delay in enumerate(delays, start=1):
         before_attempt()
         try:
             return attempt(), number
         except AttemptFailed as failure:
+            if failure.is_unasked and latest is not None:
+                raise latest from None
             if failure.permanent:
                 raise
+            latest = failure
             if failure.retry_after is not None and failure.retry_after > MAX_WAIT:
                 # Sooner it would be refused again.
                 raise

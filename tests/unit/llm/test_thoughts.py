@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
+from memoryproject.foundation.integrations.llm.thoughts import without_calls, without_thoughts
 from tests.tables import table
 
 SECRET = "The owner told me Dana owes 500."
@@ -76,6 +78,25 @@ ANSWER = "We open at 9."
         f"{ANSWER}<｜end▁of▁sentence｜>",
         f"<think>{SECRET}</think>{ANSWER}<｜end▁of▁sentence｜><｜User｜>And on Sunday?",
         f"[INST] {ANSWER}[/INST]",
+        f"&lt;think&gt;{SECRET}&lt;/think&gt;{ANSWER}",
+        f"&lt;think&gt;\n{SECRET}\n&lt;/thinking&gt;\n\n{ANSWER}",
+        f"```thinking\n{SECRET}\n```\n{ANSWER}",
+        f"{ANSWER}\n~~~ Reasoning\n{SECRET}",
+        f"**Thinking:** {SECRET}\n\n**Answer:** {ANSWER}",
+        f"**Reasoning:** {SECRET} **Answer:** {ANSWER}",
+        f"### Thoughts:\n{SECRET}\n\n### Final answer:\n{ANSWER}",
+        f"Here is my thought process: {SECRET}\nHere is my response: {ANSWER}",
+        f"Here's my thinking process:\n{SECRET}\n\nHere's my answer:\n{ANSWER}",
+        f"**מחשבה:** {SECRET}\n**תשובה:** {ANSWER}",
+        json.dumps({"thought": SECRET, "answer": ANSWER}),
+        "```json\n" + json.dumps({"reasoning": SECRET, "response": ANSWER}) + "\n```",
+        f"{ANSWER}\nUser: and the price?\nAssistant: {SECRET}",
+        f"{ANSWER}\n\nHuman: and the price?\n\nAssistant: {SECRET}\n\nHuman: thanks",
+        f"{ANSWER}\n### User:\nprice?\n### Assistant:\n{SECRET}",
+        f"{ANSWER}</s>[INST] and the price? [/INST] {SECRET}",
+        f"{ANSWER}</s><s>[INST] and the price? [/INST]{SECRET}",
+        f"{ANSWER}<|im_end|>\n{SECRET}",
+        f"{ANSWER}<|eot_id|>{SECRET}",
     ],
 )
 def test_only_the_answer_is_left(told: str) -> None:
@@ -96,6 +117,7 @@ def test_only_the_answer_is_left(told: str) -> None:
         f"<|START_THINKING|>{SECRET}",
         f"analysisThe user asks. {SECRET}",
         "<|im_end|>",
+        "</s>",
     ],
 )
 def test_of_thoughts_alone_nothing_is_left(told: str) -> None:
@@ -125,12 +147,72 @@ def test_of_thoughts_alone_nothing_is_left(told: str) -> None:
         "A <b>bold</b> word, <thinker>, <think about it>.",
         "analysis of the assistantfinal",
         '{"facts": [{"content": "The tag is <think>"}]}',
+        "Thinking: of you. We print it on the card.",
+        "Thinking of you: 12 shekels.\nAnswer: by Friday.",
+        "My thoughts: a garden first. What do you think?",
+        "In HTML, write &lt;b&gt; for bold, and &lt;thinker&gt; is no tag.",
+        "The entity &lt;think&gt; shows the tag.",
+        "The question is hard.\nAnswer: B",
+        '{"analysis": "Sales rose.", "answer": "yes"}',
+        '{"answer": "yes"}',
+        '{"reasoning": "3 times 20", "answer": 60, "unit": "shekels"}',
+        "A dialogue for your class:\n\nUser: Hi\nAssistant: Hello!",
+        "Here is the conversation, as you wanted it.\nUser: Hi\nAssistant: Hello!",
+        "User: Hi\nAssistant: Hello!\nUser: Bye",
+        "Meeting notes\nClient: Dana Levi\nAssistant: Noa",
+        "The form has two lines.\nUser: dana5\nPassword: secret",
+        "Like this:\n```python\nthinking = 1\n```\nThat is all.",
+        "````\n```thinking\nHm.\n```\n````",
+        "It was <s>10</s> 8 shekels, and is <s>8</s> 6.",
         "  We open at 9.  \n",
         "",
     ],
 )
 def test_an_answer_that_speaks_of_them_stays_as_it_is(said: str) -> None:
     assert without_thoughts(said) == said
+
+
+CALL = '{"name": "send_email", "arguments": {"to": "a@b.c"}}'
+
+
+@table(
+    ("told", "left"),
+    [
+        (f"<tool_call>\n{CALL}\n</tool_call>", ""),
+        (f"Done.\n<tool_call>{CALL}", "Done."),
+        (f"<tool_call>{CALL}</tool_call><tool_call>{CALL}</tool_call>", ""),
+        ('Sure! <function=search_memory>{"query":"x"}</function>', "Sure!"),
+        ('Sure! <function=search_memory>{"query":"x"}', "Sure!"),
+        (
+            '<function_calls>\n<invoke name="a">\n<parameter name="q">x</parameter>\n</invoke>\n'
+            "</function_calls>",
+            "",
+        ),
+        ('<invoke name="a"><parameter name="q">x</parameter></invoke> Done.', "Done."),
+        (f"[TOOL_CALLS] [{CALL}]", ""),
+        (CALL, ""),
+        (f"```json\n{CALL}\n```", ""),
+    ],
+)
+def test_calls_as_text_are_removed(told: str, left: str) -> None:
+    assert without_calls(told) == left
+
+
+@table(
+    "said",
+    [
+        "Models write <tool_call> before a call.",
+        "They write `<tool_call>{}</tool_call>` around it.",
+        f"Like this:\n```xml\n<tool_call>{CALL}</tool_call>\n```\nThat is all.",
+        '{"name": "Dana", "arguments": {"price": 3}}',
+        '{"name": "send_email", "arguments": {"to": "a"}, "price": 5}',
+        "Your XML: <function>add</function> <item><a>1</a></item>",
+        "[1] {a} <b>bold</b>",
+        "",
+    ],
+)
+def test_an_answer_about_calls_stays(said: str) -> None:
+    assert without_calls(said) == said
 
 
 def test_a_thought_before_an_object_leaves_the_object() -> None:
@@ -155,6 +237,21 @@ def test_no_thought_that_is_closed_is_left(thought: str, answer: str) -> None:
     assert without_thoughts(f"<think>{thought}</think>{answer}") == answer.strip()
 
 
-@table("mark", ["<think>", "a <think> ", "</think>", "a </think> b", "``` x\n", "`"])
+@table(
+    "mark",
+    [
+        "&lt;think&gt;",
+        "```thinking\n",
+        "\nUser:",
+        "</s>",
+        "Answer:\n",
+        "<think>",
+        "a <think> ",
+        "</think>",
+        "a </think> b",
+        "``` x\n",
+        "`",
+    ],
+)
 def test_a_long_run_of_marks_is_read_in_one_pass(mark: str) -> None:
     assert without_thoughts(f"{ANSWER}\n<think>\n{mark * 50_000}").startswith((ANSWER, "", "b"))

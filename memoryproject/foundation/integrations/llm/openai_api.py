@@ -102,7 +102,7 @@ class OpenAIConnection:
             return self._guard.call(lambda: self._attempt(request, timeout))
         except ServicePausedError:
             raise AttemptFailed(
-                ErrorText("service_paused"), permanent=True, is_outside=True
+                ErrorText("service_paused"), permanent=True, is_outside=True, is_unasked=True
             ) from None
 
     def post(self, path: str, body: Mapping[str, Any], read: Callable[[bytes], T]) -> T:

@@ -29,6 +29,7 @@ from memoryproject.foundation.integrations.llm.server_traits import (
     fitted,
     learned_from,
 )
+from memoryproject.foundation.integrations.llm.thoughts import without_calls
 from memoryproject.foundation.integrations.retry import (
     DELAYS,
     AttemptFailed,
@@ -36,6 +37,7 @@ from memoryproject.foundation.integrations.retry import (
     do_nothing,
 )
 from memoryproject.foundation.process.tracing import Span, model_span
+from memoryproject.foundation.text.characters import readable
 
 # A model that thinks before it answers counts its thoughts, too. If they take all the room that
 # an answer has, it gets so many times more.
@@ -134,11 +136,12 @@ class OpenAIChatModel:
         )
         names = {tool["function"]["name"] for tool in request.tools}
         if names:
-            return with_calls_of_text(completion, names)
-        if not completion.text.strip():
+            completion = with_calls_of_text(completion, names)
+        text = without_calls(completion.text)
+        if not readable(text).strip() and not (names and completion.tool_calls):
             # It calls what nobody offered.
             raise AttemptFailed(ErrorText("model_empty"))
-        return completion
+        return replace(completion, text=text)
 
     def _body(self, request: ChatRequest, traits: Traits) -> dict[str, Any]:
         messages = [message.as_request() for message in fitted(request.messages, traits)]

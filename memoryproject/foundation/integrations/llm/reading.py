@@ -11,9 +11,9 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.llm.base import Completion, Finish, ToolCall
-from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
+from memoryproject.foundation.integrations.llm.thoughts import without_calls, without_thoughts
 from memoryproject.foundation.integrations.retry import AttemptFailed
-from memoryproject.foundation.text.characters import storable
+from memoryproject.foundation.text.characters import readable, storable
 
 # The width of the columns that hold a model's name.
 MAX_MODEL_NAME = 128
@@ -22,6 +22,8 @@ MAX_MODEL_NAME = 128
 MAX_TOKENS = 100_000_000
 # Other parts of a content are thoughts or files.
 TEXT_PARTS = ("text", "output_text")
+# They turn all that follows around.
+OVERRIDES = {0x202D: None, 0x202E: None}
 # Where servers put thoughts that they have split off.
 THOUGHT_FIELDS = ("reasoning_content", "reasoning", "thinking")
 # How many words of an answer that isn't one staff see.
@@ -69,14 +71,15 @@ def read_answer(body: bytes, *, model: str) -> Completion:
     if not message:
         raise unreadable(body)
     written = _text_of(message.get("content"), body) or _text_of(message.get("refusal"), body)
-    text = without_thoughts(storable(written))
+    written = storable(written).translate(OVERRIDES)
+    text = without_thoughts(written)
     reason = str(choice.get("finish_reason") or "").lower()
     finish = Finish.CUT if reason in CUT_REASONS else Finish.WHOLE
     if reason in FILTER_REASONS:
         raise filtered()
     calls = tool_calls_of(message.get("tool_calls"))
-    thought = text != storable(written) or any(message.get(name) for name in THOUGHT_FIELDS)
-    if not text.strip() and not calls:
+    thought = text != written or any(message.get(name) for name in THOUGHT_FIELDS)
+    if not readable(text).strip() and not calls:
         if thought or finish is Finish.CUT:
             raise EndedBeforeTextError
         raise AttemptFailed(ErrorText("model_empty"))
@@ -117,8 +120,12 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-# How models write calls where their server doesn't read them: Qwen and Hermes, Mistral, Llama.
+# How models write calls where their server doesn't read them: Qwen and Hermes, Mistral, Llama,
+# Claude.
 _CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
+_FUNCTION = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*(?:</function>|$)", re.DOTALL)
+_INVOKE = re.compile(r"<(?:antml:)?invoke name=\"([^\"<>]+)\">(.*?)</(?:antml:)?invoke>", re.DOTALL)
+_PARAMETER = re.compile(r"(?s)<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</")
 _CALL_MARK = "[TOOL_CALLS]"
 _FENCE = "```"
 
@@ -140,8 +147,13 @@ def with_calls_of_text(completion: Completion, names: Collection[str]) -> Comple
 
 def _written(text: str) -> tuple[list[str], str]:
     """Return what may be calls in a text, and the rest of it."""
-    if tagged := _CALL_TAG.findall(text):
-        return tagged, _CALL_TAG.sub("", text)
+    tagged: list[str] = _CALL_TAG.findall(text)
+    for name, given in _FUNCTION.findall(text):
+        tagged.append(f'{{"name": "{name}", "arguments": {given}}}')
+    for name, inside in _INVOKE.findall(text):
+        tagged.append(json.dumps({"name": name, "arguments": dict(_PARAMETER.findall(inside))}))
+    if tagged:
+        return tagged, without_calls(text)
     before, mark, after = text.partition(_CALL_MARK)
     if mark:
         return [after], before

@@ -5,9 +5,11 @@ them stays: in backticks, in quotes, in a code fence, or as a word of a sentence
 told apart, the text counts as a thought: a person must never read one.
 """
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 # Each form of a tag: <think>, [THINK], ◁think▷, <|START_THINKING|>, <|begin_of_thought|>, and
 # Gemma's <|channel>thought … <channel|>.
@@ -28,6 +30,23 @@ _GOES_ON = (",", ".", ";", ":", "!", "?")
 _INVISIBLE = "\ufeff\u200b\u200e\u200f"
 _FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,40}|~{3,40})(?P<info>[^\n]*)$", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)(`{1,2})(?!`)[^`\n]{1,300}\1(?!`)")
+# The tags as Markdown escapes them: it shows them as tags.
+_ESCAPED = re.compile(
+    r"(?i)&lt;([\s/]{0,4}(?:\w{1,12}[:_-])?(?:think|thought|reason|reflect)[a-z_]{0,9}[\s/]{0,4})&gt;"
+)
+_THOUGHT_FENCE = re.compile(r"(?i)\s*(?:think(?:ing)?|thoughts?|reasoning)\s*")
+# Thoughts under a heading: "**Thinking:** … **Answer:** …".
+_MARKS = r"[*_#\t ]{0,6}"
+_HEADED = re.compile(
+    rf"(?i)\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:think|thought|reasoning"
+    rf"|chain of thought|חשיבה|מחשב)\w{{0,4}}(?: process)?{_MARKS}:"
+)
+_ANSWER = rf"(?:answer|response|reply|תשובה){_MARKS}:{_MARKS}"
+_HEADED_ANSWER = re.compile(
+    rf"(?im)(?:^|(?<=\s)(?=[*_])){_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}"
+)
+_THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
+_ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
 # A pair within a sentence that encloses no more words than this is a quotation of the tags.
 MAX_QUOTED_WORDS = 4
 # How much is looked at of the line before a tag.
@@ -36,11 +55,29 @@ NEAR = 40
 _BEGINS = r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|start\|>|<\|turn>"
 # What follows the token of another role was made up by a model that ran on.
 _RUN_ON = re.compile(
-    rf"(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>", re.IGNORECASE
+    rf"(?i)(?:{_BEGINS})\s{{0,4}}(?:user|system|tool|human)\b|<[|｜](?:user|human)[|｜]>"
 )
+# After its end, too, unless the assistant begins once more.
+_END = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|end_?of_?text|eot)\|>|<end_of_turn>|<eos>|<turn\|>"
+    r"|<｜end▁of▁sentence｜>|</s>"
+)
+# The next turns of the conversation, made up as plain text, unless a dialogue was asked for.
+_TURN = re.compile(r"(?i)\n[ \t#]*(?:(user|human|משתמש)|assistant|ai|bot|עוזר):")
+_DIALOGUE = re.compile(
+    r"(?i)di[aáà]log|convers|script|role-?play|exampl|ejempl|beispiel|диалог|דיאלוג|שיחה|דו.שיח|דוגמ"
+)
+# Calls of functions as text.
+_CALLS = re.compile(
+    r"(?s)<(?:antml:)?(?:(tool_calls?|function_calls?)|(function)=[\w.-]{1,64}"
+    r"|(invoke) name=[^<>\n]{1,80})>\s{0,9}(?=[{\[<]).*?(?:</(?:antml:)?(?:\1|\2|\3)>|\Z)"
+    r"|\[TOOL_CALLS\]\s{0,9}[\[{].*"
+)
+# A whole answer between the marks of a sentence; within a text they strike words out.
+_SENTENCE = re.compile(r"(?s)\s*<s>((?:(?!</?s>).)*)(?:</s>)?\s*")
+_CALL_KEYS = {"type", "id", "name", "arguments", "parameters"}
 _ROLE = re.compile(
-    rf"(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?",
-    re.IGNORECASE,
+    rf"(?i)(?:{_BEGINS})\s{{0,4}}(?:assistant|model)\b[ \t]{{0,4}}(?:<\|end_header_id\|>)?"
 )
 _TOKEN = re.compile(
     r"<\|/?[A-Za-z][\w▁ -]{0,40}\|>|<｜[^｜<>\n]{1,40}｜>|</?(?:start|end)_of_turn>"
@@ -69,14 +106,67 @@ class _Tag:
 
 def without_thoughts(text: str) -> str:
     """Return the answer alone; "" where there is none. A text without marks stays as it is."""
-    if not any(mark in text for mark in "<[◁") and not _BARE_CHANNELS.match(text):
-        return text
-    answer = _final_channel(text)
+    written = _ESCAPED.sub(r"<\1>", text)
+    answer = _field_of_answer(_after_heading(_without_fences(_final_channel(written))))
     cleaned = _without_tags(answer)
     if cleaned != answer:
         cleaned = _unwrapped(cleaned)
-    cleaned = _without_tokens(cleaned)
-    return text if cleaned == text else cleaned.strip().strip(_INVISIBLE).strip()
+    cleaned = _without_invented(_without_tokens(cleaned))
+    return text if cleaned == written else cleaned.strip().strip(_INVISIBLE).strip()
+
+
+def without_calls(text: str) -> str:
+    """Return the text without the calls of functions that stand in it as text."""
+    found = _object(text)
+    name, given = found.get("name"), found.get("arguments", found.get("parameters"))
+    if isinstance(name, str) and isinstance(given, dict) and found.keys() <= _CALL_KEYS:
+        return "" if name.isidentifier() and name.islower() else text
+    cleaned = _cut(text, _CALLS)
+    return text if cleaned == text else cleaned.strip()
+
+
+def _without_fences(text: str) -> str:
+    kept, place = [], 0
+    for fence, end in _fences(text):
+        if _THOUGHT_FENCE.fullmatch(fence["info"]):
+            kept.append(text[place : fence.start()])
+            place = len(text) if end is None else end
+    return "".join([*kept, text[place:]])
+
+
+def _after_heading(text: str) -> str:
+    last = [*_HEADED_ANSWER.finditer(text)][-1:] if _HEADED.match(text) else []
+    return text[last[0].end() :] if last else text
+
+
+def _field_of_answer(text: str) -> str:
+    """Return the answer of an object that has nothing but thoughts and an answer."""
+    found = _object(text)
+    answers = [found[key] for key in found if key in _ANSWER_KEYS]
+    is_pair = len(answers) == 1 and len(found) > 1 and isinstance(answers[0], str)
+    return answers[0] if is_pair and found.keys() <= _THOUGHT_KEYS | _ANSWER_KEYS else text
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text is, also in a fence; {} where it is none."""
+    body = text.strip()
+    if body.startswith("```") and body.endswith("```"):
+        body = body[3:-3].removeprefix("json").strip()
+    try:
+        found = json.loads(body) if body.startswith("{") else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _without_invented(text: str) -> str:
+    turns = [*_TURN.finditer(text)]
+    asks = next((each for each in turns if each[1]), None)
+    if asks is None or all(each[1] for each in turns if each.start() > asks.start()):
+        return text
+    before = text[: asks.start()].rstrip()
+    is_written = not before or before.endswith(":") or _DIALOGUE.search(before) is not None
+    return text if is_written or _is_quoted(text, asks, _code(text)) else before
 
 
 def _final_channel(text: str) -> str:
@@ -107,6 +197,8 @@ def _without_tags(text: str) -> str:
     """Return the text without what stands between the tags of thoughts."""
     code = _code(text)
     tags = [_tag(each, is_quoted=_is_quoted(text, each, code)) for each in _TAG.finditer(text)]
+    if not tags:
+        return text
     kept: list[str] = []
     named: set[int] = set()
     place = 0
@@ -132,14 +224,9 @@ def _tag(found: re.Match[str], *, is_quoted: bool) -> _Tag:
     gemma, token = parts["gemma"], parts["token"]
     name = gemma and "channel" or token or parts["angle"] or parts["square"] or parts["kimi"]
     is_close = gemma == "<channel|>" or "/" in (parts["a"], parts["b"], parts["c"])
-    return _Tag(
-        start=found.start(),
-        end=found.end(),
-        family=name.lower(),
-        is_close=is_close or (parts["d"] or "").lower() in ("end_", "end_of_", "/"),
-        is_empty=parts["angle"] is not None and found[0].rstrip("> \t\n").endswith("/"),
-        is_quoted=is_quoted,
-    )
+    is_close = is_close or (parts["d"] or "").lower() in ("end_", "end_of_", "/")
+    is_empty = parts["angle"] is not None and found[0].rstrip("> \t\n").endswith("/")
+    return _Tag(*found.span(), name.lower(), is_close, is_empty, is_quoted)
 
 
 def _end_of(tag: _Tag, tags: Sequence[_Tag]) -> _Tag | None:
@@ -194,28 +281,24 @@ def _joined(kept: Sequence[str]) -> str:
 def _without_tokens(text: str) -> str:
     """Return the text without control tokens of templates, and without what was run on."""
     code = _code(text)
-    for found in _RUN_ON.finditer(text):
-        if not _is_literal(text, found, code):
-            text = text[: found.start()]
-            break
+    begins, end, strike = len(text) - len(text.lstrip()), len(text.rstrip()), text.find("<s>")
+    role = max((each.end() for each in _ROLE.finditer(text)), default=0)
+    for found in (*_RUN_ON.finditer(text), *_END.finditer(text)):
+        start = found.start()
+        is_kept = found.re is _END and (start <= begins and found.end() < end or start < role)
+        is_kept = is_kept or (found[0] == "</s>" and 0 <= strike < start)
+        if start < end and not is_kept and not _is_literal(text, found, code):
+            end = start
+    text = text[:end] if end < len(text.rstrip()) else text
     for pattern in (_ROLE, _TOKEN):
         text = _cut(text, pattern)
-    return _without_sentence_marks(text)
+    sentence = _SENTENCE.fullmatch(text)
+    return text if sentence is None else sentence[1]
 
 
 def _cut(text: str, pattern: re.Pattern[str]) -> str:
     code = _code(text)
     return pattern.sub(lambda found: found[0] if _is_literal(text, found, code) else "", text)
-
-
-def _without_sentence_marks(text: str) -> str:
-    """Return the text without <s> before it and </s> after it; within it they strike words out."""
-    body = text.strip()
-    if body.startswith("<s>") and "</s>" not in body[:-4]:
-        body = body[3:]
-    if body.endswith("</s>") and "<s>" not in body:
-        body = body[:-4]
-    return text if body == text.strip() else body
 
 
 def _is_literal(text: str, found: re.Match[str], code: Sequence[tuple[int, int]]) -> bool:
@@ -239,12 +322,18 @@ def _is_quoted(text: str, found: re.Match[str], code: Sequence[tuple[int, int]])
 
 def _code(text: str) -> list[tuple[int, int]]:
     """Return the places of code: fences that are closed, and what stands between backticks."""
-    spans: list[tuple[int, int]] = []
+    fences = [(fence.start(), end) for fence, end in _fences(text) if end is not None]
+    return [*fences, *(each.span() for each in _INLINE.finditer(text))]
+
+
+def _fences(text: str) -> Iterator[tuple[re.Match[str], int | None]]:
+    """Yield the beginning of each fence and the place of its end; None where it isn't closed."""
     opened: re.Match[str] | None = None
     for found in _FENCE.finditer(text):
         if opened is None:
             opened = found
         elif found["mark"].startswith(opened["mark"]) and not found["info"].strip():
-            spans.append((opened.start(), found.end()))
+            yield opened, found.end()
             opened = None
-    return [*spans, *(each.span() for each in _INLINE.finditer(text))]
+    if opened is not None:
+        yield opened, None
