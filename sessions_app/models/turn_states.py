@@ -21,7 +21,7 @@ INITIAL_STATES: frozenset[str] = frozenset(
 TRANSITIONS: Mapping[str, frozenset[str]] = {
     # A command that goes before a question is answered while the question is running.
     S.PENDING: frozenset(
-        {S.RUNNING, S.MERGED, S.HELD, S.CANCELLED, S.REPLIED, S.MISSED, S.REFUSED}
+        {S.RUNNING, S.MERGED, S.HELD, S.CANCELLED, S.REPLIED, S.SENDING, S.MISSED, S.REFUSED}
     ),
     S.RUNNING: frozenset(
         {

@@ -94,6 +94,7 @@ def fuzz(
                     "summary_metadata_id": world.known["summaries"][0],
                 }
             ),
+            "CONTRACT_PASSING": json.dumps([world.known["passed_in"][0], world.known["passing"]]),
             **limit,
         },
         capture_output=True,

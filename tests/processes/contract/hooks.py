@@ -74,6 +74,8 @@ TALLY = "CONTRACT_TALLY"
 MEMORIES = "CONTRACT_MEMORIES"
 # The names of the one summary that is there.
 SUMMARY = "CONTRACT_SUMMARY"
+# A session, and the ids of messages of it that may go.
+PASSING = "CONTRACT_PASSING"
 ALIKE = "CONTRACT_ALIKE"
 
 KEY = "Idempotency-Key"
@@ -124,9 +126,14 @@ def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
             case.headers[name] = f"{calls}-{value}"
         elif name == "If-Match":
             del case.headers[name]
-    if case.operation.definition.raw.get("operationId") == "sessions_summaries_get":
+    named = case.operation.definition.raw.get("operationId")
+    if named == "sessions_summaries_get":
         # Only one session has a summary.
         case.path_parameters.update(json.loads(os.environ[SUMMARY]))
+    if named == "sessions_messages_forget" and calls % 4 == 1:
+        # Whose messages are left when they are erased is up to chance.
+        session, messages = json.loads(os.environ[PASSING])
+        case.path_parameters.update(session_id=session, message_id=messages[calls % len(messages)])
     if case.meta.generation.mode is GenerationMode.POSITIVE and isinstance(case.body, dict):
         known = json.loads(os.environ[MEMORIES])
         for each, key in zip(case.body.get("memories", ()), known, strict=False):

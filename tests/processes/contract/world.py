@@ -33,6 +33,8 @@ DOCUMENTS = {
     "context": {"feature": "auth", "status": "in progress"},
 }
 ALL, BOUND, NONE = "all", "bound", "none"
+# So many messages are there for calls that erase one.
+PASSING = 200
 # Here Django isn't set up: the calls come from outside.
 SCOPES = ["read", "write", "forget", "audit"]
 CALLERS = [ALL, *SCOPES, BOUND, NONE]
@@ -120,6 +122,9 @@ class Seeder:
             kept, passing = people[:PEOPLE], people[PEOPLE:]
             text = {"messages": [{"role": "summary", "content": "They said hello."}]}
             self._call("POST", f"sessions/{kept[0]['sessions']}/messages/", text)
+            passing_by = {"messages": [{"role": "user", "content": "Never mind."}] * PASSING}
+            added = f"sessions/{kept[1]['sessions']}/messages/"
+            stored = self._call("POST", added, passing_by)["messages"]
             known = {name: [each[name] for each in kept] for name in kept[0]}
             known |= {f"doomed_{name}": [each[name] for each in passing] for name in passing[0]}
             for which, name in (("identifiers", "kept"), ("doomed_identifiers", "doomed")):
@@ -130,6 +135,8 @@ class Seeder:
                     self._call("PUT", f"memories/keyed/notes/{key}/{query}", {"value": {"n": key}})
             known |= {"namespaces": ["notes"], "keys": ["kept"], "doomed_keys": keys}
             known["categories"] = list(DOCUMENTS)
+            known |= {"passing": [each["message_id"] for each in stored]}
+            known |= {"passed_in": [kept[1]["sessions"]]}
             return {**known, **self._long_work(), **self._webhooks()}
 
     def _long_work(self) -> dict[str, list[str]]:
