@@ -42,7 +42,7 @@ def test_a_card_is_made_once_and_again_when_the_session_went_on(api: Api) -> Non
     assert card["outcome"] == {
         "settled": "We decided to use PostgreSQL. Call me at [phone].",
         "open": [],
-        "acts": "",
+        "acts": "assistant",
     }
     assert card["language_covered"] is True
     again = api.post(path)

@@ -111,6 +111,7 @@ def test_so_are_those_that_showed_a_memory(world: World, command: str) -> None:
 
 def test_summaries_that_told_of_it_are_made_again(world: World) -> None:
     world.summarizing(every=4)
+    world.with_answer_rules(min_similarity=0.5)
     send(world, CLIENT, PASSAGE)
     world.say(CLIENT, QUESTION)
     world.say(CLIENT, "Thank you for that")
@@ -124,6 +125,7 @@ def test_summaries_that_told_of_it_are_made_again(world: World) -> None:
 
 
 def test_what_quotes_an_answer_is_emptied(world: World) -> None:
+    world.with_answer_rules(min_similarity=0.5)
     send(world, CLIENT, PASSAGE)
     world.say(CLIENT, QUESTION)
     world.receive(message_from(CLIENT, "this one", raw={"quoted": {"text": ANSWER}}))
