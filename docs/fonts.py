@@ -20,6 +20,8 @@ CODE = ("memoryproject", "sessions_app", "memories_app", "cards_app")
 # A word that stands alone in quotes, between two tags, or on a line may name an icon.
 QUOTED = re.compile(r"""["']([a-z][a-z0-9_]+)["']""")
 SHOWN = re.compile(r"(?m)(?:>|^)\s*([a-z][a-z0-9_]+)\s*(?:<|$)")
+# In tables in YAML.
+NAMED = re.compile(r"\bicon: ([a-z][a-z0-9_]+)")
 # Latin with its accents, Cyrillic, punctuation, currencies, arrows. Other scripts are the system's.
 LETTERS = (
     *range(0x20, 0x7F),
@@ -62,6 +64,8 @@ def words_used() -> set[str]:
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
             words.update(QUOTED.findall(text), SHOWN.findall(text))
+        for path in (ROOT / folder).rglob("*.yaml"):
+            words.update(NAMED.findall(path.read_text(encoding="utf-8")))
     shown = [*(ROOT / "templates").rglob("*.html"), *unfold().rglob("*.html")]
     for paths in (shown, unfold().rglob("*.js"), unfold().rglob("*.css")):
         for path in paths:
