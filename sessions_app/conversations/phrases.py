@@ -23,7 +23,7 @@ MAX_LENGTH = 1_000
 FORGET_OWN = ("forget_mine", "forget_asked", "forget_detail", "forget_last")
 _OTHERS = ("remember", "remember_fact", "remember_colon", "memories", "forget", "forget_number")
 COMMANDS = (*_OTHERS, *FORGET_OWN)
-_OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after")
+_OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after", "not_wishers")
 # Between the two ends of a range; what a question about the hours must hold; before a date's day.
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
 # Who says "don't forget" of a booking asks people for it.

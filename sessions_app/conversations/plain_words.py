@@ -324,9 +324,10 @@ def _is_wish(clause: Utterance, begin: int, language: str, is_start: bool, is_al
         place += phrase.size
     if "someone" not in kinds:
         return False
-    if begin and clause.words[begin - 1].text in languages()[language]["negations"]:
+    words = languages()[language]
+    if begin and clause.words[begin - 1].text in words["negations"] | words["not_wishers"]:
         return False
-    if place < clause.end and clause.words[place].text in languages()[language]["not_after"]:
+    if place < clause.end and clause.words[place].text in words["not_after"]:
         return False
     if "contact" in kinds and ("wish" in kinds or is_start):
         return True

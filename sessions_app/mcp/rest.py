@@ -1,7 +1,6 @@
 """Call the REST API's views within this process, with one token."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -32,7 +31,8 @@ class Refused(Exception):
 def _line(error: Mapping[str, Any]) -> str:
     attr, detail = error["attr"], str(error["detail"])
     # What is wrong within a condition names its place itself.
-    has_place = re.match(rf"{str(attr).partition('.')[0]}[.:\[]", detail)
+    place = str(attr).partition(".")[0]
+    has_place = detail.startswith((f"{place}.", f"{place}:", f"{place}["))
     return detail if attr in (None, NON_FIELD) or has_place else f"{attr}: {detail}"
 
 

@@ -176,7 +176,7 @@ def _fixed_text() -> re.Pattern[str]:
     """Return what matches a sentence of the texts that follow an answer which hands over."""
     texts = (text for name in TEXTS if name.startswith(HANDOVERS) for text in TEXTS[name].values())
     sentences = (re.escape(each.text) for text in texts for each in split_sentences(text))
-    return re.compile("|".join(re.sub(r"\\{\w+\\}", ".+", each) for each in sentences))
+    return re.compile("|".join(re.sub(r"\\{\w+\\}", ".{1,300}", each) for each in sentences))
 
 
 def _remembers(chat: Chat, reader: PromiseReader) -> bool:

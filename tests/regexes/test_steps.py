@@ -6,15 +6,19 @@ tree of each expression.
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from fnmatch import translate
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memoryproject.foundation.redaction.patterns import NAMED, SECRETS
+from sessions_app.conversations import phrases
 from sessions_app.promises.promise_patterns import patterns as promise_patterns
 from tests.regexes.adversarial import shapes
 from tests.regexes.found import AT_THE_BEGINNING, all_found
@@ -30,6 +34,12 @@ TRIED_AGAIN = 6
 MOST_GROWTH = 3
 
 NAME = "a1 -" * 60
+LANGUAGES = Path(phrases.__file__).with_name("languages")
+REQUEST_FORMS = [
+    form
+    for path in sorted(LANGUAGES.glob("*.json"))
+    if (form := json.loads(path.read_text(encoding="utf-8")).get("request_forms"))
+]
 # Those that are made in a function: why their own length is bounded, and the hardest that are made.
 MADE_WHEN_CALLED = {
     "f\"({'|'.join(map(re.escape, self.schemes))})://\\\\S+\"": (
@@ -62,6 +72,20 @@ MADE_WHEN_CALLED = {
         ],
     ),
     "pattern": ("kept in a table, where it is found", []),
+    "_filled(text)": (
+        "words of the program",
+        [f"(?i){each.pattern}" for each in (*NAMED.values(), *(each for _, each in SECRETS))],
+    ),
+    "data.get('request_forms', '')": ("words of the program", REQUEST_FORMS),
+    "'|'.join((re.sub('\\\\\\\\{\\\\w+\\\\\\\\}', '.{1,300}', each) for each in sentences))": (
+        "words of the program, and places for 300 characters",
+        [],
+    ),
+    "before": ("texts have at most 400 characters", []),
+    'f"(.+?)(?<![\\\\w\'])(?:{denied})\\\\s(.+?)(?:,|\\\\s(?:{but}))\\\\s\\\\S.*"': (
+        "texts have at most 400 characters",
+        [],
+    ),
     "f'{before}(?:{folded})(?![^\\\\W_])'": ("texts have at most 400 characters", []),
     "f'{words}|{ours}'": ("kept under a name, where it is found", []),
     "translate(composed)": (

@@ -338,7 +338,7 @@ def test_a_caller_of_the_api_hears_it_at_once(world: World, model: Model) -> Non
     assert answered.reply == SORRY
     model.error = None
     assert resume(world) == []
-    assert Turn.objects.get().state == "sent"
+    assert Turn.objects.get().state == "failed"
 
 
 def test_a_database_that_was_away_keeps_the_question_open(world: World, model: Model) -> None:

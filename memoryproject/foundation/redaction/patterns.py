@@ -58,7 +58,7 @@ def _beginnings(word: str) -> list[str]:
 def _options(word: str) -> tuple[list[str], int]:
     """Return the alternatives of the group with which the word begins, and where the group ends."""
     options, depth, start = [], 0, 3
-    for mark in re.finditer(r"\\.|\[[^]]*\]|[()|]", word):
+    for mark in re.finditer(r"\\.|\[[^][]*\]|[()|]", word):
         depth += {"(": 1, ")": -1}.get(mark[0], 0)
         if depth == 0 or depth == 1 and mark[0] == "|":
             options.append(word[start : mark.start()])

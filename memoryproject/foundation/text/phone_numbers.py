@@ -7,7 +7,7 @@ from unicodedata import decimal
 _SIGNS = re.compile(r"\(0\)|[\s()\-‐-―−./\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _INTERNATIONAL = re.compile(r"[1-9][0-9]{6,14}")
 _DIGITS = re.compile(r"\d{7,15}")
-_SCHEME = re.compile(r"\s*(whatsapp|tel):", re.IGNORECASE)
+_SCHEME = re.compile(r"(?:whatsapp|tel):", re.IGNORECASE)
 # Other lengths without a + are those of ids: of a table, of Telegram, of Facebook.
 _BARE = re.compile(r"[1-9][0-9]{10,12}")
 # Country codes whose numbers are divided as people there write them; others are one group.

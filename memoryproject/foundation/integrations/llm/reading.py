@@ -124,7 +124,10 @@ def tool_calls_of(given: object) -> tuple[ToolCall, ...]:
 # Claude.
 _CALL_TAG = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|$)", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([\w.-]+)>\s*(\{.*?\})\s*(?:</function>|$)", re.DOTALL)
-_INVOKE = re.compile(r"<(?:antml:)?invoke name=\"([^\"<>]+)\">(.*?)</(?:antml:)?invoke>", re.DOTALL)
+_INVOKE = re.compile(
+    r"<(?:antml:)?invoke name=\"([^\"<>]{1,200})\">"
+    r"((?:[^<]|<(?!/?(?:antml:)?invoke\b))*)</(?:antml:)?invoke>"
+)
 _PARAMETER = re.compile(r"(?s)<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</")
 _CALL_MARK = "[TOOL_CALLS]"
 _FENCE = "```"
