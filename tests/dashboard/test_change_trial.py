@@ -84,7 +84,7 @@ def test_a_new_memory_is_tried_for_everyone_and_for_a_client(
 
 
 def test_what_can_not_be_stored_says_so(admin_client: Client, asked: None) -> None:
-    assert "content" in tried(admin_client, "").lower()
+    assert "the text is empty" in tried(admin_client, "").lower()
     memory = Memory.objects.get()
     assert admin_client.post(f"{TRY}?turn=x", {"content": "a", "for": "client"}).status_code == 400
     assert admin_client.get(TRY).status_code == 302
