@@ -26,9 +26,16 @@ TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
 MARK = re.compile(r"(?<=[</])([a-z_]+)-[0-9a-f]{12}(?=>)")
 
 
+# An answer that repeats the instructions is refused, and would never be seen: they are told in
+# other words.
+IN_OTHER_WORDS = {"on WhatsApp": "by WhatsApp", "<memories-": "<memory-", "You are ": "I am "}
+
+
 def echo(request: ChatRequest) -> str:
     """Tells whoever asks all that the model was sent, with the same mark and time each time."""
     text = "\n".join(message.content for message in request.messages)
+    for own, others in IN_OTHER_WORDS.items():
+        text = text.replace(own, others)
     return TIME.sub("2026-01-02 03:04", MARK.sub(r"\1-mark", text))
 
 
