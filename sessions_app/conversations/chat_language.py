@@ -49,7 +49,15 @@ _LETTERS = re.compile(
 )
 # Letters of Persian, Urdu and Kurdish that Arabic hasn't.
 _NOT_ARABIC = re.compile("[\u06a9\u06ba\u06cc\u06d2]")
-_SHARED_NOUNS = (BOOKED, PERSON_END, *WISHES, *DENIALS, "hours_fill", "stop_asked")
+_SHARED_NOUNS = (
+    BOOKED,
+    PERSON_END,
+    *WISHES,
+    *DENIALS,
+    "hours_fill",
+    "stop_asked",
+    "stop_marketing",
+)
 # Parts of addresses and mentions.
 _NO_WORDS = ("://", "www.", "@")
 

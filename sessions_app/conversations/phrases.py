@@ -28,7 +28,9 @@ _OWN_WORDS = ("mine", "details", "forget_last_words", "negations", "not_after", 
 _HOURS_WORDS = ("until_words", "hours_needs", "date_words")
 # Who says "don't forget" of a booking asks people for it.
 _OTHERS_WORDS = ("attached_not", "anybody", "thanks_not", "booked_not", "reminders", "bookings")
-WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS)
+# What is stopped where nothing else is: offers, not the assistant.
+_MARKETING = "marketing"
+WORD_LISTS = ("fact_words", "not_memories", *_OTHERS_WORDS, *_OWN_WORDS, *_HOURS_WORDS, _MARKETING)
 OPENERS = ("openers", "asking_openers", "polite")
 SMALL_TALK = ("help", "thanks", "greeting", "acks")
 # The wish for a person is "person" anywhere, or is made of the others: "I want", "to talk to",
@@ -50,7 +52,7 @@ HOURS = (*HOURS_QUESTIONS, *HOURS_DAYS, HOURS_WEEKS, HOURS_MORE, "hours_fill")
 # The fact stands before the first; the second says before a fact that all may know it.
 AFTER_FACT, EVERYONE = "remember_after", "everyone"
 _MORE = (AFTER_FACT, EVERYONE, BOOKED, PERSON_END, "closers", "asking", "not_facts")
-_LIMITS = ("stop", "start", "stop_asked")
+_LIMITS = ("stop", "start", "stop_asked", "stop_marketing")
 KINDS = (*COMMANDS, *SMALL_TALK, *OPENERS, *_MORE, *_LIMITS, *WISHES, *DENIALS, *HOURS)
 # Accents, niqqud, Arabic vowel signs and invisible direction marks stand inside words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"

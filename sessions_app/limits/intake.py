@@ -20,7 +20,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModelError, model
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
-from sessions_app.conversations.phrases import languages, phrases_at
+from sessions_app.conversations.phrases import languages, phrases_at, words_in
 from sessions_app.conversations.plain_words import Command, bare_words
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
@@ -79,8 +79,8 @@ def entry_decide(
 ) -> Entry:
     """Return what staff and the client themselves decided about the chat's messages.
 
-    A stop word stops the assistant, a start word starts it again. In a group nobody can stop it
-    for the others.
+    A stop word stops the assistant, a start word starts it again. Who stops offers alone is still
+    answered. In a group nobody can stop it for the others.
     """
     standing = standing_of(access)
     if standing == Standing.BLOCKED:
@@ -92,7 +92,13 @@ def entry_decide(
             return Entry(notice="opted_in")
         allowed = command is not None and command.name in OPTED_OUT_COMMANDS
         return ANSWERED if allowed else Entry(OPTED_OUT, is_kept=False)
+    if access.marketing_stopped and word and word in limits.start_words:
+        _marketing(access, now, actor, is_stopped=False)
+        return Entry(notice="marketing_resumed")
     is_stop = word in limits.stop_words or bare_words(text) in limits.stop_words
+    if word and not is_stop and asks_to_stop_marketing(text):
+        _marketing(access, now, actor, is_stopped=True)
+        return Entry(notice="marketing_stopped")
     if word and (is_stop or asks_to_stop(text)):
         _opt(access, now, actor)
         return Entry(notice="opted_out")
@@ -106,6 +112,14 @@ def _opt(access: ChatAccess, at: datetime | None, actor: Actor) -> None:
     access.opted_out_at = at
     _store(access, ["opted_out_at"])
     audit_record("chat.opt_out" if at else "chat.opt_in", actor, "chat", access.chat_id)
+
+
+def _marketing(access: ChatAccess, at: datetime, actor: Actor, *, is_stopped: bool) -> None:
+    """Note that the person stopped marketing messages at this time, or wants them again."""
+    access.marketing_stopped, access.marketing_at = is_stopped, at
+    _store(access, ["marketing_stopped", "marketing_at"])
+    action = "chat.marketing_stop" if is_stopped else "chat.marketing_resume"
+    audit_record(action, actor, "chat", access.chat_id)
 
 
 def _store(access: ChatAccess, fields: list[str]) -> None:
@@ -282,9 +296,22 @@ def folded(text: str) -> str:
 
 def asks_to_stop(text: str) -> bool:
     """Return whether all of a message asks for no further messages."""
+    return _is_all(text, "stop_asked")
+
+
+def asks_to_stop_marketing(text: str) -> bool:
+    """Return whether all of a message asks for no further offers, and for nothing else."""
+    if text.rstrip().endswith(("?", "؟")):
+        return False
+    marketing = frozenset(words_in("marketing"))
+    stops = _is_all(text, "stop_asked") and not marketing.isdisjoint(folded(text).split())
+    return stops or _is_all(text, "stop_marketing")
+
+
+def _is_all(text: str, kind: str) -> bool:
     # "Mas" is polite in Indonesian, but not in "no me escribas mas".
     wordings = (bare_words(text).split(), folded(text).split())
-    pairs = ((words, phrases_at(words, ("stop_asked",))) for words in wordings)
+    pairs = ((words, phrases_at(words, (kind,))) for words in wordings)
     return any(each.size == len(words) > 1 for words, found in pairs for each in found)
 
 

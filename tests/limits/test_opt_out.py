@@ -181,6 +181,51 @@ def test_each_language_has_its_words(
     assert confirmation == text_for("opted_in", language, word=own["stop"][0])
 
 
+OFFERS_STOPPED = [
+    "Stop promotions",
+    "no more ads please 🙏",
+    "Detener promociones",
+    "Arrêter les promotions",
+    "Keine Werbung mehr bitte",
+    "Angebote stoppen",
+    "não quero mais receber propaganda",
+    "basta pubblicità",
+    "Остановить рекламу",
+    "Вимкнути рекламу",
+    "إيقاف العروض",
+    "הפסק קידומי מכירות",
+    "די עם הפרסומות",
+    "kampanyaları durdur",
+    "stop promo",
+    "ऑफर बंद करो",
+]
+NOT_STOPPED = [
+    "plus de promo ?",
+    "what offers do you have",
+    "stop the offer on my table",
+    "stop your offers and cancel my order",
+]
+
+
+def test_who_stops_offers_is_still_answered(world: World) -> None:
+    for place, text in enumerate(OFFERS_STOPPED):
+        client = f"1555010{place:04}@c.us"
+        assert len(world.say(client, text)) == 1
+        access = ChatAccess.objects.get(chat__whatsapp_chat=client)
+        assert (access.marketing_stopped, access.opted_out_at) == (True, None), text
+        assert world.say(client, "Are you there?") == ["answer to: Are you there?"]
+        world.say(client, "start")
+        assert not ChatAccess.objects.filter(marketing_stopped=True).exists()
+    actions = ["chat.marketing_stop", "chat.marketing_resume"]
+    assert audited(*actions, "chat.opt_out") == actions * len(OFFERS_STOPPED)
+
+
+def test_who_speaks_of_offers_stops_nothing(world: World) -> None:
+    for text in NOT_STOPPED:
+        assert world.say(CLIENT, text) == [f"answer to: {text}"]
+    assert not ChatAccess.objects.filter(marketing_stopped=True).exists()
+
+
 def test_stop_and_start_again_and_again_are_bounded(limited: Limiting) -> None:
     world = limited(messages_per_hour=2)
     for _ in range(4):
