@@ -125,7 +125,7 @@ def test_it_is_given_up_after_ten_tries_and_may_be_repeated(endpoint: WebhookEnd
 
 @pytest.mark.parametrize(
     ("status", "told", "seconds"),
-    [(429, "120", 120), (503, "120", 120), (503, "1", 5), (500, "120", 5), (429, "x", 5)],
+    [(429, "120", 120), (503, "120", 120), (503, "1", 5), (500, "120", 0), (429, "x", 0)],
 )
 def test_retry_after_is_waited_for(
     endpoint: WebhookEndpoint, receiver: Receiver, status: int, told: str, seconds: int
@@ -134,10 +134,30 @@ def test_retry_after_is_waited_for(
     remember()
     receiver.status, receiver.headers = status, {"Retry-After": told}
     send_all(dependencies(clock=clock))
-    assert (one().due_at - clock.now).total_seconds() == seconds
+    assert (one().due_at - clock.now).total_seconds() == (seconds or 5)
     endpoint.refresh_from_db()
-    assert endpoint.paused_until is not None
-    assert (endpoint.paused_until - clock.now).total_seconds() == seconds
+    assert ((endpoint.paused_until or clock.now) - clock.now).total_seconds() == seconds
+
+
+def test_an_endpoint_that_refuses_one_event_in_three_gets_the_others_at_once(
+    endpoint: WebhookEndpoint,
+) -> None:
+    remember(30)
+    clock = started()
+    poster = RecordingPoster(*[Posted(200), Posted(200), Posted(500)] * 10)
+    assert send_all(dependencies(poster, clock=clock)) == 20
+    clock.on(seconds=6)
+    assert send_all(dependencies(RecordingPoster(*[Posted(200)] * 10), clock=clock)) == 10
+
+
+@pytest.mark.parametrize(("answer", "tries"), [(Posted(500), 3), (PostError("refused"), 1)])
+def test_an_endpoint_that_is_down_is_paused(
+    endpoint: WebhookEndpoint, answer: Posted | PostError, tries: int
+) -> None:
+    remember(10)
+    poster = RecordingPoster(*[answer] * 10)
+    assert send_all(dependencies(poster, clock=started())) == 0
+    assert len(poster.posts) == tries
 
 
 def test_410_disables_it_and_staff_see_why(endpoint: WebhookEndpoint, receiver: Receiver) -> None:
@@ -181,15 +201,15 @@ def test_an_endpoint_that_fails_for_days_is_disabled(endpoint: WebhookEndpoint) 
     assert "It can't be reached." in endpoint.disabled_reason
 
 
-def test_one_that_is_down_costs_one_try_not_one_an_event(endpoint: WebhookEndpoint) -> None:
+def test_one_that_is_down_costs_a_try_now_and_then_not_one_an_event(endpoint: WebhookEndpoint) -> None:
     clock = started()
     remember(50)
-    poster = RecordingPoster(*[Posted(500)] * 3)
+    poster = RecordingPoster(*[Posted(500)] * 5)
     for _ in range(3):
         send_all(dependencies(poster, clock=clock))
         send_all(dependencies(poster, clock=clock))
         clock.on(seconds=30)
-    assert len(poster.posts) == 3
+    assert len(poster.posts) == 5
     assert send_all(dependencies(poster, clock=clock)) == 50
 
 
@@ -263,7 +283,10 @@ def test_no_wait_is_shorter_than_asked_for(number: int, luck: float, asked: floa
     assert wait <= max(WAITS[number - 1] * 1.2, MAX_RETRY_AFTER)
 
 
-@given(st.integers(min_value=1, max_value=10**6))
-def test_pauses_grow_and_end(failures: int) -> None:
-    assert timedelta(seconds=5) <= pause(failures=failures) <= MAX_PAUSE
-    assert pause(failures=failures) <= pause(failures=failures + 1)
+@given(st.integers(min_value=1, max_value=10**6), st.booleans())
+def test_pauses_grow_and_end(failures: int, is_answered: bool) -> None:
+    first, second = (
+        pause(failures=each, is_answered=is_answered) for each in (failures, failures + 1)
+    )
+    assert first <= second <= MAX_PAUSE
+    assert (first >= timedelta(seconds=5)) is (failures > 2 or not is_answered)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
@@ -59,7 +59,8 @@ class WebhookDependencies:
 def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int:
     """Send the endpoint's due deliveries; return the number that were delivered.
 
-    It stops when none is due, one fails, or the job has used its time. The next job sends the rest.
+    It stops when none is due, the endpoint is paused, or the job has used its time. The next job
+    sends the rest.
     """
     WebhookEndpoint.objects.filter(pk=endpoint_id).update(asked_at=None)
     lease = endpoint_claim(endpoint_id=endpoint_id, now=dependencies.clock())
@@ -69,9 +70,7 @@ def endpoint_send(*, endpoint_id: int, dependencies: WebhookDependencies) -> int
     end = dependencies.clock() + BUDGET
     try:
         while (delivery := _due(endpoint_id, dependencies.clock())) is not None:
-            if not _send(delivery, lease, dependencies):
-                break
-            delivered += 1
+            delivered += _send(delivery, lease, dependencies)
             if dependencies.clock() >= end:
                 break
     except LeaseLostError as lost:
@@ -105,10 +104,10 @@ def delivery_send(*, delivery: WebhookDelivery, dependencies: WebhookDependencie
 
 
 def _due(endpoint_id: int, now: datetime) -> WebhookDelivery | None:
-    """Return the delivery that is due the longest; None if the endpoint was disabled meanwhile."""
-    due = WebhookDelivery.objects.filter(
-        endpoint=endpoint_id, endpoint__enabled=True, state=DeliveryState.PENDING, due_at__lte=now
-    )
+    """Return the delivery that is due the longest; None if the endpoint is disabled or paused."""
+    pending = WebhookDelivery.objects.filter(endpoint=endpoint_id, state=DeliveryState.PENDING)
+    ready = Q(endpoint__paused_until__isnull=True) | Q(endpoint__paused_until__lte=now)
+    due = pending.filter(ready, endpoint__enabled=True, due_at__lte=now)
     return due.select_related("endpoint").order_by("due_at", "id").first()
 
 
@@ -160,13 +159,15 @@ def _failed(
     _note(delivery, now, last_status=status, error=error, **later)
     endpoint = WebhookEndpoint.objects.get(pk=lease.row.pk)
     since = endpoint.failing_since or now
-    left_alone = pause(failures=endpoint.failures + 1, retry_after=retry_after)
+    left_alone = pause(
+        failures=endpoint.failures + 1, is_answered=status is not None, retry_after=retry_after
+    )
     lease.renew(
         last_failure_at=now,
         last_error=error,
         failing_since=since,
         failures=F("failures") + 1,
-        paused_until=now + left_alone,
+        paused_until=now + left_alone if left_alone else None,
     )
     logger.warning("%s to webhook endpoint %s failed: %s", delivery, endpoint.pk, error)
     if status == GONE:
@@ -196,6 +197,9 @@ JITTER = 0.2
 
 FIRST_PAUSE = timedelta(seconds=5)
 MAX_PAUSE = timedelta(minutes=5)
+# Failures in a row that pause nothing if the endpoint answered: it may refuse one event, or be
+# short of something for a moment.
+TOLERATED = 2
 # A receiver may ask for a wait up to this length.
 MAX_RETRY_AFTER = timedelta(hours=24)
 
@@ -210,13 +214,16 @@ def next_wait(*, attempts: int, luck: float, retry_after: float | None = None) -
     return max(WAITS[attempts - 1] * (1 + JITTER * luck), _requested_wait(retry_after))
 
 
-def pause(*, failures: int, retry_after: float | None = None) -> timedelta:
+def pause(*, failures: int, is_answered: bool, retry_after: float | None = None) -> timedelta:
     """Return how long an endpoint gets nothing after this many failures in a row.
 
     The pause grows each time, so that an endpoint that is down costs one attempt, not one attempt
-    for each delivery.
+    for each delivery. One that doesn't answer keeps a worker waiting: it is paused at once.
     """
-    own = min(FIRST_PAUSE * 2 ** min(failures - 1, 20), MAX_PAUSE)
+    counted = failures - TOLERATED
+    if counted <= 0 and is_answered and retry_after is None:
+        return timedelta()
+    own = min(FIRST_PAUSE * 2 ** min(max(counted - 1, 0), 20), MAX_PAUSE)
     return max(own, _requested_wait(retry_after))
 
 
