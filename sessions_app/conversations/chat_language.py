@@ -40,7 +40,7 @@ NO_UKRAINIAN = 0.05
 _UKRAINIAN = re.compile("[\u0454\u0456\u0457\u0491]", re.IGNORECASE)
 # The library doesn't rule a language out.
 MIN_PROBABILITY = 0.03
-LIKELY, SURE_OF_BOTH, SURE = 0.35, 0.5, 0.9
+LIKELY, SURE_OF_BOTH, SURE = 0.35, 0.5, 0.8
 # One or two foreign words are no change of language.
 MIN_WORDS = 3
 # Letters of our languages. Of others the library would choose the least unlikely one.

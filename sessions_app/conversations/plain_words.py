@@ -200,8 +200,10 @@ def for_everyone(fact: str) -> str:
 def _command(message: Utterance) -> Command | None:
     place, is_asked = 0, False
     for _ in range(MAX_OPENERS + 1):
-        for phrase in phrases_in(message, place):
-            argument = _argument(message, phrase, place, is_asked=is_asked)
+        phrases = phrases_in(message, place)
+        spoken = {phrase.language for phrase in phrases}
+        for phrase in phrases:
+            argument = _argument(message, phrase, place, spoken, is_asked=is_asked)
             if argument is not None:
                 name = phrase.kind.partition("_")[0]
                 return Command(name, argument, phrase.language)
@@ -345,8 +347,13 @@ def _denies(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
     return any(start + size == clause.end and size >= shortest for start, size in sizes.items())
 
 
-def _argument(message: Utterance, phrase: Phrase, place: int, *, is_asked: bool) -> str | None:
-    """Return the argument of the command, or None where this is surely no command."""
+def _argument(
+    message: Utterance, phrase: Phrase, place: int, spoken: Collection[str], *, is_asked: bool
+) -> str | None:
+    """Return the argument of the command, or None where this is surely no command.
+
+    spoken: the languages that have such a phrase.
+    """
     language = languages()[phrase.language]
     first = place + phrase.size
     if phrase.kind == "memories":
@@ -384,7 +391,7 @@ def _argument(message: Utterance, phrase: Phrase, place: int, *, is_asked: bool)
     if phrase.kind.startswith("forget"):
         is_detail = phrase.kind not in FORGET_OWN[2:] or not language["details"].isdisjoint(rest)
         mine = language["mine"] if phrase.kind in FORGET_OWN else frozenset()
-        return argument if is_detail and _is_memory(rest, mine) else None
+        return argument if is_detail and _is_memory(rest, mine, spoken) else None
     if phrase.kind == "remember_colon" and ":" not in gap and not for_everyone(argument):
         return None
     return argument if _is_fact(message, phrase, first, rest) else None
@@ -401,11 +408,11 @@ def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]
     return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
 
 
-def _is_memory(rest: Sequence[str], mine: frozenset[str]) -> bool:
+def _is_memory(rest: Sequence[str], mine: frozenset[str], spoken: Collection[str]) -> bool:
     if len(rest) > MAX_FORGET_WORDS:
         return False
-    # Languages share words: "забудьте" is of two.
-    if any(word in each["not_memories"] for each in languages().values() for word in rest):
+    # Languages share words: "забудьте" is of two. But "se" is "if" in Italian alone.
+    if any(word in languages()[each]["not_memories"] for each in spoken for word in rest):
         return False
     return not mine or any(_is_mine(word, mine) for word in rest)
 

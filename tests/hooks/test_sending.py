@@ -201,7 +201,9 @@ def test_an_endpoint_that_fails_for_days_is_disabled(endpoint: WebhookEndpoint) 
     assert "It can't be reached." in endpoint.disabled_reason
 
 
-def test_one_that_is_down_costs_a_try_now_and_then_not_one_an_event(endpoint: WebhookEndpoint) -> None:
+def test_one_that_is_down_costs_a_try_now_and_then_not_one_an_event(
+    endpoint: WebhookEndpoint,
+) -> None:
     clock = started()
     remember(50)
     poster = RecordingPoster(*[Posted(500)] * 5)

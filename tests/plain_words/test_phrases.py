@@ -107,6 +107,64 @@ def test_a_wish_is_recognised_as_people_write(text: str) -> None:
 
 @table(
     "text",
+    [
+        "delete all my data",
+        "forget everything you know about me",
+        "can you wipe all my information?",
+        "תמחק הכל עליי",
+        "מחק את כל המידע שלי",
+        "borra todo lo que sabes de mí",
+        "Supprimez toutes mes données",
+        "Bitte löschen Sie alles über mich",
+        "esquece tudo o que sabes sobre mim",
+        "dimentica tutto quello che sai su di me",
+        "удали всё что ты обо мне знаешь",
+        "видаліть усі мої дані",
+        "امسح كل ما تعرفه عني",
+        "tüm verilerimi silin",
+        "hapus semua data saya",
+        "मेरा सारा डेटा डिलीट करो",
+    ],
+)
+def test_who_wants_all_erased_needs_a_person(text: str) -> None:
+    assert wants_person(text)
+    assert parse_command(text) is None
+
+
+@table(
+    "text",
+    [
+        "did you forget everything I told you?",
+        "how do I delete data from my phone?",
+        "remove all the onions please",
+        "please remove everything from my cart",
+        "borra mi pedido",
+        "olvida todo",
+        "תמחק את ההזמנה",
+        "Удалите мой заказ",
+        "what happens to my data?",
+    ],
+)
+def test_who_wants_something_else_gone_needs_none(text: str) -> None:
+    assert not wants_person(text)
+
+
+@table(
+    ("text", "fact"),
+    [
+        ("olvida que mi perro se llama Toby", "mi perro se llama Toby"),
+        ("esquece que a minha mãe se chama Ana", "a minha mãe se chama Ana"),
+        ("dimentica che mio figlio si chiama Leo", "mio figlio si chiama Leo"),
+    ],
+)
+def test_words_of_another_language_keep_nothing_from_being_forgotten(text: str, fact: str) -> None:
+    command = parse_command(text)
+    assert command is not None
+    assert (command.name, command.argument) == ("forget", fact)
+
+
+@table(
+    "text",
     ["", "👍", "17", "x " * 2_000, "I don't want to talk to a person", "¿?", "the manager, he"],
 )
 def test_what_wishes_and_denies_nothing(text: str) -> None:
