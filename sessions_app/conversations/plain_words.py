@@ -201,9 +201,8 @@ def _command(message: Utterance) -> Command | None:
     place, is_asked = 0, False
     for _ in range(MAX_OPENERS + 1):
         phrases = phrases_in(message, place)
-        spoken = {phrase.language for phrase in phrases}
         for phrase in phrases:
-            argument = _argument(message, phrase, place, spoken, is_asked=is_asked)
+            argument = _argument(message, phrase, place, phrases, is_asked=is_asked)
             if argument is not None:
                 name = phrase.kind.partition("_")[0]
                 return Command(name, argument, phrase.language)
@@ -348,11 +347,11 @@ def _denies(clause: Utterance, starts: Collection[int], is_all: bool) -> bool:
 
 
 def _argument(
-    message: Utterance, phrase: Phrase, place: int, spoken: Collection[str], *, is_asked: bool
+    message: Utterance, phrase: Phrase, place: int, alike: Sequence[Phrase], *, is_asked: bool
 ) -> str | None:
     """Return the argument of the command, or None where this is surely no command.
 
-    spoken: the languages that have such a phrase.
+    alike: this phrase and those of other languages.
     """
     language = languages()[phrase.language]
     first = place + phrase.size
@@ -391,7 +390,7 @@ def _argument(
     if phrase.kind.startswith("forget"):
         is_detail = phrase.kind not in FORGET_OWN[2:] or not language["details"].isdisjoint(rest)
         mine = language["mine"] if phrase.kind in FORGET_OWN else frozenset()
-        return argument if is_detail and _is_memory(rest, mine, spoken) else None
+        return argument if is_detail and _is_memory(rest, mine, alike) else None
     if phrase.kind == "remember_colon" and ":" not in gap and not for_everyone(argument):
         return None
     return argument if _is_fact(message, phrase, first, rest) else None
@@ -408,18 +407,15 @@ def _is_fact(message: Utterance, phrase: Phrase, first: int, rest: Sequence[str]
     return any(word in language["fact_words"] or word[:1].isdigit() for word in rest)
 
 
-def _is_memory(rest: Sequence[str], mine: frozenset[str], spoken: Collection[str]) -> bool:
+def _is_memory(rest: Sequence[str], mine: frozenset[str], alike: Sequence[Phrase]) -> bool:
     if len(rest) > MAX_FORGET_WORDS:
         return False
     # Languages share words: "забудьте" is of two. But "se" is "if" in Italian alone.
-    if any(word in languages()[each]["not_memories"] for each in spoken for word in rest):
+    if any(not languages()[each.language]["not_memories"].isdisjoint(rest) for each in alike):
         return False
-    return not mine or any(_is_mine(word, mine) for word in rest)
-
-
-def _is_mine(word: str, mine: frozenset[str]) -> bool:
-    """Return whether the word says whose it is: by itself, or by its end ("*ي")."""
-    return word in mine or (len(word) >= MIN_STEM and f"*{word[-1]}" in mine)
+    # A word says whose it is by itself, or by its end ("*ي").
+    ends = [f"*{word[-1]}" for word in rest if len(word) >= MIN_STEM]
+    return not mine or not mine.isdisjoint([*rest, *ends])
 
 
 def _of_signs(text: str, language: str) -> tuple[str, str] | None:

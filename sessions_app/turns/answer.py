@@ -5,6 +5,7 @@ A worker starts with `turn_run`.
 
 import logging
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -39,7 +40,7 @@ from sessions_app.models import Message, Turn
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join
+from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join, texts_to_answer
 from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
 from sessions_app.turns.handing_over import (
     LIMIT,
@@ -336,19 +337,29 @@ def _reply(work: TurnWork, text: str) -> Draft:
         return Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
         return apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
+    texts = texts_to_answer(turn, text)
+    text = "\n".join(texts)
     if reason := handover_reason(turn, text):
         return handover_draft(turn, reason)
+    hours: dict[str, str] = {}
     if is_offline(dependencies.chat_model) and not pictures:
         talk = small_talk_reply(turn, text, dependencies)
         if talk is not None:
             return talk
-        if answer := hours_reply(turn, text):
+        hours = {each: answer for each in texts if (answer := hours_reply(turn, each))}
+        text = "\n".join(each for each in texts if each not in hours)
+        if not text:
             # Without a model's name: it isn't among the questions without an answer.
-            return Draft(text=answer, is_system_text=True, uses_memory=False)
+            return Draft(text=_joined(hours), is_system_text=True, uses_memory=False)
     draft = model_reply(work, text, pictures)
+    draft.text = "\n\n".join(filter(None, (_joined(hours), draft.text)))
     if not draft.is_apology and handover_is_offered(turn, text):
         offer_person(draft, turn)
     return draft
+
+
+def _joined(answers: Mapping[str, str]) -> str:
+    return "\n\n".join(dict.fromkeys(answers.values()))
 
 
 def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:

@@ -6,7 +6,7 @@ stored, joins it: then the answer is made anew, once.
 A command goes before questions that have waited for long: their model may be slow or away.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from memoryproject.foundation.leases import RELEASED
+from sessions_app.conversations.plain_words import small_talk
 from sessions_app.models import Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.turn_states import turn_move
@@ -24,11 +25,15 @@ from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease, is_command
 
 # The key of a turn's context: its message came while an answer was made, which was dropped.
 REMADE = "remade"
+# Small talk that asks for nothing.
+POLITE = ("thanks", "greeting", "acks")
 # Marks the turn of a command, by a slash or in plain words, and of a text that says nothing.
 QUICK = "quick"
 IS_QUICK = Q(context__has_any_keys=["notice", QUICK])
 # Who never stops writing is answered all the same, after so many times the wait for one message.
 MAX_WAITS = 4
+# So many messages before the newest are read.
+LOOKED_AT = 6
 
 # So long a command keeps its place behind a question.
 KEEPS_PLACE = timedelta(seconds=10)
@@ -102,6 +107,44 @@ def command_claim(*, chat_id: UUID) -> TurnLease | None:
         return None
     turn.attempts = 1
     return TurnLease(turn, token)
+
+
+def texts_to_answer(turn: Turn, text: str) -> list[str]:
+    """Return the texts of the burst that the turn answers, without thanks and greetings.
+
+    ``text``: that of the turn's own message, which stands alone where nothing else was said.
+    """
+    texts = [text, *texts_before(turn, (TurnState.MERGED,))]
+    if len(texts) == 1:
+        return texts
+    language = turn.chat.language
+    return [
+        each
+        for each in reversed(texts)
+        if each.strip() and (small_talk(each, language=language) or ("",))[0] not in POLITE
+    ] or [text]
+
+
+def texts_before(turn: Any, states: Collection[str]) -> Iterator[str]:
+    """Yield the person's texts just before this one, the newest first, whose turns are in a state.
+
+    That is the rest of a burst, and what waited while the assistant was paused.
+    """
+    if turn.state_before not in states:
+        return
+    before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk).order_by("-id")
+    for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
+        if earlier.state not in states:
+            return
+        if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
+            yield earlier.message.content
+
+
+def is_own_text(turn: Turn) -> bool:
+    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
+    metadata = turn.message.metadata if turn.message else {}
+    is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
+    return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
 
 
 def names_file(context: Mapping[str, Any]) -> bool:

@@ -143,7 +143,7 @@ def recall_for_prompt(
 def _with_quoted(query: str, history: History | None) -> str:
     """Return the query with the line that its message answers: "how much for two of this?"."""
     last = history.messages[-1] if history else None
-    if last is None or last.content.strip() != query.strip():
+    if last is None or not query.strip().endswith(last.content.strip()):
         return query
     quoted = last.metadata.get(QUOTED)
     text = str(quoted.get("text") or "") if isinstance(quoted, dict) else ""

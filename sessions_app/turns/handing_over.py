@@ -5,9 +5,7 @@ the model calls for one. The client is told so with the opening hours, the assis
 chat needs attention, and the operator and integrators are told.
 """
 
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 from django.utils import timezone
 
@@ -26,6 +24,7 @@ from sessions_app.models.chats import GODFATHER
 from sessions_app.models.messages import Role
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import HANDOVER, TurnState
+from sessions_app.turns.bursts import is_own_text, texts_before
 from sessions_app.turns.turn_claims import chat_pause, pause_in_force
 
 # What the question asks that offers a person.
@@ -55,31 +54,10 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    if (is_own_text(turn) and wants_person(text)) or any(map(wants_person, _said_before(turn))):
+    before = texts_before(turn, (TurnState.MERGED, TurnState.HELD))
+    if (is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
-
-
-def is_own_text(turn: Turn) -> bool:
-    """Return whether its words are the person's: no contact card, no place, nothing forwarded."""
-    metadata = turn.message.metadata if turn.message else {}
-    is_shown = turn.context.get("kind") in ("contacts", "location", "order", "poll")
-    return not is_shown and metadata.keys().isdisjoint(("forwarded", "frequently_forwarded"))
-
-
-def _said_before(turn: Any) -> Iterator[str]:
-    """Yield what was said just before and has no answer: "A person please", then "it's urgent".
-
-    That is the rest of a burst, and what waited while the assistant was paused.
-    """
-    if turn.state_before not in (TurnState.MERGED, TurnState.HELD):
-        return
-    before = Turn.objects.filter(session=turn.session_id, id__lt=turn.pk).order_by("-id")
-    for earlier in before.select_related("message").defer("message__terms")[:LOOKED_AT]:
-        if earlier.state not in (TurnState.MERGED, TurnState.HELD):
-            return
-        if earlier.message and not earlier.message.revoked_at and is_own_text(earlier):
-            yield earlier.message.content
 
 
 def handover_is_offered(turn: Turn, text: str) -> bool:

@@ -9,12 +9,12 @@ from django.db.models import F
 from django.utils import timezone
 
 from memories_app.models import Memory
-from memoryproject.foundation.integrations.llm.base import ChatRequest
+from memoryproject.foundation.integrations.llm.base import ChatRequest, OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
-from sessions_app.models import Turn
+from sessions_app.models import AssistantProfile, ChatPause, Turn
 from sessions_app.turns.queue import chat_answer, next_chat
 from tests.events import edit, revocation
-from tests.world import CLIENT, World, message_from
+from tests.world import CLIENT, World, message_from, remember
 
 GROUP = {"group_id": "120363000000000001@g.us", "mentions_us": True}
 
@@ -202,3 +202,40 @@ def test_a_message_whose_answer_somebody_waits_for_is_no_part_of_a_burst(world: 
     world.receive(message_from(CLIENT, "Hi"), asked, message_from(CLIENT, "the price?"))
     assert answer(world) == ["answer to: Hi", "answer to: the price?"]
     assert states() == ["sent", "sent", "sent"]
+
+
+@pytest.mark.parametrize("last", ["thanks!", "🙏", "hello?", "תודה רבה", "ok"])
+def test_thanks_and_greetings_stand_for_no_question(world: World, last: str) -> None:
+    world.use(chat_model=OfflineChatModel())
+    remember(world, "A yearly service costs 450 shekels")
+    world.receive(message_from(CLIENT, "how much is a yearly service?"), message_from(CLIENT, last))
+    (reply,) = answer(world)
+    assert "450 shekels" in reply
+
+
+def test_each_question_of_a_burst_is_answered_without_a_model(world: World) -> None:
+    world.use(chat_model=OfflineChatModel())
+    AssistantProfile.objects.update_or_create(pk=1, defaults={"hours": {"sunday": "9:00-17:00"}})
+    remember(world, "Our address is Dizengoff 99")
+    questions = ("good morning", "what are your opening hours?", "what is your address?", "thanks")
+    world.receive(*(message_from(CLIENT, text) for text in questions))
+    (reply,) = answer(world)
+    assert "9:00–17:00" in reply
+    assert "Dizengoff 99" in reply
+    assert "welcome" not in reply
+
+
+def test_what_a_burst_asks_is_recalled_for_the_model(world: World) -> None:
+    remember(world, "A yearly service costs 450 shekels")
+    world.receive(
+        message_from(CLIENT, "how much is a yearly service?"), message_from(CLIENT, "thanks!")
+    )
+    assert answer(world) == ["answer to: thanks!"]
+    assert "450 shekels" in world.prompt()[0].content
+
+
+def test_who_wants_a_person_gets_one_though_they_thank(world: World) -> None:
+    world.use(chat_model=OfflineChatModel())
+    world.receive(message_from(CLIENT, "I want to talk to a person"), message_from(CLIENT, "thx"))
+    answer(world)
+    assert ChatPause.objects.filter(chat=world.chat(CLIENT)).exists()

@@ -24,6 +24,7 @@ from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
+from sessions_app.turns.bursts import is_own_text
 from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply
 from sessions_app.turns.commands.replies import (
     MAX_LENGTH,
@@ -39,7 +40,7 @@ from sessions_app.turns.commands.replies import (
     short_ids,
     system_text,
 )
-from sessions_app.turns.handing_over import ASKED, PERSON, is_own_text
+from sessions_app.turns.handing_over import ASKED, PERSON
 from sessions_app.turns.reply_store import Draft, handover_draft, help_text
 from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
 
