@@ -244,6 +244,7 @@ def _decide(incoming: _Incoming) -> Entry:
         limits=incoming.rules.limits,
         now=incoming.now,
         actor=incoming.actor,
+        is_template_button=incoming.event.kind == "button",
     )
 
 

@@ -76,11 +76,12 @@ def entry_decide(
     limits: "UsageLimits",
     now: datetime,
     actor: Actor,
+    is_template_button: bool = False,
 ) -> Entry:
     """Return what staff and the client themselves decided about the chat's messages.
 
-    A stop word stops the assistant, a start word starts it again. Who stops offers alone is still
-    answered. In a group nobody can stop it for the others.
+    A stop word stops the assistant, a start word starts it again. Who stops offers alone, or by a
+    template's button, is still answered. In a group nobody can stop it for the others.
     """
     standing = standing_of(access)
     if standing == Standing.BLOCKED:
@@ -95,11 +96,13 @@ def entry_decide(
     if access.marketing_stopped and word and word in limits.start_words:
         _marketing(access, now, actor, is_stopped=False)
         return Entry(notice="marketing_resumed")
-    is_stop = word in limits.stop_words or bare_words(text) in limits.stop_words
-    if word and not is_stop and asks_to_stop_marketing(text):
+    if not word:
+        text = ""
+    is_stop = bool({word, bare_words(text)} & {*limits.stop_words} - {""}) or asks_to_stop(text)
+    if asks_to_stop_marketing(text) or (is_stop and is_template_button):
         _marketing(access, now, actor, is_stopped=True)
         return Entry(notice="marketing_stopped")
-    if word and (is_stop or asks_to_stop(text)):
+    if is_stop:
         _opt(access, now, actor)
         return Entry(notice="opted_out")
     if limits.allow_list_only and standing != Standing.ALLOWED:

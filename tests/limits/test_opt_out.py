@@ -183,6 +183,8 @@ def test_each_language_has_its_words(
 
 OFFERS_STOPPED = [
     "Stop promotions",
+    "Werbeaktionen stoppen",
+    "إيقاف العروض الترويجية",
     "no more ads please 🙏",
     "Detener promociones",
     "Arrêter les promotions",
@@ -218,6 +220,13 @@ def test_who_stops_offers_is_still_answered(world: World) -> None:
         assert not ChatAccess.objects.filter(marketing_stopped=True).exists()
     actions = ["chat.marketing_stop", "chat.marketing_resume"]
     assert audited(*actions, "chat.opt_out") == actions * len(OFFERS_STOPPED)
+
+
+@pytest.mark.parametrize("text", ["STOP", "Unsubscribe", "Stop promotions"])
+def test_the_button_of_a_template_stops_offers_alone(world: World, text: str) -> None:
+    assert len(world.say(CLIENT, text, kind="button")) == 1
+    access = ChatAccess.objects.get()
+    assert (access.marketing_stopped, access.opted_out_at) == (True, None)
 
 
 def test_who_speaks_of_offers_stops_nothing(world: World) -> None:
