@@ -29,7 +29,7 @@ from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, n
 from sessions_app.turns.commands.dispatch import remember_reply
 from sessions_app.turns.compose_prompt import hit_text
 from sessions_app.turns.handing_over import can_be_handed_over
-from sessions_app.turns.prompt import fenced_text, quotes_instructions
+from sessions_app.turns.prompt import fenced_text, quotes_instructions, without_labels
 from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
@@ -128,12 +128,22 @@ class ToolCalls:
         for _ in range(MAX_ROUNDS):
             completion = ask(offered)
             if not completion.tool_calls or not offered.tools:
-                return _checked(completion, request)
+                return self._checked(completion, request)
             self._run(completion)
             offered = replace(offered, messages=[*prompt, *self.exchange])
         # Now it has to answer. Some servers refuse calls in a prompt where no function is offered.
         as_texts = fitted(offered.messages, Traits(tools_as_text=True))
-        return _checked(ask(replace(offered, messages=as_texts, tools=())), request)
+        return self._checked(ask(replace(offered, messages=as_texts, tools=())), request)
+
+    def _checked(self, completion: Completion, request: ChatRequest) -> Completion:
+        system = [each.content for each in request.messages if each.role == "system"]
+        if system and quotes_instructions(completion.text, system[0]):
+            raise ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
+        names = [each["function"]["name"] for each in self.offered]
+        if any("_" in name and name in completion.text for name in names):
+            # A call in a form that nobody reads.
+            raise ChatModelError(ErrorText("model_empty"))
+        return replace(completion, text=without_labels(completion.text))
 
     def _run(self, completion: Completion) -> None:
         calls = completion.tool_calls[:MAX_CALLS]
@@ -201,13 +211,6 @@ class ToolCalls:
         if draft.outcome != "answered":
             return "It could not be stored."
         return "Stored." if is_stated else "Staff will decide whether it is stored."
-
-
-def _checked(completion: Completion, request: ChatRequest) -> Completion:
-    system = [each.content for each in request.messages if each.role == "system"]
-    if system and quotes_instructions(completion.text, system[0]):
-        raise ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
-    return completion
 
 
 def is_stated_in(fact: str, text: str) -> bool:

@@ -43,8 +43,15 @@ FENCE_INTRODUCTION = (
 
 # What no answer says by itself: words of the instructions, and so many words of them in a row. What
 # the business says of itself may be quoted.
-OWN_WORDS = ("on WhatsApp. You are talking to", "as one does on WhatsApp", "<memories-")
+OWN_WORDS = ("on whatsapp you are talking to", "as one does on whatsapp")
+FENCE = "<memories-"
 MAX_QUOTED_WORDS = 25
+_WORD = re.compile(r"\w+")
+# "(memory, 2026-11-29 21:24)" and "[in reply to …]".
+_LABEL = re.compile(
+    r"(?m)^(?:- )?\([a-z’ ]{3,40}, \d{4}-\d\d-\d\d \d\d:\d\d[^()\n]{0,200}\) ?"
+    r"|\[(?:in reply to|reacted with) [^\[\]\n]{1,400}\] ?"
+)
 _INSTRUCTIONS_END = re.compile(r"\n\n(?:About the business:|Opening hours:|It is \w+, \d{4}-)")
 
 
@@ -175,11 +182,17 @@ def system_text(parts: PromptParts) -> str:
 
 def quotes_instructions(answer: str, system: str) -> bool:
     """Return whether an answer repeats words of the system text that are for the model alone."""
-    line = " ".join(answer.split())
-    words = _INSTRUCTIONS_END.split(system)[0].split()
+    # Whatever their case, and what stands between them.
+    line = f" {' '.join(_WORD.findall(answer.lower()))} "
+    words = _WORD.findall(_INSTRUCTIONS_END.split(system)[0].lower())
     runs = range(len(words) - MAX_QUOTED_WORDS + 1)
-    own = (*OWN_WORDS, *(" ".join(words[each : each + MAX_QUOTED_WORDS]) for each in runs))
-    return any(each in line for each in own)
+    own = (" ".join(words[each : each + MAX_QUOTED_WORDS]) for each in runs)
+    return FENCE in answer or any(f" {each} " in line for each in (*OWN_WORDS, *own))
+
+
+def without_labels(answer: str) -> str:
+    """Return an answer without the labels of the prompt that a model has copied."""
+    return _LABEL.sub("", answer).strip()
 
 
 def _titled(title: str, text: str) -> str:

@@ -166,9 +166,18 @@ WRITTEN = '{"name": "search_memory", "arguments": {"query": "x"}}'
         (f"[TOOL_CALLS] [{WRITTEN}]", "", ["search_memory"]),
         (WRITTEN.replace("arguments", "parameters"), "", ["search_memory"]),
         (f"```json\n{WRITTEN}\n```", "", ["search_memory"]),
+        (f"Let me check that for you. {WRITTEN}", "", ["search_memory"]),
+        ('{"tool":"search_memory","tool_input":{"query":"x"}}', "", ["search_memory"]),
+        (f"<tools>{WRITTEN}</tools>", "", ["search_memory"]),
+        ('functions.search_memory:0<|argument|>{"query":"x"}', "", ["search_memory"]),
+        ("call:search_memory{query:<escape>x<escape>}", "", ["search_memory"]),
+        ('```tool_code\nprint(search_memory(query="x"))\n```', "", ["search_memory"]),
+        ("<search_memory>\n<query>x</query>\n</search_memory>", "", ["search_memory"]),
+        ('Thought: t\nAction: search_memory\nAction Input: {"query":"x"}', "", ["search_memory"]),
+        ("search_memory {broken query: x", "", ["search_memory"]),
         ('{"name": "other", "arguments": {"remember": 1}}', None, []),
         ("I will remember that.", None, []),
-        ("search_memory {broken", None, []),
+        ('I remember {"x": 1} well', None, []),
     ],
 )
 def test_calls_that_a_server_left_in_the_text(
@@ -177,6 +186,8 @@ def test_calls_that_a_server_left_in_the_text(
     found = with_calls_of_text(Completion(text, "m"), NAMES)
     assert [each.name for each in found.tool_calls] == names
     assert found.text == (text if rest is None else rest)
+    given = [each.arguments for each in found.tool_calls]
+    assert all(json.loads(each) == {"query": "x"} for each in given)
 
 
 @table(

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
@@ -39,6 +40,11 @@ FILTER_WORDS = re.compile(
     r"|flagged by|safety (?:system|filter|polic)|moderation",
     re.IGNORECASE,
 )
+# What a gateway says in the place of an answer.
+ERROR_TEXT = re.compile(
+    r"(?i)\W{0,3}(?:error|exception|upstream)\b.{0,60}\b(?:[45]\d\d|rate limit|upstream|quota"
+    r"|overloaded|timed? ?out|api key|unavailable)\b"
+)
 # As of HTTP: the same request may succeed later.
 RETRIED = frozenset({408, 409, 425, 429})
 REFUSED = frozenset({400, 404, 413, 415, 422, 501})
@@ -67,14 +73,19 @@ def read_answer(body: bytes, *, model: str) -> Completion:
     choice = answer.objects("choices")[0]
     if error := choice.at("error"):
         raise failure_in(error, body)
-    message = choice.at("message")
-    if not message:
+    # The older form of an answer, that of completions, has its text alone.
+    message = choice.at("message") or Fields.of({"content": choice.text("text")})
+    if not any(message.values()):
         raise unreadable(body)
-    written = _text_of(message.get("content"), body) or _text_of(message.get("refusal"), body)
+    written = _text_of(_parts(message.get("content")), body) or _text_of(
+        message.get("refusal"), body
+    )
     written = storable(written).translate(OVERRIDES)
     text = without_thoughts(written)
     reason = str(choice.get("finish_reason") or "").lower()
     finish = Finish.CUT if reason in CUT_REASONS else Finish.WHOLE
+    if len(text) <= MAX_QUOTED and ERROR_TEXT.match(text):
+        raise failure_in(Fields.of({"error": {"message": text}}), body)
     if reason in FILTER_REASONS:
         raise filtered()
     calls = tool_calls_of(message.get("tool_calls"))
@@ -130,6 +141,11 @@ _INVOKE = re.compile(
 )
 _PARAMETER = re.compile(r"(?s)<(?:antml:)?parameter name=\"([^\"<>]+)\">(.*?)</")
 _CALL_MARK = "[TOOL_CALLS]"
+_ARGUMENTS = ("arguments", "parameters", "tool_input", "action_input", "input", "args")
+_ARGUMENT = re.compile(
+    r"\b(query|fact|reason)\b(?:[\"'=:> ]|<\w{1,9}>){1,9}([^\"'<>{}()\n]{1,300})"
+)
+MAX_OBJECTS = 20
 _FENCE = "```"
 
 
@@ -144,8 +160,43 @@ def with_calls_of_text(completion: Completion, names: Collection[str]) -> Comple
     written, rest = _written(text.strip())
     calls = [call for each in written for call in _written_calls(each, names)]
     if not calls:
+        calls, rest = _calls_within(text, names), ""
+    if not calls:
         return completion
     return replace(completion, text=rest.strip(), tool_calls=tool_calls_of(calls))
+
+
+def _calls_within(text: str, names: Collection[str]) -> list[dict[str, Any]]:
+    """Return the call in a text of another form: an object that names a function, or its name.
+
+    A name of two words, such as search_memory, is no word of an answer. What follows it are its
+    arguments, whatever their form.
+    """
+    found = [each for each in _objects_in(text) if _name_in(each) in names]
+    if found:
+        given = next((found[0][key] for key in _ARGUMENTS if key in found[0]), {})
+        return [{"function": {"name": _name_in(found[0]), "arguments": given}}]
+    name = next((name for name in names if "_" in name and name in text), None)
+    if name is None:
+        return []
+    rest = text.partition(name)[2]
+    arguments: Any = next(_objects_in(rest), None) or dict(_ARGUMENT.findall(rest))
+    return [{"function": {"name": name, "arguments": arguments}}]
+
+
+def _name_in(found: Mapping[str, Any]) -> object:
+    names = (found.get(key) for key in ("name", "tool", "tool_name", "function", "action"))
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def _objects_in(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the first JSON objects within a text."""
+    for begin in islice(re.finditer(r"\{", text), MAX_OBJECTS):
+        try:
+            found, _end = json.JSONDecoder().raw_decode(text, begin.start())
+        except (ValueError, RecursionError):
+            continue
+        yield found
 
 
 def _written(text: str) -> tuple[list[str], str]:
@@ -264,6 +315,18 @@ def _text_of(content: object, body: bytes) -> str:
     if content is None or isinstance(content, str):
         return content or ""
     raise unreadable(body)
+
+
+def _parts(content: object) -> object:
+    """Return the parts of a content that was sent as their JSON; any other content as it is."""
+    if not isinstance(content, str) or not content.lstrip().startswith("[{"):
+        return content
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+    is_parts = all(isinstance(each, dict) and isinstance(each.get("type"), str) for each in found)
+    return found if is_parts else content
 
 
 def _one_line(name: str) -> str:

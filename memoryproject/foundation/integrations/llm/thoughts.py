@@ -39,11 +39,26 @@ _THOUGHT_FENCE = re.compile(r"(?i)\s*(?:think(?:ing)?|thoughts?|reasoning)\s*")
 _MARKS = r"[*_#\t ]{0,6}"
 _HEADED = re.compile(
     rf"(?i)\s{{0,20}}{_MARKS}(?:here(?:['’]s| is| are) )?(?:my )?(?:think|thought|reasoning"
-    rf"|chain of thought|חשיבה|מחשב)\w{{0,4}}(?: process)?{_MARKS}:"
+    rf"|chain of thought|חשיבה|מחשב|思考|推理)\w{{0,4}}(?: process)?{_MARKS}[:：]"
 )
-_ANSWER = rf"(?:answer|response|reply|תשובה){_MARKS}:{_MARKS}"
+_ANSWER = rf"(?:answer|response|reply|תשובה|回答|答案){_MARKS}[:：]{_MARKS}"
 _HEADED_ANSWER = re.compile(
     rf"(?im)(?:^|(?<=\s)(?=[*_])){_MARKS}(?:here(?:['’]s| is) )?(?:my )?(?:final )?{_ANSWER}"
+)
+# Thoughts that stand first, in a form of their own: folded away, as a quotation, in brackets or
+# in italics; and what nobody but a model says, that "the user" asks something.
+_THINKS = r"(?:think|thought|reasoning|internal|inner|note to self|scratch)"
+_APART = re.compile(
+    rf"(?is)\s{{0,20}}(?:<details[^>]{{0,40}}>\s{{0,9}}<summary>[^<]{{0,40}}{_THINKS}[^<]{{0,40}}"
+    rf"</summary>.*?(?:</details>|\Z)"
+    rf"|>[ *_]{{0,6}}{_THINKS}[^\n]*(?:\n>[^\n]*)*"
+    rf"|[(\[*_]{{1,2}}{_THINKS}\w{{0,8}}(?: (?:note|process|thoughts?))?:.*?[)\]*_]{{1,2}}"
+    r"(?=\s|\Z))"
+)
+_OF_THE_USER = re.compile(
+    r"(?is)\s{0,20}(?:(?:okay|ok|alright|hmm|so|well|now|first|let me think)[,.:]?\s{1,3}){0,3}"
+    r"the user (?:is|asks|asked|wants|wrote|said|says|just|sent|greet|mention|seems)"
+    r".*?(?:\n\s{0,9}\n|\Z)"
 )
 _THOUGHT_KEYS = {"thought", "thoughts", "thinking", "reasoning", "chain_of_thought"}
 _ANSWER_KEYS = {"answer", "final_answer", "response", "reply"}
@@ -89,7 +104,7 @@ _CHANNEL_PARTS = re.compile(r"<\|(?:start|end|return|call|channel)\|>")
 _BARE_CHANNELS = re.compile(r"\s{0,20}analysis[A-Z\u0590-\u05ff]")
 _BARE_FINAL = "assistantfinal"
 # How a model wraps what it says after its thoughts.
-_WRAPPING = re.compile(r"\s{0,20}<(answer|output|response|final_answer)>", re.IGNORECASE)
+_WRAPPING = re.compile(r"\s{0,20}<(answer|output|response|final(?:_answer)?)>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -108,8 +123,8 @@ def without_thoughts(text: str) -> str:
     """Return the answer alone; "" where there is none. A text without marks stays as it is."""
     written = _ESCAPED.sub(r"<\1>", text)
     answer = _field_of_answer(_after_heading(_without_fences(_final_channel(written))))
-    cleaned = _without_tags(answer)
-    if cleaned != answer:
+    cleaned = _without_first(_without_tags(answer))
+    if cleaned != answer or "</final" in answer:
         cleaned = _unwrapped(cleaned)
     cleaned = _without_invented(_without_tokens(cleaned))
     return text if cleaned == written else cleaned.strip().strip(_INVISIBLE).strip()
@@ -132,6 +147,13 @@ def _without_fences(text: str) -> str:
             kept.append(text[place : fence.start()])
             place = len(text) if end is None else end
     return "".join([*kept, text[place:]])
+
+
+def _without_first(text: str) -> str:
+    """Return the text without the thoughts with which it begins."""
+    while found := _APART.match(text) or _OF_THE_USER.match(text):
+        text = text[found.end() :]
+    return text
 
 
 def _after_heading(text: str) -> str:
