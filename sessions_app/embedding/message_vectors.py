@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection
 from django.db.models import QuerySet, Subquery, Value
 from django.utils import timezone
+from pgvector import Vector
 
 from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
@@ -28,6 +29,17 @@ BATCH = 200
 MANY = 256
 SESSIONS_AT_ONCE = 50
 MAX_SWEPT = 1_000
+# A text that was edited or revoked meanwhile gets no vector: it would belong to a text that no
+# longer exists. Locked in one order: otherwise two workers at a session's messages would deadlock.
+STORE = f"""
+INSERT INTO {MessageEmbedding._meta.db_table} (message_id, model, vector)
+SELECT message_id, %s, made.vector::vector
+FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS made (id, content, vector)
+JOIN {Message._meta.db_table} message
+    ON message.message_id = made.id AND message.content = made.content
+ORDER BY order_num, message_id FOR NO KEY UPDATE OF message
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 constants only
 
 
 def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
@@ -137,19 +149,11 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
 def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
     """Make and store vectors of these messages; returns how many. Raises EmbedderError."""
     vectors = embed_covered(embedder, list(lacking.values()))
-    made = {key: vector for key, vector in zip(lacking, vectors, strict=True) if vector is not None}
+    made = [(*pair, v) for pair, v in zip(lacking.items(), vectors, strict=True) if v is not None]
     if not made:
         return 0
-    with transaction.atomic():
-        # In one order: otherwise two workers at the same session's messages would deadlock.
-        locked = Message.objects.select_for_update(no_key=True).filter(pk__in=made)
-        current = dict(locked.order_by("order_num", "pk").values_list("pk", "content"))
-        # A text that was edited or revoked meanwhile gets no vector: it would belong to a text
-        # that no longer exists.
-        embeddings = [
-            MessageEmbedding(message_id=key, model=embedder.model_id, vector=made[key])
-            for key, content in current.items()
-            if content == lacking[key]
-        ]
-        MessageEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
-    return len(embeddings)
+    keys, texts, found = zip(*made, strict=True)
+    written = [Vector(vector).to_text() for vector in found]
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, [embedder.model_id, list(keys), list(texts), written])
+        return cursor.rowcount

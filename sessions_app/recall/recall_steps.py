@@ -99,11 +99,10 @@ class Search:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
-        known = _try_twice(lambda: samples_read(memories, terms))
-        own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
-        failed = known is None or own is None
-        samples, line_samples = known or [], own or []
-        if not any(sample.ids for sample in [*samples, *line_samples]):
+        read = _try_twice(lambda: samples_read([*memories, *messages], terms, [ASKING]))
+        failed, read = read is None, read or []
+        samples, line_samples = read[: len(memories)], read[len(memories) :]
+        if not any(sample.ids for sample in read):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
         question, embedded = prepare_question(parts, topics, self.embedder)

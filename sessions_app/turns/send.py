@@ -69,7 +69,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     """
     turn, lease = work.turn, work.lease
     max_age = work.dependencies.rules.max_answer_age
-    to = work.to or recipient_of(turn)
+    to = recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
     parts = list(work.parts or waiting.order_by("number"))
     if refused and parts:
@@ -113,8 +113,10 @@ def recipient_of(turn: Turn) -> Recipient:
     if chat.is_group:
         group_id = chat.whatsapp_chat.removesuffix("@g.us")
         return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
-    current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
-    links = list(current.order_by("-created_at"))
+    links: list[ChatAddress] = []
+    if getattr(turn, "current_addresses", ()) != [chat.whatsapp_chat]:
+        current = chat.addresses.filter(provider=turn.provider, left_at__isnull=True)
+        links = list(current.order_by("-created_at"))
     main = chat.whatsapp_chat
     sender = turn.message.sender if turn.message is not None else ""
     origins = {link.address: link.origin for link in links}
