@@ -231,7 +231,8 @@ def process(
     if has_to_redact and result.chat and rules.redact is not None:
         rules.redact(result.chat.pk)
     is_persons = isinstance(event, events.InboundMessage) and not event.from_business
-    if is_persons and result.chat and rules.look_at is not None:
+    rules_act = getattr(result.chat, "rules_act", False)
+    if is_persons and result.chat and rules_act and rules.look_at is not None:
         rules.look_at(result.chat.pk)
     with sent_together():
         InboundDelivery.objects.filter(pk=delivery_id).update(**changes)
