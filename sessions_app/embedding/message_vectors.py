@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import QuerySet, Subquery, Value
 from django.utils import timezone
 from pgvector import Vector
+from psycopg.types.json import Jsonb
 
 from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
@@ -33,23 +34,20 @@ MAX_SWEPT = 1_000
 # longer exists. Locked in one order: otherwise two workers at a session's messages would deadlock.
 STORE = f"""
 INSERT INTO {MessageEmbedding._meta.db_table} (message_id, model, vector)
-SELECT message_id, %s, made.vector::vector
-FROM unnest(%s::uuid[], %s::text[], %s::text[]) AS made (id, content, vector)
-JOIN {Message._meta.db_table} message
-    ON message.message_id = made.id AND message.content = made.content
+SELECT message_id, %s, vector
+FROM jsonb_to_recordset(%s) AS made (id uuid, content text, vector vector)
+JOIN {Message._meta.db_table} message ON message_id = id AND message.content = made.content
 ORDER BY order_num, message_id FOR NO KEY UPDATE OF message
 ON CONFLICT DO NOTHING
 """  # noqa: S608 constants only
 
 
-def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
+def messages_embed(*, session_id: UUID, embedder: Embedder) -> int:
     """Make the missing vectors of a session's latest messages; return how many.
 
     If the embedder fails, the messages wait for the next run, and recall finds them by their
-    words. Without a session (memory is off) there is nothing to do.
+    words.
     """
-    if session_id is None:
-        return 0
     counter = ChatSession.objects.filter(pk=session_id).values("message_counter")
     latest = Message.objects.filter(
         session_id=session_id, order_num__gt=Subquery(counter) - Value(LATEST)
@@ -149,11 +147,13 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
 def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
     """Make and store vectors of these messages; returns how many. Raises EmbedderError."""
     vectors = embed_covered(embedder, list(lacking.values()))
-    made = [(*pair, v) for pair, v in zip(lacking.items(), vectors, strict=True) if v is not None]
+    made = [
+        {"id": str(key), "content": content, "vector": Vector(vector).to_text()}
+        for (key, content), vector in zip(lacking.items(), vectors, strict=True)
+        if vector is not None
+    ]
     if not made:
         return 0
-    keys, texts, found = zip(*made, strict=True)
-    written = [Vector(vector).to_text() for vector in found]
     with connection.cursor() as cursor:
-        cursor.execute(STORE, [embedder.model_id, list(keys), list(texts), written])
+        cursor.execute(STORE, [embedder.model_id, Jsonb(made)])
         return cursor.rowcount

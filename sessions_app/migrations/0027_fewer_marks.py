@@ -6,17 +6,20 @@ write as they did.
 
 from django.db import migrations
 
-# Undone with the savepoint that is rolled back, as the mark is. Only the last quarter is known: what
-# marks many, such as an import, may mark one again.
+# What the transaction marked last, and the id of that mark. It is undone with the savepoint that is
+# rolled back, as the mark is. What marks many quarters, such as an import, may mark one again.
 ONCE = """
 CREATE FUNCTION dashboard_mark_once() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    quarter text := extract(epoch FROM NEW.quarter)::text;
+    known text := current_setting('dashboard.marked', true);
+    marked text := extract(epoch FROM NEW.quarter)::text;
 BEGIN
-    IF current_setting('dashboard.marked', true) = quarter THEN
+    IF split_part(known, ' ', 1) = marked
+        AND EXISTS (SELECT FROM dashboard_mark
+                    WHERE id = nullif(split_part(known, ' ', 2), '')::bigint) THEN
         RETURN NULL;
     END IF;
-    PERFORM set_config('dashboard.marked', quarter, true);
+    PERFORM set_config('dashboard.marked', marked || ' ' || NEW.id, true);
     RETURN NEW;
 END $$;
 CREATE TRIGGER mark_once BEFORE INSERT ON dashboard_mark

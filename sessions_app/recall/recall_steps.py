@@ -106,14 +106,12 @@ class Search:
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
         question, embedded = prepare_question(parts, topics, self.embedder)
-        found: _Beside | None = None
-        if samples:
-            for_facts = question.for_facts()
-            found = _try_twice(lambda: self._memories(for_facts, memories, samples))
-            failed |= found is None
+        for_facts = question.for_facts()
+        found = _try_twice(lambda: self._memories(for_facts, memories, samples))
+        failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
-        for texts, sample in zip(messages, line_samples, strict=False):
+        for texts, sample in zip(messages, line_samples, strict=True):
             if sample.ids:
                 lines = _try_twice(partial(_Lines, self, question, texts, sample))
                 failed |= lines is None

@@ -142,9 +142,7 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     if (pause := getattr(oldest.chat, "pause", None)) and pause.holds(now):
         paused_turns_hold(chat_id, now)
         oldest = turns_waiting(chat_id).first()
-    if oldest is None or oldest.is_held(now):
-        return None
-    if oldest.not_before and oldest.not_before > now:
+    if oldest is None or oldest.is_held(now) or (oldest.not_before or now) > now:
         return None
     token = uuid.uuid4()
     unchanged = Turn.objects.filter(
@@ -366,11 +364,9 @@ def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: tim
 
 def paused_turns_hold(chat_id: UUID, now: datetime) -> None:
     """Hold the waiting turns of the chat where the assistant is paused, whatever made them wait."""
-    if pause_in_force(chat_id, now) is None:
-        return
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
-        # Check again: the assistant may have been resumed, and a turn put back, in between.
+        # Once it is locked: the assistant may just have been resumed, and a turn put back.
         if chat is not None and pause_in_force(chat_id, now):
             _turns_hold(chat_id)
 
