@@ -150,8 +150,7 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
-    memory = rules.chat_memory
-    role = memory.role_in(chat, addresses=chat.current_addresses, warns=True)
+    role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else access_of(chat)
     due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
     if due and rules.remember(chat):
@@ -172,14 +171,12 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry)
-    if newer := vote_replace(event=event, chat=chat, chat_memory=memory, now=now):
+    if newer := vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now):
         return newer
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
-    if chat.early:
-        early_changes_apply(message=message, party=event.party, chat_memory=memory, now=now)
     turn = None
     if incoming.due and not message.revoked_at:
         turn = _turn_open(incoming, entry, session=session, message=message)
@@ -395,8 +392,10 @@ def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:
-    new = new_message(incoming.event, incoming.chat, incoming.command)
-    (message,) = incoming.rules.chat_memory.append(
-        session=session, new=[new], role=incoming.role, now=incoming.now
-    )
+    """Store the message, and apply the changes that arrived before it."""
+    event, memory, now = incoming.event, incoming.rules.chat_memory, incoming.now
+    new = new_message(event, incoming.chat, incoming.command)
+    (message,) = memory.append(session=session, new=[new], role=incoming.role, now=now)
+    if getattr(incoming.chat, "early", False):
+        early_changes_apply(message=message, party=event.party, chat_memory=memory, now=now)
     return message

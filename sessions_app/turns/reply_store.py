@@ -52,7 +52,7 @@ def reply_store(
     if question and not has_buttons(question, provider, is_group=begun.chat.is_group):
         draft.text = question.text_with_numbers(draft.text)
     learn = work.dependencies.learn if may_learn else None
-    # The rows are locked: the updates find them as they were read.
+    # The rows are locked: updates find them as they were read, and what is known isn't read again.
     with transaction.atomic():
         with sent_together():
             if epoch is not None:
@@ -62,7 +62,6 @@ def reply_store(
                 chat_locked(lease.row.chat_id)
             turn = lease.lock_with_session()
             seen = None
-            # Not read again.
             if turn.chat_id == begun.chat_id:
                 turn.chat, seen = begun.chat, turn.epochs
             if epoch is not None:
