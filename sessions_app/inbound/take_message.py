@@ -177,9 +177,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
-    turn = None
-    if incoming.due and not message.revoked_at:
-        turn = _turn_open(incoming, entry, session=session, message=message)
+    is_due = incoming.due and not message.revoked_at
+    turn = _turn_open(incoming, entry, session=session, message=message) if is_due else None
     if message.media and rules.fetch_media is not None:
         rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
     if turn is None:

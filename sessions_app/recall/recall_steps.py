@@ -99,19 +99,22 @@ class Search:
         parts = query_parts(self.query)
         terms = distinct_terms(parts)
         memories, messages = self._memory_texts(), self._message_texts()
-        read = _try_twice(lambda: samples_read([*memories, *messages], terms, [ASKING]))
-        failed, read = read is None, read or []
-        samples, line_samples = read[: len(memories)], read[len(memories) :]
-        if not any(sample.ids for sample in read):
+        known = _try_twice(lambda: samples_read(memories, terms))
+        own = _try_twice(lambda: samples_read(messages, terms, [ASKING])) if messages else []
+        failed = known is None or own is None
+        samples, line_samples = known or [], own or []
+        if not any(sample.ids for sample in [*samples, *line_samples]):
             return RecallResult([], degraded=failed)
         topics = topics_of(parts, next(iter(line_samples), None))
         question, embedded = prepare_question(parts, topics, self.embedder)
-        for_facts = question.for_facts()
-        found = _try_twice(lambda: self._memories(for_facts, memories, samples))
-        failed |= found is None
+        found: _Beside | None = None
+        if samples:
+            for_facts = question.for_facts()
+            found = _try_twice(lambda: self._memories(for_facts, memories, samples))
+            failed |= found is None
         beside = found or _Beside([], DistinctTexts())
         lines: _Lines | None = None
-        for texts, sample in zip(messages, line_samples, strict=True):
+        for texts, sample in zip(messages, line_samples, strict=False):
             if sample.ids:
                 lines = _try_twice(partial(_Lines, self, question, texts, sample))
                 failed |= lines is None

@@ -24,12 +24,12 @@ from tests.world import CLIENT, World, message_from
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MAX_TO_TAKE_IN = 13
-MAX_TO_ANSWER = 32
+MAX_TO_ANSWER = 33
 # With the word to the programs that answer.
 MAX_OF_A_WEBHOOK = 15
 MAX_OF_A_REPEATED_WEBHOOK = 3
 # Of both together. Statements that are sent together are waited for once.
-MAX_ROUND_TRIPS = 35
+MAX_ROUND_TRIPS = 36
 # Of both together, with those that triggers write.
 MAX_ROWS = 26
 
