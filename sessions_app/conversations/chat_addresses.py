@@ -42,10 +42,8 @@ CHANGE_SLACK = timedelta(hours=1)
 
 def addresses_lock(addresses: Iterable[str]) -> None:
     """Serialise all work on these addresses, in each form, until the transaction ends."""
-    keys = []
-    for address in sorted(all_forms(addresses)):
-        digest = hashlib.sha256(address.encode()).digest()
-        keys.append(int.from_bytes(digest[:8], "big", signed=True))
+    digests = (hashlib.sha256(each.encode()).digest() for each in sorted(all_forms(addresses)))
+    keys = [int.from_bytes(digest[:8], "big", signed=True) for digest in digests]
     if not keys:
         return
     # PostgreSQL evaluates the columns of a row from left to right.

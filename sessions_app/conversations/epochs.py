@@ -172,13 +172,15 @@ def forgetting_wait(reader: Reader) -> None:
     _lock(modes)
 
 
-def epoch_check(snapshot: EpochSnapshot) -> None:
+def epoch_check(snapshot: EpochSnapshot, *, seen: Collection[int] | None = None) -> None:
     """Wait as ``forgetting_wait`` does, and check that nothing was forgotten since the snapshot.
 
-    Raises ForgottenMeanwhileError.
+    ``seen``: what ``epochs_seen`` has read after ``forgetting_wait`` in this transaction. Raises
+    ForgottenMeanwhileError.
     """
-    forgetting_wait(snapshot.reader)
-    if epoch_read(snapshot.reader) != snapshot:
+    if seen is None:
+        forgetting_wait(snapshot.reader)
+    if epoch_read(snapshot.reader, seen=seen) != snapshot:
         raise ForgottenMeanwhileError("Something was forgotten meanwhile: it is made again.")
 
 

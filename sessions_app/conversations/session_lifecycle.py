@@ -329,13 +329,18 @@ def message_received(turn: Turn) -> None:
     _raise_of(EventType.MESSAGE_RECEIVED, turn, {"kind": turn.context.get("kind", "text")})
 
 
+# Whether rules of staff may act on what happens in any chat.
+RULES_ACT = Exists(Rule.objects.filter(is_on=True)) | Exists(
+    AssistantProfile.objects.filter(hours__away_text__gt="")
+)
+
+
 def rules_look(chat_id: UUID) -> None:
     """Have a worker look whether staff's rules act on what happened in the chat.
 
     The sweep of each minute looks, too.
     """
-    away = AssistantProfile.objects.filter(hours__away_text__gt="").values("pk")
-    if Rule.objects.filter(is_on=True).values("pk").union(away).exists():
+    if Chat.objects.filter(RULES_ACT, pk=chat_id).exists():
         enqueue_rules(chat_id)
 
 

@@ -5,9 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection
 from django.db.models import QuerySet, Subquery, Value
 from django.utils import timezone
+from pgvector import Vector
+from psycopg.types.json import Jsonb
 
 from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
@@ -28,16 +30,24 @@ BATCH = 200
 MANY = 256
 SESSIONS_AT_ONCE = 50
 MAX_SWEPT = 1_000
+# A text that was edited or revoked meanwhile gets no vector: it would belong to a text that no
+# longer exists. Locked in one order: otherwise two workers at a session's messages would deadlock.
+STORE = f"""
+INSERT INTO {MessageEmbedding._meta.db_table} (message_id, model, vector)
+SELECT message_id, %s, vector
+FROM jsonb_to_recordset(%s) AS made (id uuid, content text, vector vector)
+JOIN {Message._meta.db_table} message ON message_id = id AND message.content = made.content
+ORDER BY order_num, message_id FOR NO KEY UPDATE OF message
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 constants only
 
 
-def messages_embed(*, session_id: UUID | None, embedder: Embedder) -> int:
+def messages_embed(*, session_id: UUID, embedder: Embedder) -> int:
     """Make the missing vectors of a session's latest messages; return how many.
 
     If the embedder fails, the messages wait for the next run, and recall finds them by their
-    words. Without a session (memory is off) there is nothing to do.
+    words.
     """
-    if session_id is None:
-        return 0
     counter = ChatSession.objects.filter(pk=session_id).values("message_counter")
     latest = Message.objects.filter(
         session_id=session_id, order_num__gt=Subquery(counter) - Value(LATEST)
@@ -137,19 +147,13 @@ def messages_lacking(messages: QuerySet[Message], model_id: str) -> QuerySet[Mes
 def _embed(lacking: Mapping[UUID, str], embedder: Embedder) -> int:
     """Make and store vectors of these messages; returns how many. Raises EmbedderError."""
     vectors = embed_covered(embedder, list(lacking.values()))
-    made = {key: vector for key, vector in zip(lacking, vectors, strict=True) if vector is not None}
+    made = [
+        {"id": str(key), "content": content, "vector": Vector(vector).to_text()}
+        for (key, content), vector in zip(lacking.items(), vectors, strict=True)
+        if vector is not None
+    ]
     if not made:
         return 0
-    with transaction.atomic():
-        # In one order: otherwise two workers at the same session's messages would deadlock.
-        locked = Message.objects.select_for_update(no_key=True).filter(pk__in=made)
-        current = dict(locked.order_by("order_num", "pk").values_list("pk", "content"))
-        # A text that was edited or revoked meanwhile gets no vector: it would belong to a text
-        # that no longer exists.
-        embeddings = [
-            MessageEmbedding(message_id=key, model=embedder.model_id, vector=made[key])
-            for key, content in current.items()
-            if content == lacking[key]
-        ]
-        MessageEmbedding.objects.bulk_create(embeddings, ignore_conflicts=True)
-    return len(embeddings)
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, [embedder.model_id, Jsonb(made)])
+        return cursor.rowcount

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from memoryproject.foundation.process.built_once import built_once
 from memoryproject.foundation.process.jobs import enqueue
-from sessions_app.conversations.session_lifecycle import rules_look
+from sessions_app.conversations.session_lifecycle import enqueue_rules
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbound.take_message import IntakeRules
@@ -32,7 +32,7 @@ def build_intake_rules() -> IntakeRules:
         fetch_media=media_request,
         redact=enqueue_redaction,
         pause_after_reply=timedelta(minutes=settings.OWNER_PAUSE_MINUTES),
-        look_at=rules_look,
+        look_at=enqueue_rules,
         surveys=settings.SURVEY_DAYS > 0,
     )
 

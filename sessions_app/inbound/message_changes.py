@@ -8,7 +8,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from memories_app.documents.document_store import message_documents_forget
 from memories_app.store.retract import memories_retract
@@ -110,6 +110,17 @@ def _count(chat: Chat, chat_memory: ChatMemoryService, limits: UsageLimits, now:
     return change_count(access=access_of(chat), limits=limits, now=now)
 
 
+def early_changes(provider: str, message_id: str) -> QuerySet[InboundDelivery]:
+    """Return the changes of a message that may have arrived before it."""
+    return InboundDelivery.objects.filter(
+        # Empty ids are not in the index.
+        (Q(subject_id=message_id) & ~Q(subject_id="")) | has_token_of("subject_id", message_id),
+        provider=provider,
+        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
+        change__isnull=False,
+    )
+
+
 def early_changes_apply(
     *, message: Message, party: Party, chat_memory: ChatMemoryService, now: datetime
 ) -> None:
@@ -118,14 +129,7 @@ def early_changes_apply(
     ``party`` is the person or group whose conversation the message names.
     """
     message_id = message.provider_message_id or ""
-    early = InboundDelivery.objects.filter(
-        # Empty ids are not in the index.
-        (Q(subject_id=message_id) & ~Q(subject_id="")) | has_token_of("subject_id", message_id),
-        provider=message.provider,
-        event__in=["MessageEdited", "MessageRevoked", "Reaction"],
-        change__isnull=False,
-    )
-    for delivery in early.order_by("id"):
+    for delivery in early_changes(message.provider, message_id).order_by("id"):
         change = delivery.change or {}
         if REDACT in change or not _is_of(delivery, change, message, party):
             continue

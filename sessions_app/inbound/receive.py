@@ -230,8 +230,9 @@ def process(
     }
     if has_to_redact and result.chat and rules.redact is not None:
         rules.redact(result.chat.pk)
-    is_persons = isinstance(event, events.InboundMessage) and not event.from_business
-    if is_persons and result.chat and rules.look_at is not None:
+    # Rules act on what people write.
+    is_persons = not getattr(event, "from_business", True)
+    if rules.look_at and is_persons and result.chat and getattr(result.chat, "rules_act", False):
         rules.look_at(result.chat.pk)
     with sent_together():
         InboundDelivery.objects.filter(pk=delivery_id).update(**changes)

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Exists, QuerySet
+
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
@@ -22,6 +24,7 @@ from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.plain_words import Command
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import (
+    RULES_ACT,
     message_received,
     session_end,
     session_open,
@@ -30,6 +33,7 @@ from sessions_app.conversations.session_lifecycle import (
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
 from sessions_app.inbound.message_changes import (
+    early_changes,
     early_changes_apply,
     quotes_our_message,
     twin_of,
@@ -140,7 +144,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    chat = _CHATS.get(pk=chat_of(event).pk)
+    early = Exists(early_changes(event.provider, event.provider_message_id))
+    chat = _CHATS.annotate(early=early).get(pk=chat_of(event).pk)
     if has_ids(event, chat, chat.current_addresses) and (twin := twin_of(event, chat)):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
@@ -172,10 +177,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_open(chat=chat, now=now, timeout=rules.session_timeout, actor=opener)
     message = _store(incoming, session)
-    early_changes_apply(message=message, party=event.party, chat_memory=rules.chat_memory, now=now)
-    turn = None
-    if incoming.due and not message.revoked_at:
-        turn = _turn_open(incoming, entry, session=session, message=message)
+    is_due = incoming.due and not message.revoked_at
+    turn = _turn_open(incoming, entry, session=session, message=message) if is_due else None
     if message.media and rules.fetch_media is not None:
         rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
     if turn is None:
@@ -228,8 +231,8 @@ def _session_reset(incoming: _Incoming, turn: Turn, session: ChatSession) -> Non
 
 # With all that intake needs of them. Made once: making it takes longer than reading a chat. They
 # are read after the lock: a statement that waits for a lock sees other tables as they were.
-_CHATS = Chat.objects.select_related("access", "pause").annotate(
-    current_addresses=addresses_now("pk")
+_CHATS: QuerySet[Any] = Chat.objects.select_related("access", "pause").annotate(
+    current_addresses=addresses_now("pk"), rules_act=RULES_ACT
 )
 
 
@@ -389,8 +392,10 @@ def _take_without_memory(incoming: _Incoming, entry: Entry) -> EventResult:
 
 
 def _store(incoming: _Incoming, session: ChatSession) -> Message:
-    new = new_message(incoming.event, incoming.chat, incoming.command)
-    (message,) = incoming.rules.chat_memory.append(
-        session=session, new=[new], role=incoming.role, now=incoming.now
-    )
+    """Store the message, and apply the changes that arrived before it."""
+    event, memory, now = incoming.event, incoming.rules.chat_memory, incoming.now
+    new = new_message(event, incoming.chat, incoming.command)
+    (message,) = memory.append(session=session, new=[new], role=incoming.role, now=now)
+    if getattr(incoming.chat, "early", False):
+        early_changes_apply(message=message, party=event.party, chat_memory=memory, now=now)
     return message

@@ -122,11 +122,10 @@ def chat_answer(
     ``embed`` makes the vectors of a session's messages; by default the worker does, at the end.
     """
     worked = 0
-    sessions: set[UUID | None] = set()
+    sessions: set[UUID] = set()
     while worked != most:
-        lease = None
-        if may_ask_model or not next_needs_model(chat_id):
-            lease = turn_claim(chat_id=chat_id)
+        may_claim = may_ask_model or not next_needs_model(chat_id)
+        lease = turn_claim(chat_id=chat_id) if may_claim else None
         lease = lease or command_claim(chat_id=chat_id)
         if lease is None:
             break
@@ -144,17 +143,15 @@ def chat_answer(
         send_followed_up(turn=turn, enqueue=enqueue)
         if DEFERRALS in turn.context and enqueue is not None:
             turn_followed_up(turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age)
-        sessions.add(turn.session_id)
+        # Without a session where memory is off.
+        sessions.update(filter(None, [turn.session_id]))
     # After the answers: an embedder that is slow or down must not hold them up.
     for session_id in sessions:
-        if embed is None or session_id is None:
-            _embed(session_id, dependencies)
-        else:
-            embed(session_id)
+        embed(session_id) if embed else _embed(session_id, dependencies)
     return worked
 
 
-def _embed(session_id: UUID | None, dependencies: Dependencies) -> None:
+def _embed(session_id: UUID, dependencies: Dependencies) -> None:
     with deadline(VECTORS_SECONDS):
         messages_embed(session_id=session_id, embedder=dependencies.embedder)
 

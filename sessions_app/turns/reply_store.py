@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from memoryproject.foundation.integrations.llm.base import ChatModel, OfflineCha
 from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import split_text
-from sessions_app.conversations.epochs import EpochSnapshot, epoch_check
+from sessions_app.conversations.epochs import EpochSnapshot, epoch_check, forgetting_wait
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.message_store import NewMessage
 from sessions_app.conversations.phrases import text_for
@@ -32,7 +33,6 @@ from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import HANDOVER, Outcome, TurnState
 from sessions_app.turns.handing_over import PERSON, hand_over, handover_text
 from sessions_app.turns.questions import CHOSEN, Question, has_buttons
-from sessions_app.turns.send import recipient_of
 from sessions_app.turns.turn_claims import chat_locked, is_blocked
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
@@ -52,26 +52,27 @@ def reply_store(
     if question and not has_buttons(question, provider, is_group=begun.chat.is_group):
         draft.text = question.text_with_numbers(draft.text)
     learn = work.dependencies.learn if may_learn else None
+    # The rows are locked: updates find them as they were read, and what is known isn't read again.
     with transaction.atomic():
-        if epoch is not None:
-            epoch_check(epoch)
-        if draft.handover:
-            # Chat before session: the order in which all code locks.
-            chat_locked(lease.row.chat_id)
-        turn = lease.lock_with_session()
-        # Not read again.
-        if turn.chat_id == begun.chat_id:
-            turn.chat = begun.chat
-        if turn.message_id == begun.message_id:
-            turn.message = begun.message
-        work.to = recipient_of(turn)
-        parts = parts_of(draft, provider)
-        stored: dict[str, Any] = {"error": draft.error, "outcome": draft.outcome}
-        if context := _context_of(draft, len(parts)):
-            stored["context"] = {**turn.context, **context}
-        state = TurnState.REPLIED if is_blocked(turn) else TurnState.SENDING
-        # The rows are locked: the updates find them as they were read.
         with sent_together():
+            if epoch is not None:
+                forgetting_wait(epoch.reader)
+            if draft.handover:
+                # Chat before session: the order in which all code locks.
+                chat_locked(lease.row.chat_id)
+            turn = lease.lock_with_session()
+            seen = None
+            if turn.chat_id == begun.chat_id:
+                turn.chat, seen = begun.chat, turn.epochs
+            if epoch is not None:
+                epoch_check(epoch, seen=seen)
+            if turn.message_id == begun.message_id:
+                turn.message = begun.message
+            parts = parts_of(draft, provider)
+            stored: dict[str, Any] = {"error": draft.error, "outcome": draft.outcome}
+            if context := _context_of(draft, len(parts)):
+                stored["context"] = {**turn.context, **context}
+            state = TurnState.REPLIED if is_blocked(turn) else TurnState.SENDING
             if (session := turn.session) is None:
                 stored["unstored_reply"] = draft.text
             else:
@@ -84,8 +85,7 @@ def reply_store(
             hand_over(turn, draft.handover)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
-            chat_id = turn.chat_id
-            transaction.on_commit(lambda: learn(chat_id), robust=True)
+            transaction.on_commit(partial(learn, turn.chat_id), robust=True)
     return turn
 
 
@@ -163,8 +163,9 @@ def replay_store(turn: Turn, draft: "Draft") -> None:
     names = "prompt recalled left_out summary_id model prompt_tokens completion_tokens timings"
     record = {name: getattr(draft, name) for name in names.split()}
     shown = [str(key) for key in draft.listed.values() if key]
-    # A trigger removes the earlier one.
-    TurnReplay.objects.bulk_create([TurnReplay(turn=turn, shown=shown, **record)])
+    # A trigger removes the earlier one. Rows that may conflict return nothing to wait for.
+    replay = TurnReplay(turn=turn, shown=shown, **record)
+    TurnReplay.objects.bulk_create([replay], ignore_conflicts=True)
 
 
 # An answer that is made but not stored yet, with its replay record.

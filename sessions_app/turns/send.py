@@ -69,7 +69,7 @@ def reply_send(work: TurnWork, *, refused: str = "") -> bool:
     """
     turn, lease = work.turn, work.lease
     max_age = work.dependencies.rules.max_answer_age
-    to = work.to or recipient_of(turn)
+    to = recipient_of(turn)
     waiting = OutboundPart.objects.filter(turn=turn.pk, state=PartState.WAITING)
     parts = list(work.parts or waiting.order_by("number"))
     if refused and parts:
@@ -114,7 +114,8 @@ def recipient_of(turn: Turn) -> Recipient:
         group_id = chat.whatsapp_chat.removesuffix("@g.us")
         return Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
-    links = list(current.order_by("-created_at"))
+    is_main_alone = getattr(turn, "current_addresses", ()) == [chat.whatsapp_chat]
+    links = [] if is_main_alone else list(current.order_by("-created_at"))
     main = chat.whatsapp_chat
     sender = turn.message.sender if turn.message is not None else ""
     origins = {link.address: link.origin for link in links}
@@ -227,9 +228,8 @@ def _part_sent(part: OutboundPart, result: SendResult, *, is_console: bool) -> b
             part.provider_message_id = result.provider_message_id
             part.state = PartState.SENT
             part.content = ""
-            if not part.delivery_status:
-                arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
-                part.delivery_status = arrived
+            arrived = DeliveryStatus.DELIVERED if is_console else DeliveryStatus.SENT
+            part.delivery_status = part.delivery_status or arrived
             early_statuses_take(part=part)
             part_update(part, parts, more=any(each.state == PartState.WAITING for each in parts))
     except IntegrityError:

@@ -84,11 +84,11 @@ logger = logging.getLogger(__name__)
 
 _BEFORE = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id")).order_by("-id")
 _SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).order_by()
+SEEN_BY_CHAT = {"current_addresses": addresses_now("chat"), "epochs": epochs_seen("chat_id")}
 # Turns with all that a claim and an answer need of them and their chats. Made once: making it takes
 # longer than reading a turn.
 WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
-    current_addresses=addresses_now("chat"),
-    epochs=epochs_seen("chat_id"),
+    **SEEN_BY_CHAT,
     state_before=Subquery(_BEFORE.values("state")[:1]),
     is_sending=Exists(_SENDING.filter(lease_token__isnull=False)),
 )
@@ -110,11 +110,15 @@ class TurnLease(Lease[Turn]):
         return super().held().annotate(chat_not_blocked=CHAT_NOT_BLOCKED)
 
     def lock_with_session(self) -> Any:
-        """Return the turn with its session, locked: session before turn, as all code locks."""
+        """Return the turn with its session, locked: session before turn, as all code locks.
+
+        With what may have changed since the claim: the chat's addresses and the epochs.
+        """
+        rows = self.held().annotate(**SEEN_BY_CHAT)
         if self.row.session_id is None:
-            return self.lock()
+            return self.lock(rows)
         # The condition makes it an inner join: the null side of another can't be locked.
-        rows = self.held().filter(session__created_at__isnull=False).select_related("session")
+        rows = rows.filter(session__created_at__isnull=False).select_related("session")
         return self.lock(rows, of=("session", "self"))
 
 
@@ -138,9 +142,7 @@ def turn_claim(*, chat_id: UUID, now: datetime | None = None) -> TurnLease | Non
     if (pause := getattr(oldest.chat, "pause", None)) and pause.holds(now):
         paused_turns_hold(chat_id, now)
         oldest = turns_waiting(chat_id).first()
-    if oldest is None or oldest.is_held(now):
-        return None
-    if oldest.not_before and oldest.not_before > now:
+    if oldest is None or oldest.is_held(now) or (oldest.not_before or now) > now:
         return None
     token = uuid.uuid4()
     unchanged = Turn.objects.filter(
@@ -362,11 +364,9 @@ def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: tim
 
 def paused_turns_hold(chat_id: UUID, now: datetime) -> None:
     """Hold the waiting turns of the chat where the assistant is paused, whatever made them wait."""
-    if pause_in_force(chat_id, now) is None:
-        return
     with transaction.atomic():
         chat = Chat.objects.select_for_update(no_key=True).filter(pk=chat_id).first()
-        # Check again: the assistant may have been resumed, and a turn put back, in between.
+        # Once it is locked: the assistant may just have been resumed, and a turn put back.
         if chat is not None and pause_in_force(chat_id, now):
             _turns_hold(chat_id)
 

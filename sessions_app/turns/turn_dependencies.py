@@ -14,7 +14,7 @@ from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.integrations.llm.base import ChatModel
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
 from memoryproject.foundation.integrations.openai_transcriber import Transcriber
-from memoryproject.foundation.integrations.whatsapp.base import Recipient, WhatsAppProvider
+from memoryproject.foundation.integrations.whatsapp.base import WhatsAppProvider
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits
@@ -94,14 +94,13 @@ class Dependencies:
 class TurnWork:
     """A turn that is being answered: the right to do it, and what that depends on.
 
-    ``parts``: those of an answer that was stored just now, which goes ``to`` this recipient.
+    ``parts``: those of an answer that was stored just now.
     """
 
     turn: Turn
     lease: TurnLease
     dependencies: Dependencies
     parts: Sequence[OutboundPart] = ()
-    to: Recipient | None = None
 
     @cached_property
     def profile(self) -> AssistantProfile:

@@ -35,7 +35,6 @@ EXPECTED = {
     "SELECT sessions_app_assistantprofile": SMALL,
     "SELECT sessions_app_chat": NOT_KNOWN_YET,
     "SELECT sessions_app_chataddress": NOT_KNOWN_YET,
-    "SELECT sessions_app_inbounddelivery": NOT_KNOWN_YET,
     "SELECT sessions_app_message": ONE_ROW,
     "SELECT sessions_app_outboundpart": NO_COLUMN,
     "SELECT sessions_app_turn": QUEUE,

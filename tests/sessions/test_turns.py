@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -334,3 +335,22 @@ def test_a_replay_that_changes_marks_the_quarter_of_its_turn(world: World) -> No
     TurnReplay.objects.all().delete()
     replay.save(force_insert=True)
     assert Mark.objects.count() == 1
+
+
+def test_a_transaction_marks_a_quarter_once_unless_the_mark_is_undone(world: World) -> None:
+    world.say(CLIENT, "Hello")
+    Mark.objects.all().delete()
+    Turn.objects.update(state="replied")
+    assert Mark.objects.count() == 1, "it counted as sent"
+    Mark.objects.all().delete()
+    Turn.objects.update(state="sending")
+    assert not Mark.objects.exists(), "none of these states is counted"
+    with transaction.atomic():
+        with suppress(KeyError), transaction.atomic():
+            Turn.objects.update(state="failed")
+            raise KeyError
+        assert not Mark.objects.exists()
+        Turn.objects.update(state="failed")
+        Turn.objects.update(state="missed")
+        TurnReplay.objects.update(prompt_tokens=1234)
+        assert Mark.objects.count() == 1

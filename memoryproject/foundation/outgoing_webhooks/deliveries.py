@@ -263,12 +263,8 @@ def _write(events: Sequence[HookEvent]) -> None:
 
 def _logged(named: Sequence[tuple[UUID, HookEvent]], now: datetime) -> list[WebhookEndpoint]:
     """Write the events into the log, if it is kept; return the endpoints that are enabled."""
-    columns = [
-        [event_id for event_id, _event in named],
-        [event.type for _id, event in named],
-        [json.dumps(event.data) for _id, event in named],
-        [event.chat_id for _id, event in named],
-    ]
+    rows = [(key, event.type, json.dumps(event.data), event.chat_id) for key, event in named]
+    columns = map(list, zip(*rows, strict=True))
     log = _LOG if settings.EVENT_LOG_DAYS else ""
     with connection.cursor() as cursor:
         cursor.execute(log + _ENDPOINTS, [now, *columns] if log else [])
