@@ -294,7 +294,7 @@ _OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
 # the name.
 _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("i live", rf"i (?:live|am living|reside) in {_PLACE}", False),
-    ("i live", rf"(?:(?:i|we|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
+    ("i live", rf"(?:(?:(?:my \w+ and )?i|we|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:lives|is living|resides) in {_PLACE}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
     ("i work", rf"i {_WORK} {_PLACE}", False),

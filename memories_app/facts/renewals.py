@@ -217,7 +217,7 @@ def may_renew(newer: str, older: str) -> bool:
 def says_end(content: str) -> bool:
     """Return whether a text has a word for an end or a change."""
     text = fold(content) if len(content) <= MAX_STATEMENT else ""
-    ends = [f"no_{state}" for state in sorted(lexicon.listed("states"))]
+    ends = (f"no_{state}" for state in sorted(lexicon.listed("states")))
     return pattern_of(*_NEW, "quit", "gone", *ends).search(text) is not None
 
 
@@ -231,7 +231,7 @@ def may_end(newer: str, older: str) -> bool:
     if any(not lexicon.NOT_PLAIN.isdisjoint(lexicon.words_in(each)) for each in (text, known_text)):
         return False
     whose = [set(pattern_of("whose", "persons").findall(each)) for each in (text, known_text)]
-    if whose[0] - whose[1] or len(text) > MAX_STATEMENT:
+    if whose[0] - whose[1] or max(len(text), len(known_text)) > MAX_STATEMENT:
         return False
     known = content_of(known_text)
     return (
@@ -253,20 +253,23 @@ def _tells_end(clause: str, known: Sequence[Token], known_text: str) -> bool:
     verbs = pattern_of("aside", "quit", "gone")
     before, behind = content_of(verbs.sub(" ", lead)), content_of(verbs.sub(" ", rest))
     same = [word for word in (*before, *behind) if is_named(word, known)]
-    if not same or not all(word in same or _is_generic(word) for word in before):
+    # "We sold 40 cakes" is no end of selling them.
+    is_event = found.group() in known_text or any(each.script == "number" for each in behind[:1])
+    if not same or is_event or not all(word in same or _is_generic(word) for word in before):
         return False
-    if _is_own(lead) and not _is_own(known_text) and not is_named(known[0], same):
+    is_anothers = pattern_of("persons").fullmatch(known[0].text) is not None
+    is_anothers |= not _is_own(known_text) and pattern_of("small").match(known_text) is None
+    if _is_own(lead) and is_anothers and not is_named(known[0], same):
         # "Dana works at Intel" doesn't end where I quit.
-        return pattern_of("small").match(known_text) is not None
+        return False
     objects = [word for word in behind if not _is_generic(word) and not _is_time_or_number(word)]
-    if not objects:
-        return True
-    if objects[0] in same:
+    if objects and objects[0] in same:
         # "The wedding Dana" may be another one.
         after = verbs.sub(" ", rest).partition(objects[0].text)[2].split(" ")[1:2]
         names = {word.text for word in objects if not is_named(word, known)}
         return names.isdisjoint(word.text for word in content_of("".join(after)))
-    return pattern_of("gone").fullmatch(found.group()) is not None and before != []
+    is_gone = pattern_of("gone").fullmatch(found.group()) is not None
+    return not objects or (is_gone and before != [])
 
 
 def _tells_other_value(text: str, known_text: str) -> bool:
@@ -300,9 +303,8 @@ def _ends_state(state: str, text: str, known_text: str) -> bool:
         content_of(pattern_of("aside").sub(" ", part))
         for part in (known_text[: then.start()], text[: end.start()])
     )
-    known, given = content_of(known_text), content_of(text)
-    return all(is_named(word, given) for word in known_subject) and all(
-        is_named(word, known) for word in subject
+    return all(is_named(word, content_of(text)) for word in known_subject) and all(
+        is_named(word, content_of(known_text)) for word in subject
     )
 
 

@@ -167,9 +167,8 @@ class Storing:
             return Contradicted()
         self._compared += 1
         model = self._embedder
-        found = renewed_by(
-            memory, claim, one.vector, model.model_id, model.calibration if is_new else None
-        )
+        calibration = model.calibration if is_new else None
+        found = renewed_by(memory, claim, one.vector, model.model_id, calibration)
         # What an earlier one of the same batch has replaced already.
         found.replaced = [self._changed.get(each.pk, each) for each in found.replaced]
         found.replaced = [each for each in found.replaced if each.status == MemoryStatus.ACTIVE]
