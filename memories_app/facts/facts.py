@@ -114,10 +114,17 @@ def likeness_of(content: str) -> Likeness:
         tokens = tokens_of(read)
     return Likeness(
         _short_hash(sense or text),
-        tuple(frames_of(read, tokens, _short_hash)),
+        tuple(frames_of(read, tokens, _short_hash, _capitals(content))),
         renewed=statement != content or RENEWING.search(read) is not None,
         first_person=any(token.text in lexicon.FIRST_PERSON for token in tokens),
     )
+
+
+def _capitals(content: str) -> set[str] | None:
+    """Return the words with a capital letter; None if the first one has none."""
+    if not content[:1].isupper():
+        return None
+    return {fold(word) for word in re.findall(r"\w+", content) if word[:1].isupper()}
 
 
 class Verdict(enum.IntEnum):

@@ -4,7 +4,7 @@ Two texts with the same frame and different values can't both be true at the sam
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from memories_app.facts import lexicon
@@ -21,7 +21,6 @@ from memories_app.facts.fact_parser import (
     tokens_of,
 )
 from memories_app.facts.validity import MAX_STATEMENT, names_day
-from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import stem
 
 # Longer texts state more than one thing.
@@ -41,6 +40,7 @@ _DIGITS = re.compile(r"\D*(-?\d[\d.:]*)(?:am)?\D*")
 _LEFT_OUT = lexicon.ARTICLES | lexicon.FILLERS | lexicon.RENEWALS
 _TAKES_A_VALUE = lexicon.AMOUNT_VERBS | lexicon.COPULAS | lexicon.ATTRIBUTES
 _MAY_BE_ON_A_DAY = lexicon.DAY_VERBS | lexicon.COPULAS
+_OF_PERSONS = lexicon.ROLES | lexicon.NAMES
 _NOT_IN_NEGATIONS = lexicon.HELPERS | lexicon.NEGATION_TAILS
 
 VALUE, NEGATION, ATTRIBUTE = "value", "negation", "attribute"
@@ -51,20 +51,29 @@ class Frame:
     """A statement with its value. ``key`` is equal for texts with the same frame of a ``kind``.
 
     ``values`` fills the frame: one or several values in order, "yes" or "no", or the words of
-    an attribute. ``sure``: two values can't be true at the same time.
+    an attribute. ``sure``: two values can't be true at the same time. ``named``: a role or a name
+    has a value with a capital letter; None: that isn't known, or doesn't count. ``several``: there
+    may be several such things, such as the names of children.
     """
 
     kind: str
     key: str
     values: tuple[str, ...]
     sure: bool = True
+    named: bool | None = None
+    several: bool = False
 
     def conflicts_with(self, other: "Frame", *, renewed: bool) -> bool:
         """Return whether two frames with the same key have different values.
 
         ``renewed``: this one is said to be new, so that all of its values may differ.
         """
+        if self.several and not renewed:
+            return False
         if self.kind == ATTRIBUTE:
+            if {self.named, other.named} == {True, False}:
+                # "My boss is strict" doesn't tell who it is.
+                return False
             tails = _tail(self.values), _tail(other.values)
             own, others = set(self.values), set(other.values)
             if (all(tails) and tails[0] != tails[1]) or (own ^ others) & lexicon.PLACES:
@@ -103,11 +112,15 @@ def _says_the_same(one: str, other: str) -> bool:
 
 
 def frames_of(
-    folded_text: str, read_tokens: Sequence[Token], hashed: Callable[[str], str]
+    folded_text: str,
+    read_tokens: Sequence[Token],
+    hashed: Callable[[str], str],
+    capitals: Set[str] | None = None,
 ) -> Iterator[Frame]:
     """Yield the frames of a text that went through ``pivot``; ``read_tokens`` are its tokens.
 
-    There are none unless the text is one plain statement about something that it names.
+    ``capitals``: the words with a capital letter, where the writer uses these. There are no frames
+    unless the text is one plain statement about something that it names.
     """
     text = _COLON.sub(" is", _BECAME.sub(" is ", folded_text), count=1)
     same = text == folded_text
@@ -128,9 +141,18 @@ def frames_of(
     ):
         if found is not None:
             key, values = found
-            yield Frame(kind, hashed(f"{kind} {key}"), values)
+            is_person = kind == ATTRIBUTE and not _OF_PERSONS.isdisjoint(key.split())
+            named = _is_named(values, capitals) if is_person else None
+            is_name = is_person and not words.isdisjoint(lexicon.NAMES)
+            several = is_name and any(map(lexicon.is_several, words))
+            yield Frame(kind, hashed(f"{kind} {key}"), values, named=named, several=several)
     for name, values, is_sure in attributes_of(folded_text):
-        yield Frame(ATTRIBUTE, hashed(f"{ATTRIBUTE} of {name}"), values, is_sure)
+        named = _is_named(values, capitals) if name.startswith("role ") else None
+        yield Frame(ATTRIBUTE, hashed(f"{ATTRIBUTE} of {name}"), values, is_sure, named)
+
+
+def _is_named(values: Sequence[str], capitals: Set[str] | None) -> bool | None:
+    return None if capitals is None else not capitals.isdisjoint(values)
 
 
 def _value_frame(tokens: list[Token]) -> tuple[str, tuple[str, ...]] | None:
@@ -272,7 +294,7 @@ _OF_WHOM = r"(?: (?:of|at) [^,;:]{2,30}?)?"
 # the name.
 _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("i live", rf"i (?:live|am living|reside) in {_PLACE}", False),
-    ("i live", rf"(?:(?:i|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
+    ("i live", rf"(?:(?:(?:my \w+ and )?i|we|я|انا) )?(?:moved|relocated) to {_PLACE}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:lives|is living|resides) in {_PLACE}", False),
     ("lives", rf"(?P<of>{_PERSON}) (?:moved|relocated) to {_PLACE}", False),
     ("i work", rf"i {_WORK} {_PLACE}", False),
@@ -298,31 +320,12 @@ _PATTERNS: tuple[tuple[str, str, bool], ...] = (
     ("role", rf"(?:our|the) (?P<of>{_ROLE}{_OF_WHOM}) is {_NAME}", False),
 )  # fmt: skip
 _COMPILED = [(name, re.compile(pattern), one) for name, pattern, one in _PATTERNS]
-# A place is named; "a big house" and "the night shift" are none.
-_NO_PLACE = re.compile(fold(
-    r"(?:a|an|the|my|your|our|his|her|another|one|this|un|una|um|uma|une|ein|eine|einem|einer|el|la|"
-    r"le|il|der|die|das|dem|den|ה?בית|ה?דירה|casa|apartamento|piso|доме|квартире|будинку|квартирі|"
-    r"بيت|شقة|house|apartment|flat|maison|haus|wohnung)(?!\w)|.*(?<!\w)(?:plan|premium|team|shift|"
-    r"office|desk|school|oficina|escritorio|escuela|escola|bureau|ecole|buro|schule|ufficio|scuola|"
-    r"офис|школу|"
-    r"офіс|школу|مكتب|مدرسة|משרד|כיתה|בית ספר|"
-    r"bank|iphone|android|windows|mac|role|department|class|group|app|version|keto|vegan|online|"
-    r"gmail|outlook|whatsapp|telegram|netflix|spotify|cash|credit|invoices|time|work|job|"
-    r"אייפון|אנדרואיד|סמסונג|גימייל|משמרת|קבוצה|תוכנית|חברת?|מחלקה|תפקיד|לקוח|עבודה|לעבוד|בנק|"
-    r"טבעונות|דיאטה|אוטומט|חשמלי|חשמלית|гугл|айфон|андроид|банк|отдел|тариф)(?!\w)"
-))  # fmt: skip
 _IS = re.compile(r"(?<!\w)(?:is|are|הוא|היא)(?!\w)")
 _ARTICLE = re.compile(
     r"^(?:a|an|the|el|la|los|las|un|una|um|uma|o|os|as|le|les|une|l'|der|die|das|den|dem|ein|eine|"
     r"einen|il|lo|gli|i)\s+|^(?:l'|ה(?=[א-ת]{3}))"
 )
 _WORD = re.compile(r"\w+(?:[.:@'-]\w+)*")
-
-
-def _is_no_address(value: str) -> bool:
-    """Return whether it is "floor 3", or where a stall stands on Sundays."""
-    is_numbered = not lexicon.NUMBERED.isdisjoint(_WORD.findall(value))
-    return is_numbered or names_day(value.replace("days", "day"))
 
 
 def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]]:
@@ -337,7 +340,7 @@ def attributes_of(pivot_text: str) -> Iterator[tuple[str, tuple[str, ...], bool]
         found = pattern.fullmatch(text)
         if found is None or (
             name in ("i live", "lives", "i work", "works", "place")
-            and _NO_PLACE.match(found["value"])
+            and lexicon.NO_PLACE.match(found["value"])
         ):
             continue
         if name == "we are at" and (

@@ -1,10 +1,19 @@
-"""The words that the rules know, in English, Hebrew and others: ``lexicon.json``. Folded here."""
+"""The words that the rules know, in English, Hebrew and others: ``lexicon.json``. Folded here.
+
+Those that tell a change, and what they are read with, are in ``renewals.json``.
+"""
 
 import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from memoryproject.foundation.text.characters import fold
+from memoryproject.foundation.text.terms import word_forms
+from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 
 _LISTS: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
@@ -59,7 +68,8 @@ DAY_VERBS = _words("day_verbs")
 BETWEEN = _words("between")
 # Attributes with one value at a time.
 ROLES = _words("roles")
-ATTRIBUTES = _words("attributes") | ROLES
+NAMES = _words("names")
+ATTRIBUTES = _words("attributes") | ROLES | NAMES
 # A number behind one of these is an identifier, not an amount.
 NUMBERED = _words("numbered")
 
@@ -82,9 +92,90 @@ FIRST_PERSON = _words("first_person")
 PLACES = _words("places")
 # What stands before a place.
 PLACED = BEHIND_VALUE | _words("placed")
+# A place is named; "a big house" and "the night shift" are none.
+_NO_PLACES = ("|".join(_LISTS[name]) for name in ("no_place", "no_place_within"))
+NO_PLACE = re.compile(fold(r"(?:{})(?!\w)|.*(?<!\w)(?:{})(?!\w)".format(*_NO_PLACES)))
 # Before a condition.
 CONDITIONS = _words("conditions")
 # Only the conversation shows which person these refer to.
 POINTERS = _words("pointers")
 # They tell whose something is: not the speaker's.
 ANOTHERS = _words("anothers")
+
+
+_CHANGES = json.loads(Path(__file__).with_name("renewals.json").read_text(encoding="utf-8"))
+_DAYS_AND_MONTHS = re.compile(
+    r"\b(?:may (?=\d)|(?:\d+|in) may|[הובל]*יומ שני|(?:na|para|pra|de|a) segunda|segunda-feira)\b"
+)
+_ARABIC = re.compile("[\u0600-\u06ff]")
+
+
+@cache
+def pattern_of(*names: str) -> re.Pattern[str]:
+    """Return the form of the words of these lists."""
+    words = "|".join(chain.from_iterable(_CHANGES[name] for name in names))
+    return re.compile(rf"(?<![\w'])[והבל]{{0,2}}-?(?:{fold(words)})(?![\w'])")
+
+
+def words_in(folded_text: str) -> set[str]:
+    """Return the words and the marks of a doubt; May is none, and no Monday that means "second"."""
+    return set(re.findall(r"\w+|[?+]", _DAYS_AND_MONTHS.sub(" ", folded_text)))
+
+
+def content_of(folded_text: str) -> list[Token]:
+    """Return the words that name something."""
+    return [token for token in tokenize(folded_text) if not token.part and not joins(token)]
+
+
+def joining_of(folded_text: str) -> set[str]:
+    """Return the other words. Two statements about one thing differ in few of them."""
+    return {token.text for token in tokenize(folded_text) if not token.part and joins(token)}
+
+
+def joins(token: Token) -> bool:
+    """Return whether a word names nothing by itself."""
+    is_function = token.script != "number" and kind_of(token) is Kind.FUNCTION
+    return is_function or pattern_of("small").fullmatch(token.text) is not None
+
+
+@cache
+def listed(name: str) -> frozenset[str]:
+    """Return the words of a list."""
+    return frozenset(fold(" ".join(_CHANGES[name])).split())
+
+
+def short_names(text: str) -> set[str]:
+    """Return the names that are joining words without their capital: Al, Di, Will."""
+    words = {token.text for token in tokenize(text) if token.capitalised} & listed("names")
+    # "El" begins a sentence.
+    return {word for word in words if not fold(text).startswith(f"{word} ")}
+
+
+def forms_of(token: Token) -> set[str]:
+    """Return the forms of a word; those of people have one each."""
+    if _ARABIC.search(token.text):
+        # Whose it is, is their ending.
+        return {token.text.removeprefix("ال")}
+    if is_several(token.text) or pattern_of("persons").fullmatch(token.text):
+        # "Hija" and "hijo" are two people.
+        return {token.text}
+    bare = word_forms(token)
+    return {token.text, bare.word, *bare.bare}
+
+
+def is_named(word: Token, others: Sequence[Token]) -> bool:
+    """Return whether others have the word, in any of its forms."""
+    return any(bare_forms(word) & bare_forms(other) for other in others)
+
+
+def bare_forms(word: Token) -> set[str]:
+    """Return the forms of a word, in Arabic without whose it is."""
+    forms = forms_of(word)
+    if _ARABIC.search(word.text):
+        forms |= {re.sub("(?:تي|تنا|نا|ي|ه)$", "", form) for form in forms}
+    return forms
+
+
+def is_several(word: str) -> bool:
+    """Return whether a word names what a person may have several of."""
+    return pattern_of("several").fullmatch(word) is not None

@@ -4,44 +4,35 @@
 words. The words that say that something is new are those of ten languages (``renewals.json``).
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
-from pathlib import Path
 
 from memories_app.facts import lexicon
+from memories_app.facts.lexicon import content_of, is_named, joining_of, pattern_of, short_names
 from memories_app.facts.validity import MAX_STATEMENT, names_day, without_periods
 from memoryproject.foundation.text.characters import fold
-from memoryproject.foundation.text.terms import word_forms
-from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
+from memoryproject.foundation.text.tokenizer import Token, tokenize
 
 MAX_WORDS = 14
 MAX_VALUE = 4
-_ARABIC = re.compile("[\u0600-\u06ff]")
-
 # Who says that something holds no longer says it with other words than before: "I'm", "there is".
 _CHANGING = {"i", "i'm", "im", "am", "m", "יש"}
+# The words that say that something is new.
+_NEW = ("now", "changed", "fresh")
 _OF_NAME = re.compile(r"\b(?:of|d[aeo]s?|del|di|von|של) (\w+)")
 _HEBREW_PLACE = re.compile("ב[א-ת]{2,}")
 _CLAUSE = re.compile(r"[,;:.!،]\s+|\s[-–—]\s|\n")
-_LISTS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-
-
-@cache
-def _words(*names: str) -> re.Pattern[str]:
-    words = "|".join(chain.from_iterable(_LISTS[name] for name in names))
-    return re.compile(rf"(?<![\w'])[והבל]{{0,2}}-?(?:{fold(words)})(?![\w'])")
 
 
 def says_new(content: str) -> bool:
     """Return whether a text says that what it states is new, has changed, or holds no longer."""
     text = fold(content) if len(content) <= MAX_STATEMENT else ""
     lead, *rest = _CLAUSE.split(text, maxsplit=1)
-    is_new = _words("now", "changed", "ended").search(text) or _instead().fullmatch(text)
-    return bool(is_new or (rest and _words("another").search(lead)))
+    is_new = pattern_of("now", "changed", "ended").search(text) or _instead().fullmatch(text)
+    return bool(is_new or (rest and pattern_of("fresh").search(lead)))
 
 
 def renews(newer: str, older: str) -> bool:
@@ -56,7 +47,7 @@ def renews(newer: str, older: str) -> bool:
     if _is_unclear(known) or _loses_name(newer, older):
         return False
     is_dated = fold(older) != known
-    if _names(newer) == _names(older) and _is_renewal(text, known, was_dated=is_dated):
+    if short_names(newer) == short_names(older) and _is_renewal(text, known, was_dated=is_dated):
         return True
     return _ends(text, known) or any(
         _is_renewal(each, known, what) for each, what in _readings(text)
@@ -69,7 +60,11 @@ def _loses_name(newer: str, older: str) -> bool:
     Only who writes capitals tells it.
     """
     gone, come = (
-        [token for token in tokenize(one) if not _joins(token) and not _forms(token) & known]
+        [
+            token
+            for token in tokenize(one)
+            if not lexicon.joins(token) and not lexicon.forms_of(token) & known
+        ]
         for one, known in ((older, _all_forms(newer)), (newer, _all_forms(older)))
     )
     is_named = any(token.capitalised or token.script == "number" for token in come)
@@ -77,15 +72,21 @@ def _loses_name(newer: str, older: str) -> bool:
 
 
 def _all_forms(text: str) -> set[str]:
-    return set().union(*map(_forms, tokenize(text)))
+    return set().union(*map(lexicon.forms_of, tokenize(text)))
 
 
 def _readings(text: str) -> Iterator[tuple[str, str]]:
-    """Yield a text without the clause that says that something changed, and what that names."""
+    """Yield a text without the clause that says that something changed, and what that names.
+
+    "I have another phone, 052" only adds one; "bought another phone, now it's a Nokia" doesn't.
+    """
     lead, *rest = _CLAUSE.split(text, maxsplit=1)
-    if rest and _words("now", "changed", "another").search(lead):
-        named = _content(_words("now", "changed", "another", "got").sub(" ", lead))
-        value = _words("fresh").sub(" ", rest[0])
+    added = lexicon.words_in(lead) & lexicon.NOT_PLAIN
+    is_new = pattern_of("now").search(rest[0]) if added and rest else pattern_of(*_NEW).search(lead)
+    if rest and is_new:
+        named = content_of(pattern_of(*_NEW, "got").sub(" ", lead))
+        named = [word for word in named if word.text not in added]
+        value = pattern_of("fresh").sub(" ", rest[0])
         yield f"changed {value}", ""
         if len(named) == 1:
             yield f"{named[0].text} changed {value}", named[0].text
@@ -94,23 +95,28 @@ def _readings(text: str) -> Iterator[tuple[str, str]]:
 @cache
 def _instead() -> re.Pattern[str]:
     """Return the form of "delivery is not on Tuesday, it's on Thursday"."""
-    denied, but = (fold("|".join(_LISTS[name])) for name in ("denied", "but"))
-    return re.compile(rf"(.+?)(?<![\w'])(?:{denied})\s(.+?)(?:,|\s(?:{but}))\s\S.*")
+    denied, but = pattern_of("denied").pattern, pattern_of("but").pattern
+    return re.compile(rf"(.+?){denied}\s(.+?)(?:,|\s{but})\s\S.*")
 
 
 def _ends(text: str, known_text: str) -> bool:
     """Return whether a clause says that what is known holds no longer."""
-    known = _content(known_text)
-    clauses = list(filter(_words("ended").search, _CLAUSE.split(text)))
+    known = content_of(known_text)
+    clauses = list(filter(pattern_of("ended").search, _CLAUSE.split(text)))
     if found := _instead().fullmatch(text):
         clauses.append(" ".join(found.groups()))
     for clause in clauses:
-        rest = _words("not", "now").sub(" ", clause)
-        given = _content(rest)
-        same = [any(_forms(one) & _forms(other) for other in known) for one in given]
+        rest = pattern_of("not", "now").sub(" ", clause)
+        given = content_of(rest)
+        same = [
+            any(lexicon.forms_of(one) & lexicon.forms_of(other) for other in known) for one in given
+        ]
         is_whole = len(given) == len(known) >= 1 and all(same) and not _is_unclear(rest)
         is_whole &= _days(given) == _days(known)
-        if is_whole and _joining(rest) ^ _joining(known_text) <= _words_of("free") | _CHANGING:
+        if (
+            is_whole
+            and joining_of(rest) ^ joining_of(known_text) <= lexicon.listed("free") | _CHANGING
+        ):
             return True
     return False
 
@@ -123,20 +129,20 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
     """
     if _is_unclear(text):
         return False
-    pieces = _words("now", "changed").split(text)
-    here, there = _joining(" ".join(pieces)), _joining(known_text)
+    pieces = pattern_of("now", "changed").split(text)
+    here, there = joining_of(" ".join(pieces)), joining_of(known_text)
     # "My appointment" may be "the appointment" later, but not the other way about.
-    there -= {word for word in there - here if _words("mine").fullmatch(word)}
-    if not thing and not here ^ there <= _words_of("free"):
+    there -= {word for word in there - here if pattern_of("mine").fullmatch(word)}
+    if not thing and not here ^ there <= lexicon.listed("free"):
         return False
-    known, given = _content(known_text), _content(" ".join(pieces))
+    known, given = content_of(known_text), content_of(" ".join(pieces))
     changes = _changes(known, given)
     if len(changes) != 1:
         return False
     kind, old, old_end, new, new_end = changes[0]
     if kind != "replace":
         is_day = was_dated and old == len(known) and _says_day(given[new:new_end])
-        return is_day and _words("changed").search(text) is not None
+        return is_day and pattern_of("changed").search(text) is not None
     behind = given[new_end:]
     if len(behind) == new_end == 1 and len(known) == 2 and _is_owned(behind[0].text, text):
         return _is_value(known[old:old_end], given[new:new_end], behind, text)
@@ -155,15 +161,15 @@ def _is_renewal(text: str, known_text: str, thing: str = "", *, was_dated: bool 
 
 def _is_of_somebody(value: Sequence[Token], text: str) -> bool:
     """Return whether a value begins with whose it is: "Ana" of "o carro da Ana é um Gol"."""
-    is_person = any(_words("persons").fullmatch(token.text) for token in value)
+    is_person = any(pattern_of("persons").fullmatch(token.text) for token in value)
     return len(value) > 1 and (is_person or value[0].text in _OF_NAME.findall(text))
 
 
 def _are_alike(values: Sequence[Sequence[Token]], *texts: str) -> bool:
     """Return whether both values say where, or none: no doctor but Cohen is "now in Tel Aviv"."""
     # Behind "changed", the words for "to" come before any value.
-    is_changed = _words("changed").search(texts[1])
-    where = _words("where") if is_changed else _words("where", "where_now")
+    is_changed = pattern_of("changed").search(texts[1])
+    where = pattern_of("where") if is_changed else pattern_of("where", "where_now")
     return _says_where(values[0], texts[0], where) == _says_where(values[1], texts[1], where)
 
 
@@ -172,7 +178,7 @@ def _says_where(value: Sequence[Token], folded_text: str, where: re.Pattern[str]
         return False
     words = "|".join(re.escape(token.text) for token in value)
     before = rf"{where.pattern}(?:\s\w{{1,3}})?\s(?:{words})(?!\w)"
-    is_moved = _words("going").search(folded_text) or _HEBREW_PLACE.match(value[0].text)
+    is_moved = pattern_of("going").search(folded_text) or _HEBREW_PLACE.match(value[0].text)
     return bool(is_moved or re.search(before, folded_text))
 
 
@@ -183,13 +189,13 @@ def may_renew(newer: str, older: str) -> bool:
     the same: "Noa's phone is 2 now" has nothing to do with "Dana's phone is 1".
     """
     text, known_text = fold(without_periods(newer)), fold(without_periods(older))
-    if _is_unclear(text) or _is_unclear(known_text) or _names(newer) != _names(older):
+    if _is_unclear(text) or _is_unclear(known_text) or short_names(newer) != short_names(older):
         return False
-    pieces = _words("now", "changed").split(text)
+    pieces = pattern_of("now", "changed").split(text)
     plain = " ".join(pieces)
-    if any(map(_may_be_anothers, _joining(plain) ^ _joining(known_text))):
+    if any(map(_may_be_anothers, joining_of(plain) ^ joining_of(known_text))):
         return False
-    known, given = _content(known_text), _content(plain)
+    known, given = content_of(known_text), content_of(plain)
     change = _one_change(known, given)
     if change is None or change[0] == 0 or change[2] < _first_behind(pieces, given):
         return False
@@ -197,7 +203,7 @@ def may_renew(newer: str, older: str) -> bool:
     values = known[old:old_end], given[new:new_end]
     behind = [word for word in given[new_end:] if word.script != "number"]
     same = {word.text for word in known} - {given[new - 1].text}
-    if any(_words("several").fullmatch(word.text) for word in given if word.text not in same):
+    if any(pattern_of("several").fullmatch(word.text) for word in given if word.text not in same):
         # A brother is not the sister.
         return False
     numbers = [sum(word.script == "number" for word in value) for value in values]
@@ -208,9 +214,111 @@ def may_renew(newer: str, older: str) -> bool:
     return not any(numbers) or all(map(_is_time_or_number, [*values[0], *values[1]]))
 
 
+def says_end(content: str) -> bool:
+    """Return whether a text has a word for an end or a change."""
+    text = fold(content) if len(content) <= MAX_STATEMENT else ""
+    ends = (f"no_{state}" for state in sorted(lexicon.listed("states")))
+    return pattern_of(*_NEW, "quit", "gone", *ends).search(text) is not None
+
+
+def may_end(newer: str, older: str) -> bool:
+    """Return whether ``newer`` may tell the end, or another day or number, of what ``older`` tells.
+
+    It says so in any words, and names the same: "I left Leumi" for "my bank is Leumi", "Rex died"
+    for "I have a dog called Rex". What both are may be true, so that people are asked.
+    """
+    text, known_text = fold(without_periods(newer)), fold(without_periods(older))
+    if any(not lexicon.NOT_PLAIN.isdisjoint(lexicon.words_in(each)) for each in (text, known_text)):
+        return False
+    whose = [set(pattern_of("whose", "persons").findall(each)) for each in (text, known_text)]
+    if whose[0] - whose[1] or max(len(text), len(known_text)) > MAX_STATEMENT:
+        return False
+    known = content_of(known_text)
+    return (
+        any(_tells_end(clause, known, known_text) for clause in _CLAUSE.split(text))
+        or (short_names(newer) == short_names(older) and _tells_other_value(text, known_text))
+        or any(_ends_state(state, text, known_text) for state in lexicon.listed("states"))
+    )
+
+
+def _tells_end(clause: str, known: Sequence[Token], known_text: str) -> bool:
+    """Return whether a clause says that what is named in the known text has ended.
+
+    Before the word that says so nothing else is named, and behind it the same comes first.
+    """
+    found = pattern_of("gone").search(clause) or pattern_of("quit").search(clause)
+    lead, rest = (clause[: found.start()], clause[found.end() :]) if found else ("", "")
+    if found is None or pattern_of("negated").search(lead):
+        return False
+    verbs = pattern_of("aside", "quit", "gone")
+    before, behind = content_of(verbs.sub(" ", lead)), content_of(verbs.sub(" ", rest))
+    same = [word for word in (*before, *behind) if is_named(word, known)]
+    # "We sold 40 cakes" is no end of selling them.
+    is_event = found.group() in known_text or any(each.script == "number" for each in behind[:1])
+    if not same or is_event or not all(word in same or _is_generic(word) for word in before):
+        return False
+    is_anothers = pattern_of("persons").fullmatch(known[0].text) is not None
+    is_anothers |= not _is_own(known_text) and pattern_of("small").match(known_text) is None
+    if _is_own(lead) and is_anothers and not is_named(known[0], same):
+        # "Dana works at Intel" doesn't end where I quit.
+        return False
+    objects = [word for word in behind if not _is_generic(word) and not _is_time_or_number(word)]
+    if objects and objects[0] in same:
+        # "The wedding Dana" may be another one.
+        after = verbs.sub(" ", rest).partition(objects[0].text)[2].split(" ")[1:2]
+        names = {word.text for word in objects if not is_named(word, known)}
+        return names.isdisjoint(word.text for word in content_of("".join(after)))
+    is_gone = pattern_of("gone").fullmatch(found.group()) is not None
+    return not objects or (is_gone and before != [])
+
+
+def _tells_other_value(text: str, known_text: str) -> bool:
+    """Return whether a text gives another day or number of what is named in the known one."""
+    if not pattern_of(*_NEW).search(text) or pattern_of("negated").search(text):
+        return False
+    plain = pattern_of(*_NEW, "aside", "quit").sub(" ", text)
+    if any(map(_may_be_anothers, joining_of(plain) - joining_of(known_text))):
+        return False
+    known, given = content_of(known_text), content_of(plain)
+    values = [{word.text for word in side if _is_time_or_number(word)} for side in (given, known)]
+    names = [word for word in given if not _is_time_or_number(word) and not _are_units([word])]
+    return (
+        all(values)
+        and values[0] != values[1]
+        and names != []
+        and all(is_named(word, known) for word in names)
+        # "Room 5 is free", "On Mondays we open at 9".
+        and not any(_is_time_or_number(side[0]) for side in (known, given))
+        and lexicon.NUMBERED.isdisjoint({known[0].text, given[0].text})
+    )
+
+
+def _ends_state(state: str, text: str, known_text: str) -> bool:
+    """Return whether somebody is no longer what the known text says: pregnant, a student."""
+    then = pattern_of(f"is_{state}").search(known_text)
+    end = pattern_of(f"no_{state}").search(text)
+    if then is None or end is None or pattern_of("negated").search(text[: end.start()]):
+        return False
+    known_subject, subject = (
+        content_of(pattern_of("aside").sub(" ", part))
+        for part in (known_text[: then.start()], text[: end.start()])
+    )
+    return all(is_named(word, content_of(text)) for word in known_subject) and all(
+        is_named(word, content_of(known_text)) for word in subject
+    )
+
+
+def _is_generic(word: Token) -> bool:
+    return pattern_of("generic").fullmatch(word.text) is not None
+
+
+def _is_own(folded_text: str) -> bool:
+    return not lexicon.FIRST_PERSON.isdisjoint(lexicon.words_in(folded_text))
+
+
 def _first_behind(pieces: Sequence[str], given: Sequence[Token]) -> int:
     """Return the place behind the last word that says that it is new; 0 where that is the end."""
-    last = len(_content(pieces[-1]))
+    last = len(content_of(pieces[-1]))
     return len(given) - last if last else 0
 
 
@@ -230,13 +338,13 @@ def _changes(
 
 
 def _are_units(behind: Sequence[Token]) -> bool:
-    return all(_words("units").fullmatch(word.text) for word in behind)
+    return all(pattern_of("units").fullmatch(word.text) for word in behind)
 
 
 def _may_be_anothers(joining: str) -> bool:
     """Return whether a joining word may tell whose something is, or which one it is."""
-    is_own = joining in lexicon.FIRST_PERSON or _words("mine").fullmatch(joining)
-    is_small = joining in _words_of("free") or _words("small").fullmatch(joining)
+    is_own = joining in lexicon.FIRST_PERSON or pattern_of("mine").fullmatch(joining)
+    is_small = joining in lexicon.listed("free") or pattern_of("small").fullmatch(joining)
     return not (is_own or is_small)
 
 
@@ -246,10 +354,10 @@ def _is_one_piece(folded_text: str, start: int) -> bool:
     A day and a time may have some between them, but no verb.
     """
     tokens = [token for token in tokenize(folded_text) if not token.part]
-    places = [place for place, token in enumerate(tokens) if not _joins(token)][start:]
+    places = [place for place, token in enumerate(tokens) if not lexicon.joins(token)][start:]
     value = tokens[places[0] : places[-1] + 1]
-    within = {token.text for token in value if _joins(token)}
-    is_time = all(_is_time_or_number(token) for token in value if not _joins(token))
+    within = {token.text for token in value if lexicon.joins(token)}
+    is_time = all(_is_time_or_number(token) for token in value if not lexicon.joins(token))
     return not within or (is_time and not within & lexicon.COPULAS)
 
 
@@ -261,60 +369,24 @@ def _is_owned(role: str, text: str) -> bool:
     """Return whether "my" stands beside the role, in front of it or behind it."""
     words = re.findall(r"\w+", text)
     place = words.index(role) if role in words else len(words)
-    return any(map(_words("mine").fullmatch, words[max(place - 1, 0) : place + 2]))
+    return any(map(pattern_of("mine").fullmatch, words[max(place - 1, 0) : place + 2]))
 
 
 def _is_unclear(folded_text: str) -> bool:
-    words = set(re.findall(r"\w+|[?+]", folded_text))
+    words = lexicon.words_in(folded_text)
     return len(folded_text) > MAX_STATEMENT or bool(words & (lexicon.NOT_PLAIN | lexicon.NEGATIONS))
-
-
-def _content(folded_text: str) -> list[Token]:
-    """Return the words that name something."""
-    return [token for token in tokenize(folded_text) if not token.part and not _joins(token)]
-
-
-def _joining(folded_text: str) -> set[str]:
-    """Return the other words. Two statements about one thing differ in few of them."""
-    return {token.text for token in tokenize(folded_text) if not token.part and _joins(token)}
-
-
-def _joins(token: Token) -> bool:
-    is_function = token.script != "number" and kind_of(token) is Kind.FUNCTION
-    return is_function or _words("small").fullmatch(token.text) is not None
-
-
-@cache
-def _words_of(name: str) -> frozenset[str]:
-    return frozenset(fold(" ".join(_LISTS[name])).split())
-
-
-def _names(text: str) -> set[str]:
-    """Return the names that are joining words without their capital: Al, Di, Will."""
-    return {token.text for token in tokenize(text) if token.capitalised} & _words_of("names")
 
 
 def _opcodes(
     known: Sequence[Token], given: Sequence[Token]
 ) -> Sequence[tuple[str, int, int, int, int]]:
     """Compare two texts word by word; words with a common form are equal."""
-    forms = [_forms(token) for token in known]
+    forms = [lexicon.forms_of(token) for token in known]
     numbers = [
-        next((place for place, other in enumerate(forms) if other & _forms(token)), -1 - number)
-        for number, token in enumerate(given)
+        next((place for place, other in enumerate(forms) if other & own), -1 - number)
+        for number, own in enumerate(map(lexicon.forms_of, given))
     ]
     return SequenceMatcher(None, range(len(known)), numbers, autojunk=False).get_opcodes()
-
-
-def _forms(token: Token) -> set[str]:
-    if _ARABIC.search(token.text):
-        # Whose it is, is their ending.
-        return {token.text.removeprefix("ال")}
-    if _is_several(token) or _words("persons").fullmatch(token.text):
-        # "Hija" and "hijo" are two people.
-        return {token.text}
-    forms = word_forms(token)
-    return {token.text, forms.word, *forms.bare}
 
 
 def _is_value(
@@ -334,19 +406,19 @@ def _is_value(
         return all(days)
     counts = [sum(map(_is_number, side)) for side in (known, given)]
     is_address = counts == [1, 1] and any(
-        _words("address").fullmatch(each.text) for each in subject
+        pattern_of("address").fullmatch(each.text) for each in subject
     )
     if any(counts) and not is_address:
         return counts == [len(known), len(given)]
     if _is_several(subject[-1]):
         return False
-    if _words("changed").search(_words("now").sub(" ", text)):
+    if pattern_of("changed").search(pattern_of("now").sub(" ", text)):
         return True
-    is_own = _words("mine").search(text) or not lexicon.ATTRIBUTES.isdisjoint(
+    is_own = pattern_of("mine").search(text) or not lexicon.ATTRIBUTES.isdisjoint(
         token.text for token in subject
     )
     is_short = min(map(len, (known, given))) == 1
-    return bool(is_own) and is_short and not _words("several").search(text)
+    return bool(is_own) and is_short and not pattern_of("several").search(text)
 
 
 def _days(words: Sequence[Token]) -> set[str]:
@@ -359,9 +431,8 @@ def _says_day(words: Sequence[Token]) -> bool:
 
 
 def _is_several(*tokens: Token) -> bool:
-    """Return whether a word names what a person may have several of."""
-    return any(_words("several").fullmatch(token.text) for token in tokens)
+    return any(lexicon.is_several(token.text) for token in tokens)
 
 
 def _is_number(token: Token) -> bool:
-    return token.script == "number" or _words("numerals").fullmatch(token.text) is not None
+    return token.script == "number" or pattern_of("numerals").fullmatch(token.text) is not None

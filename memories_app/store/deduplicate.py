@@ -11,7 +11,7 @@ from django.utils import timezone
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
 from memories_app.facts.facts import Likeness, subject_keys
-from memories_app.facts.renewals import says_new
+from memories_app.facts.renewals import says_end, says_new
 from memories_app.facts.validation import (
     NewMemory,
     metadata_problems,
@@ -159,14 +159,16 @@ class Storing:
         )
 
     def _renewed(self, one: Prepared, memory: Memory, claim: Claim) -> Contradicted:
-        is_new = one.likeness.renewed or (one.likeness.sense and says_new(one.new.content))
-        if not is_new or memory.valid_until:
+        content = one.new.content if one.likeness.sense else ""
+        is_new = one.likeness.renewed or says_new(content)
+        if memory.valid_until or not (is_new or says_end(content)):
             return Contradicted()
         if one.vector is None or self._compared >= MAX_COMPARED:
             return Contradicted()
         self._compared += 1
         model = self._embedder
-        found = renewed_by(memory, claim, one.vector, model.model_id, model.calibration)
+        calibration = model.calibration if is_new else None
+        found = renewed_by(memory, claim, one.vector, model.model_id, calibration)
         # What an earlier one of the same batch has replaced already.
         found.replaced = [self._changed.get(each.pk, each) for each in found.replaced]
         found.replaced = [each for each in found.replaced if each.status == MemoryStatus.ACTIVE]

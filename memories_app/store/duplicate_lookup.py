@@ -20,7 +20,7 @@ from memories_app.facts.facts import (
     subject_keys,
     verdict_on,
 )
-from memories_app.facts.renewals import may_renew, renews
+from memories_app.facts.renewals import may_end, may_renew, renews
 from memories_app.facts.validation import NewMemory
 from memories_app.facts.validity import Validity
 from memories_app.models import (
@@ -280,11 +280,16 @@ MIN_PROBABILITY = 0.8
 
 
 def renewed_by(
-    memory: Memory, claim: Claim, vector: Sequence[float], model_id: str, calibration: Calibration
+    memory: Memory,
+    claim: Claim,
+    vector: Sequence[float],
+    model_id: str,
+    calibration: Calibration | None,
 ) -> Contradicted:
     """Return the memory in whose place a new one stands that says that its value is new.
 
-    One of which this is less certain may be true beside it: it is the nearest one, and very near.
+    Those of which this is less certain may be true beside it: the nearest one, if it is very near,
+    and those whose end it may tell. ``calibration``: None if it doesn't say that its value is new.
     """
     others = Memory.objects.filter(
         is_current(timezone.now()),
@@ -300,9 +305,11 @@ def renewed_by(
     found = Contradicted()
     for place, older in enumerate(by_key[key].memory for key in near if key in by_key):
         verdict = Verdict.BESIDE
-        if renews(memory.content, older.content):
+        if calibration and renews(memory.content, older.content):
             verdict = Verdict.REPLACES
-        elif place == 0 and may_renew(memory.content, older.content):
+        elif may_end(memory.content, older.content):
+            verdict = Verdict.UNSURE
+        elif calibration and place == 0 and may_renew(memory.content, older.content):
             cosine = sum(map(mul, vector, by_key[older.pk].vector))
             odds = math.exp(calibration.slope * (cosine - calibration.midpoint))
             verdict = Verdict.UNSURE if odds / (1 + odds) >= MIN_PROBABILITY else verdict
