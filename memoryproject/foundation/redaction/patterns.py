@@ -156,7 +156,7 @@ _BRACKETED = (
 _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
     rf"(?<![\w.+-]){_PART}"
-    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
+    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}(?: \d{{1,4}})?"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -196,7 +196,7 @@ def is_spelled(number: str) -> bool:
 
 _MONTH = _words("month")
 _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
-_DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
+_DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|er|º|\.|-?го|-?е)?"
 _OF = r"[,.]? ?(?:de |do |del |of |en )?"
 _WRITTEN = (
     rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}"
@@ -239,7 +239,10 @@ _PARTS.update(NUMERIC=_NUMERIC, WRITTEN=_WRITTEN)
 # Follows an address any number of times: flat, floor, postal code, town. After a full stop that
 # ends no abbreviation, another sentence begins.
 _NEXT = r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)"
-ADDRESS_PART = _compiled(f"{_NEXT}«PART_OF»")
+ADDRESS_PART = _compiled(
+    f"{_NEXT}«PART_OF»|,?\\n(?:«POSTCODE»|«UNIT»|«NAME»(?:[ -]«NAME»){{0,2}},?[ \\n]«POSTAL»"
+    r"|\d{4,6} «NAME»(?: «NAME»){0,2}(?=[,\n]|$))"
+)
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
 ADDRESSES = tuple(map(_compiled, _FORMS["address"].values()))
