@@ -131,6 +131,7 @@ SECRET_URL = re.compile(
     rf"|[?&#;]{_PARAMETERS}=[^&#\s]{{4}}|[?&]code=[^&#\s]{{16}}"
     # a token in the path: Green API's, a Telegram bot's, Slack's, or of a link to sign in
     r"|/waInstance|/bot\d+:|hooks\.slack\.com/services/"
+    r"|/(?:reset|invite|magic|verify|confirm|login|signin|auth)[\w-]{0,20}/?\?\w{1,20}=[^&#\s]{8}"
     r"|/(?:reset|invite|magic|verify|confirm|token|login|signin|auth)[\w-]{0,20}/[\w.-]{16}",
     re.IGNORECASE,
 )
@@ -284,7 +285,7 @@ UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
     # A number that begins with 0 may be a telephone's.
-    r"[^\S\n]{0,2}(?P<code>[^\W\d_]{0,6}[-_/]?(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
+    r"[^\S\n]{0,2}(?P<code>(?:(?-i:[A-Z]{2}) (?=\d{1,4}(?! ?\d))|[^\W\d_]{0,6}[-_/]?)(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
     r"(?: \d{4}(?= \d)){0,4}(?:(?<=\d{4}) \d{1,4}(?!\d))?)",
     re.IGNORECASE,
 )
