@@ -123,7 +123,7 @@ SECRETS = tuple(
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
 _PARAMETERS = (
-    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?d|pwd|signature|sig|credential|session|auth|otp)"
+    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?[dt]|pwd|senha|clave|mdp|signature|sig|credential|session|auth|otp)"
 )
 SECRET_URL = re.compile(
     # credentials before the host
@@ -157,7 +157,7 @@ _BRACKETED = (
 _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
     rf"(?<![\w.+-]){_PART}"
-    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}(?: \d{{1,4}})?"
+    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}(?: (?:\d{{1,4}}|{_words('digit')}))?"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -205,7 +205,7 @@ _WRITTEN = (
 )
 _NUMERIC = (
     # a day, also the last of a range of days
-    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?[0-3]?\d(?P<to>[-./])[0-3]?\d(?P=to)\d{2,4}(?![-./]?\d)"
+    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?(?:[0-2]?\d|3[01])(?P<to>[-./])(?:[0-2]?\d|3[01])(?P=to)\d{2,4}(?![-./]?\d)"
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
@@ -304,7 +304,7 @@ SUSPECT = re.compile(
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(
     r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|\d{4}(?<=[a-z]{5}\d{4})[a-z]"
-    r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x",
+    r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x|\d, (?:[a-z]{1,2}-)?\d{4}",
     re.IGNORECASE,
 )
 NAMES = (
