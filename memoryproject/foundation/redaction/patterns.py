@@ -123,7 +123,8 @@ SECRETS = tuple(
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
 _PARAMETERS = (
-    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?[dt]|pwd|senha|clave|mdp|signature|sig|credential|session|auth|otp)"
+    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?[dt]|pwd|senha|clave|mdp"
+    r"|signature|sig|credential|session|auth|otp)"
 )
 SECRET_URL = re.compile(
     # credentials before the host
@@ -157,7 +158,8 @@ _BRACKETED = (
 _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
     rf"(?<![\w.+-]){_PART}"
-    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}(?: (?:\d{{1,4}}|{_words('digit')}))?"
+    rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
+    rf"(?: (?:\d{{1,4}}|{_words('digit')}))?"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -279,13 +281,16 @@ COMBINATION = re.compile(
 
 # What stays: it only looks like personal data.
 OTHERS = re.compile(
-    rf"(?:(?<!\w)|(?=[\d$€£₪₽]))(?:{_filled('|'.join(_FORMS['other'].values()))})", re.IGNORECASE
+    rf"(?=\d)(?:{_filled('|'.join(_FORMS['other_number'].values()))})"
+    rf"|(?:(?<!\w)(?!\d)|(?=[$€£₪₽]))(?:{_filled('|'.join(_FORMS['other'].values()))})",
+    re.IGNORECASE,
 )
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
     # A number that begins with 0 may be a telephone's.
-    r"[^\S\n]{0,2}(?P<code>(?:(?-i:[A-Z]{2}) (?=\d{1,4}(?! ?\d))|[^\W\d_]{0,6}[-_/]?)(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
+    r"[^\S\n]{0,2}(?P<code>(?:(?-i:[A-Z]{2}) (?=\d{1,4}(?! ?\d))|[^\W\d_]{0,6}[-_/]?)"
+    r"(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
     r"(?: \d{4}(?= \d)){0,4}(?:(?<=\d{4}) \d{1,4}(?!\d))?)",
     re.IGNORECASE,
 )
