@@ -132,7 +132,8 @@ SECRET_URL = re.compile(
     rf"|[?&#;]{_PARAMETERS}=[^&#\s]{{4}}|[?&]code=[^&#\s]{{16}}"
     # a token in the path: Green API's, a Telegram bot's, Slack's, or of a link to sign in
     r"|/waInstance|/bot\d+:|hooks\.slack\.com/services/"
-    r"|/(?:reset|invite|magic|verify|confirm|login|signin|auth)[\w-]{0,20}/?\?\w{1,20}=[^&#\s]{8}"
+    r"|/(?:reset|invite|magic|verify|confirm)[\w-]{0,20}/?\?\w{1,20}="
+    r"(?=[\w.-]{0,40}\d)(?=[\w.-]{0,40}[a-z])[\w.-]{8}"
     r"|/(?:reset|invite|magic|verify|confirm|token|login|signin|auth)[\w-]{0,20}/[\w.-]{16}",
     re.IGNORECASE,
 )
