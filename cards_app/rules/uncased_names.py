@@ -22,6 +22,8 @@ SURE, LIKELY = "sure", "likely"
 
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
 _BEFORE_ACRONYMS = "ובלה"
+# A year of the Hebrew calendar.
+_YEAR = re.compile("ה?תש[א-ת]{2}")
 # Prefixes before people of three letters: others make other words there (משרה, ברות).
 _BEFORE_SHORT = ("", "ו", "ל", "ול", "و")
 _AT = ("ב", "ל", "מ")
@@ -54,7 +56,8 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     in_two_words = kind is not None and _in_two_words(words, place)
     # An unknown person's name has no article.
     article = kind is None and word.text.startswith("ה")
-    if cue == SURE and (in_two_words or (long_enough and not article and not is_common(word.key))):
+    says = word.key in keys("uncased_says")
+    if cue == SURE and not says and (in_two_words or (long_enough and not article and not is_common(word.key))):
         end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
         return end - place, _shown(words, place, end, word.text, kind)
     if long_enough and _before_family(words, place):
@@ -182,7 +185,8 @@ def _acronym(word: str) -> Mention | None:
     while word[0] in _BEFORE_ACRONYMS and letter_count(word[1:]) >= MIN_NAME_LENGTH:
         word = word[1:]
     bare = without_marks(word)
-    rests = [bare, *(bare.removeprefix(each) for each in "והבלמשכ")]
-    if len(bare) < MIN_NAME_LENGTH or any(rest in keys("abbreviations") for rest in rests):
+    rests = map(key_of, [bare, *(bare.removeprefix(each) for each in "והבלמשכ")])
+    no_name = any(rest in keys("abbreviations") for rest in rests) or _YEAR.fullmatch(bare)
+    if len(bare) < MIN_NAME_LENGTH or no_name:
         return None
     return Mention(word, key_of(word))
