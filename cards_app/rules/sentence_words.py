@@ -139,7 +139,7 @@ def prefixes(word: str) -> list[str]:
 def is_common(key: str, words: frozenset[str] = COMMON_WORDS) -> bool:
     bare = without_marks(key)
     known = (words, keys("no_names"), keys("not_names"), keys("languages"))
-    forms = (bare, bare.removeprefix("ה"), bare.removeprefix("و"))
+    forms = (bare, *(bare.removeprefix(each) for each in ("ה", "ו", "و")))
     return any(form in of for form in forms for of in known)
 
 

@@ -35,7 +35,7 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     if _ACRONYM.fullmatch(word.text):
         return 1, _acronym(word.text)
     cue, kind = _cue(words, place)
-    readings = [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
+    readings = _readings(word)
     for length in range(words.together(place), 0, -1):
         for prefix, bare in readings:
             key = " ".join(
@@ -63,6 +63,10 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     if long_enough and _before_family(words, place):
         return 2, _shown(words, place, place + 2, word.text, None)
     return 1, None
+
+
+def _readings(word: Word) -> list[tuple[str, str]]:
+    return [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
 
 
 def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
@@ -150,7 +154,7 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     first = words[place - 2] if place > 1 else None
     if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
         return SURE, None
-    for prefix, bare in before.readings():
+    for prefix, bare in _readings(before):
         key = key_of(bare)
         if key in keys("kinds") or (prefix[-1:] in _AT and key in keys("kinds_with_prefix")):
             return SURE, bare
