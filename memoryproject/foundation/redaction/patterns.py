@@ -123,7 +123,7 @@ SECRETS = tuple(
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
 _PARAMETERS = (
-    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?[dt]|pwd|senha|clave|mdp"
+    r"[\w.-]{0,30}(?:token|key|secret|pass(?:w(?:or)?[dt])?|pwd|senha|clave|mdp"
     r"|signature|sig|credential|session|auth|otp)"
 )
 SECRET_URL = re.compile(
