@@ -217,6 +217,9 @@ class _Cased:
                 break
             if following > end and self._of_a_person(place, following):
                 break
+            code = _PLACE_CODE.fullmatch(self.words[following].text)
+            if code and self.words[place].key in keys("everyday"):
+                break
             end = following + 1
         found = [word.key for word in self.words[place:end] if word.key not in keys("links")]
         if len(found) > MAX_NAME_WORDS or len(set(found)) < len(found):

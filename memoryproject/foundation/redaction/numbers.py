@@ -205,7 +205,7 @@ def _is_home_phone(groups: Sequence[_Group]) -> bool:
         lengths in forms and _is_home(_digits(groups), region)
         for region, forms in HOME_FORMS.items()
         # a list of prices
-        if lengths[0] < 3 or not _are_round(groups)
+        if (lengths[0] < 3 and lengths != (2, 3, 4)) or not _are_round(groups[1:])
     )
 
 

@@ -180,6 +180,11 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("wifi Home_5G, password sunflower", "wifi Home_5G, password [secret]"),
         ("https://x.example/reset?code=Kq2Lm9Np0Rt7Uv", "[url]"),
         ("رقم لوحة دبي R 88204", "رقم لوحة [plate]"),
+        ("ויצמן 46 כניסה א דירה 3", "[address]"),
+        ("entrega: Av. Rio Branco, 1759, sl 604", "entrega: [address]"),
+        ("Юбилейный пр-т 60к1, кв 41", "[address]"),
+        ("el código es 11B46, הקוד של התיבה 2083", "el código es [secret], הקוד של התיבה [secret]"),
+        ("my password? Pistachio#9", "my password? [secret]"),
     ],
 )
 def test_what_goes(text: str, clean: str) -> None:
@@ -272,7 +277,7 @@ def test_a_caller_names_classes() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["tuning", "habits", "fresh", "fourth", "fifth", "sixth", "seventh"]
+    "name", ["tuning", "habits", "fresh", "fourth", "fifth", "sixth", "seventh", "eighth"]
 )
 def test_of_the_tuning_set_little_leaks_and_little_goes_too_much(name: str) -> None:
     entries = json.loads(TUNING.with_stem(name).read_text("utf-8"))
