@@ -27,7 +27,7 @@ _LOOSE_CARD_DIGITS = range(15, 17)
 HOME_FORMS = {
     "IL": ((1, 7), (2, 7), (1, 3, 4), (2, 3, 4)),
     "ES": ((3, 3, 3), (3, 2, 2, 2), (2, 3, 2, 2), (1, 2, 2, 2, 2)),
-    "PT": ((3, 3, 3), (2, 7), (2, 3, 4), (2, 3, 2, 2)),
+    "PT": ((3, 3, 3), (2, 7), (2, 3, 2, 2)),
     "JO": ((1, 4, 4), (2, 3, 4)),
     "CL": ((1, 4, 4), (1, 8)),
     "PE": ((3, 3, 3),),
@@ -205,7 +205,7 @@ def _is_home_phone(groups: Sequence[_Group]) -> bool:
         lengths in forms and _is_home(_digits(groups), region)
         for region, forms in HOME_FORMS.items()
         # a list of prices
-        if (lengths[0] < 3 and lengths != (2, 3, 4)) or not _are_round(groups[1:])
+        if lengths[0] < 3 or not _are_round(groups)
     )
 
 
