@@ -56,8 +56,8 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     in_two_words = kind is not None and _in_two_words(words, place)
     # An unknown person's name has no article.
     article = kind is None and word.text.startswith("ה")
-    says = word.key in keys("uncased_says")
-    if cue == SURE and not says and (in_two_words or (long_enough and not article and not is_common(word.key))):
+    common = is_common(word.key) or word.key in keys("uncased_says")
+    if cue == SURE and (in_two_words or (long_enough and not article and not common)):
         end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
         return end - place, _shown(words, place, end, word.text, kind)
     if long_enough and _before_family(words, place):
