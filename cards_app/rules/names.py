@@ -40,6 +40,8 @@ _QUOTED = re.compile(rf"«({_PARTS})»|(?<![א-ת])[ושהבלמכ]{{0,3}}[\"״�
 _LABELLED = re.compile(rf"\b(?:{'|'.join(LISTS['name_labels'])}): *{_CLAUSE}", re.IGNORECASE)
 _INTRODUCED = re.compile(rf"\b(?:{'|'.join(LISTS['introduces'])}) {_CLAUSE}", re.IGNORECASE)
 _ASKS_NAME = re.compile("|".join(LISTS["asks_name"]), re.IGNORECASE)
+# Gate B22, error E17.
+_PLACE_CODE = re.compile(r"[A-Z]\d{2,3}")
 _WORD = re.compile(r"[^\W\d_]+")
 _CYRILLIC = re.compile("[А-яЁё]")
 # Endings that a Russian name has in other cases than the first.
@@ -141,7 +143,7 @@ class _Cased:
     def _single(self, place: int, mention: Mention, starts: bool) -> Mention | None:
         word = self.words[place]
         no_name = word.function or word.key in keys("languages")
-        if no_name or letter_count(word.text) < MIN_NAME_LENGTH:
+        if no_name or letter_count(word.text) < MIN_NAME_LENGTH or _PLACE_CODE.fullmatch(word.text):
             return None
         if self._sure(place) or (place and self._titled(place)):
             return mention
@@ -214,6 +216,9 @@ class _Cased:
             if not joined or following - end > 2 or not self._may_start(following):
                 break
             if following > end and self._of_a_person(place, following):
+                break
+            code = _PLACE_CODE.fullmatch(self.words[following].text)
+            if code and self.words[place].key in keys("everyday"):
                 break
             end = following + 1
         found = [word.key for word in self.words[place:end] if word.key not in keys("links")]

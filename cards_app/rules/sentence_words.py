@@ -102,11 +102,16 @@ class SentenceWords(list[Word]):
     def with_family(self, end: int) -> int:
         """Return the place after the family names that follow a given name."""
         while end < len(self) and self.joined(end):
-            particle = self[end].key in keys("particles") and self.together(end) > 1
+            particle = self._is_particle(end)
             if not particle and not self._is_family(end):
                 break
             end += 1 + particle
         return end
+
+    def _is_particle(self, place: int) -> bool:
+        """Return whether the word stands before a family name, unlike that in "בן שש"."""
+        before_more = self[place].key in keys("particles") and self.together(place) > 1
+        return before_more and not is_common(self[place + 1].key)
 
     def _is_family(self, place: int) -> bool:
         key = self[place].key
@@ -134,7 +139,7 @@ def prefixes(word: str) -> list[str]:
 def is_common(key: str, words: frozenset[str] = COMMON_WORDS) -> bool:
     bare = without_marks(key)
     known = (words, keys("no_names"), keys("not_names"), keys("languages"))
-    forms = (bare, bare.removeprefix("ה"), bare.removeprefix("و"))
+    forms = (bare, *(bare.removeprefix(each) for each in ("ה", "ו", "و")))
     return any(form in of for form in forms for of in known)
 
 

@@ -22,6 +22,8 @@ SURE, LIKELY = "sure", "likely"
 
 _ACRONYM = re.compile('[א-ת]+["״”][א-ת]')
 _BEFORE_ACRONYMS = "ובלה"
+# A year of the Hebrew calendar.
+_YEAR = re.compile("ה?תש[א-ת]{2}")
 # Prefixes before people of three letters: others make other words there (משרה, ברות).
 _BEFORE_SHORT = ("", "ו", "ל", "ול", "و")
 _AT = ("ב", "ל", "מ")
@@ -33,7 +35,7 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     if _ACRONYM.fullmatch(word.text):
         return 1, _acronym(word.text)
     cue, kind = _cue(words, place)
-    readings = [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
+    readings = _readings(word)
     for length in range(words.together(place), 0, -1):
         for prefix, bare in readings:
             key = " ".join(
@@ -54,12 +56,17 @@ def uncased_name(words: SentenceWords, place: int) -> tuple[int, Mention | None]
     in_two_words = kind is not None and _in_two_words(words, place)
     # An unknown person's name has no article.
     article = kind is None and word.text.startswith("ה")
-    if cue == SURE and (in_two_words or (long_enough and not article and not is_common(word.key))):
+    common = is_common(word.key) or word.key in keys("uncased_says")
+    if cue == SURE and (in_two_words or (long_enough and not article and not common)):
         end = words.with_family(place + 1) if kind is None else _end_of_place(words, place, kind)
         return end - place, _shown(words, place, end, word.text, kind)
     if long_enough and _before_family(words, place):
         return 2, _shown(words, place, place + 2, word.text, None)
     return 1, None
+
+
+def _readings(word: Word) -> list[tuple[str, str]]:
+    return [("", word.text)] if word.key in keys("no_prefix") else list(word.readings())
 
 
 def _known(words: SentenceWords, key: str, end: int, cue: str) -> bool:
@@ -147,7 +154,7 @@ def _cue(words: SentenceWords, place: int) -> tuple[str, str | None]:
     first = words[place - 2] if place > 1 else None
     if before.key in keys("called") or _pair(first, before.text, "called_in_two_words"):
         return SURE, None
-    for prefix, bare in before.readings():
+    for prefix, bare in _readings(before):
         key = key_of(bare)
         if key in keys("kinds") or (prefix[-1:] in _AT and key in keys("kinds_with_prefix")):
             return SURE, bare
@@ -182,7 +189,8 @@ def _acronym(word: str) -> Mention | None:
     while word[0] in _BEFORE_ACRONYMS and letter_count(word[1:]) >= MIN_NAME_LENGTH:
         word = word[1:]
     bare = without_marks(word)
-    rests = [bare, *(bare.removeprefix(each) for each in "והבלמשכ")]
-    if len(bare) < MIN_NAME_LENGTH or any(rest in keys("abbreviations") for rest in rests):
+    rests = map(key_of, [bare, *(bare.removeprefix(each) for each in "והבלמשכ")])
+    no_name = any(rest in keys("abbreviations") for rest in rests) or _YEAR.fullmatch(bare)
+    if len(bare) < MIN_NAME_LENGTH or no_name:
         return None
     return Mention(word, key_of(word))

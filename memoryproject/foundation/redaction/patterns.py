@@ -123,7 +123,8 @@ SECRETS = tuple(
 
 URL = re.compile(r"(?<![a-z\d])[a-z][a-z\d+.-]{1,20}://[^\s<>\"']{1,4000}", re.IGNORECASE)
 _PARAMETERS = (
-    r"[\w.-]{0,30}(?:token|key|secret|passw(?:or)?d|pwd|signature|sig|credential|session|auth|otp)"
+    r"[\w.-]{0,30}(?:token|key|secret|pass(?:w(?:or)?[dt])?|pwd|senha|clave|mdp"
+    r"|signature|sig|credential|session|auth|otp)"
 )
 SECRET_URL = re.compile(
     # credentials before the host
@@ -131,6 +132,8 @@ SECRET_URL = re.compile(
     rf"|[?&#;]{_PARAMETERS}=[^&#\s]{{4}}|[?&]code=[^&#\s]{{16}}"
     # a token in the path: Green API's, a Telegram bot's, Slack's, or of a link to sign in
     r"|/waInstance|/bot\d+:|hooks\.slack\.com/services/"
+    r"|/(?:reset|invite|magic|verify|confirm)[\w-]{0,20}/?\?\w{1,20}="
+    r"(?=[\w.-]{0,40}\d)(?=[\w.-]{0,40}[a-z])[\w.-]{8}"
     r"|/(?:reset|invite|magic|verify|confirm|token|login|signin|auth)[\w-]{0,20}/[\w.-]{16}",
     re.IGNORECASE,
 )
@@ -157,6 +160,7 @@ _AT = rf"(?: ?{_BRACKETED} ?| @ ?|@ |@{{1,2}}| (?!at ){_words('at')} )"
 DISGUISED = re.compile(
     rf"(?<![\w.+-]){_PART}"
     rf"(?:(?: {_words('joint', 'dot')} |[(\[{{]{_words('dot')}[)\]}}]){_PART}){{0,3}}"
+    rf"(?: (?:\d{{1,4}}|{_words('digit')}))?"
     rf"(?:{_AT}{_HOST}"
     rf"| at [\w-]{{1,63}}(?: {_words('dot')} [\w-]{{1,63}}){{0,3}} {_words('dot')} {_DOMAIN_END}"
     r"| at (?:gmail|hotmail|outlook|yahoo|icloud|proton(?:mail)?|walla|yandex|mail)"
@@ -196,7 +200,7 @@ def is_spelled(number: str) -> bool:
 
 _MONTH = _words("month")
 _YEAR = r"(?:(?:19|20)\d{2}|'?\d{2})(?!\d)(?: год[ау]?(?!\w))?"
-_DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|º|\.|-?го|-?е)?"
+_DAY = r"(?<!\d)\d{1,2}(?:st|nd|rd|th|er|º|\.|-?го|-?е)?"
 _OF = r"[,.]? ?(?:de |do |del |of |en )?"
 _WRITTEN = (
     rf"(?:{_DAY} ?{_OF}{_MONTH}(?!\w)(?:{_OF}{_YEAR})?|(?<!\w)(?<!\d )(?<!\d\. ){_MONTH}"
@@ -204,7 +208,7 @@ _WRITTEN = (
 )
 _NUMERIC = (
     # a day, also the last of a range of days
-    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?[0-3]?\d(?P<to>[-./])[0-3]?\d(?P=to)\d{2,4}(?![-./]?\d)"
+    r"(?:(?<!\d)(?<!\d[-./])(?:\d{1,2}\.?-)?(?:[0-2]?\d|3[01])(?P<to>[-./])(?:[0-2]?\d|3[01])(?P=to)\d{2,4}(?![-./]?\d)"
     r"|(?<!\d)(?<!\d[-./])\d{4}(?P<by>[-./])\d{1,2}(?P=by)\d{1,2}(?![-./]?\d))"
 )
 _COMPACT_DATE = r"(?<!\d)(?:[0-3]\d[01]\d(?:19|20)\d\d|(?:19|20)\d\d[01]\d[0-3]\d)(?!\d)"
@@ -239,7 +243,10 @@ _PARTS.update(NUMERIC=_NUMERIC, WRITTEN=_WRITTEN)
 # Follows an address any number of times: flat, floor, postal code, town. After a full stop that
 # ends no abbreviation, another sentence begins.
 _NEXT = r"(?:(?<!«LETTERS»{4}\.)|(?<=blvd\.))(?:,? | ?- |,)"
-ADDRESS_PART = _compiled(f"{_NEXT}«PART_OF»")
+ADDRESS_PART = _compiled(
+    f"{_NEXT}«PART_OF»|,?\\n(?:«POSTCODE»|«UNIT»|«NAME»(?:[ -]«NAME»){{0,2}},?[ \\n]«POSTAL»"
+    r"|\d{4,6} «NAME»(?: «NAME»){0,2}(?=[,\n]|$))"
+)
 # The last are for a street that isn't called one. After "my address is" any name with a number is
 # enough; after "I am at" it has a capital, or is of a script without them.
 ADDRESSES = tuple(map(_compiled, _FORMS["address"].values()))
@@ -275,13 +282,16 @@ COMBINATION = re.compile(
 
 # What stays: it only looks like personal data.
 OTHERS = re.compile(
-    rf"(?:(?<!\w)|(?=[\d$€£₪₽]))(?:{_filled('|'.join(_FORMS['other'].values()))})", re.IGNORECASE
+    rf"(?=\d)(?:{_filled('|'.join(_FORMS['other_number'].values()))})"
+    rf"|(?:(?<!\w)(?!\d)|(?=[$€£₪₽]))(?:{_filled('|'.join(_FORMS['other'].values()))})",
+    re.IGNORECASE,
 )
 UNIX_TIME = re.compile(r"(?<![\d+.-])1[67]\d{8}(?:\.\d{1,6}|\d{3})?(?![\d-])")
 REFERENCE = re.compile(
     rf"{_START}{_words('reference')}{_END}(?:[^\S\n]?[:#№]{{1,2}}|[^\S\n]{_words('number')}(?!\w)){{0,3}}"
     # A number that begins with 0 may be a telephone's.
-    r"[^\S\n]{0,2}(?P<code>[^\W\d_]{0,6}[-_/]?(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
+    r"[^\S\n]{0,2}(?P<code>(?:(?-i:[A-Z]{2}) (?=\d{1,4}(?! ?\d))|[^\W\d_]{0,6}[-_/]?)"
+    r"(?!0\d{8,10}(?!\d))\d[\w/-]{0,40}"
     r"(?: \d{4}(?= \d)){0,4}(?:(?<=\d{4}) \d{1,4}(?!\d))?)",
     re.IGNORECASE,
 )
@@ -300,7 +310,7 @@ SUSPECT = re.compile(
 AT = re.compile(rf"@|{_BRACKETED}| (?:{_words('at')})(?= )", re.IGNORECASE)
 LONG_NUMBER = re.compile(
     r"\d(?:[ ./()+-]{0,6}\d){5}|\d[ºª]|\d{4}(?<=[a-z]{5}\d{4})[a-z]"
-    r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x",
+    r"|\d\d(?<=[a-z]{6}\d\d)[a-z]\d\d|bc1|0x|\d, (?:[a-z]{1,2}-)?\d{4}",
     re.IGNORECASE,
 )
 NAMES = (

@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from memoryproject.foundation.redaction import patterns
@@ -52,8 +53,30 @@ def redact(text: str, classes: Collection[str] = CLASSES) -> str:
     """
     if unknown := set(classes) - set(CLASSES):
         raise ValueError(f"No classes of personal data: {', '.join(sorted(unknown))}")
-    while patterns.SUSPECT.search(text) or patterns.holds_numerals(text):
-        # A redaction may reveal another match ("a@b.example@c.example").
+    if not _is_suspect(text):
+        return text
+    clean = _redact_once(text, classes)
+    before, after = text.split("\n"), clean.split("\n")
+    if len(before) != len(after):
+        return _redact_repeatedly(clean, classes)
+    # What a redaction reveals is in its line or begins there.
+    changed = [old != new for old, new in zip(before, after, strict=True)]
+    again = [now or earlier for now, earlier in zip(changed, [False, *changed], strict=False)]
+    return "\n".join(
+        _redact_repeatedly("\n".join(after[index] for index in lines), classes)
+        if is_again
+        else "\n".join(after[index] for index in lines)
+        for is_again, lines in groupby(range(len(after)), again.__getitem__)
+    )
+
+
+def _is_suspect(text: str) -> bool:
+    return patterns.SUSPECT.search(text) is not None or patterns.holds_numerals(text)
+
+
+def _redact_repeatedly(text: str, classes: Collection[str]) -> str:
+    """Redact until nothing changes: a mark may reveal more ("a@b.example@c.example")."""
+    while _is_suspect(text):
         clean = _redact_once(text, classes)
         if clean == text:
             break

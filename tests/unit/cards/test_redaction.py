@@ -162,6 +162,29 @@ from tests.unit.cards.texts import ANY_TEXT, said
         ("Unter den Linden 77, bitte klingeln", "[address], bitte klingeln"),
         ("lieferung an hauptstrasse 5 in köln", "lieferung an [address] in köln"),
         ("my login code 131047", "my login code [secret]"),
+        ("we moved: 9 Orchard Close\nStroud\nGL5 4RE\nthanks", "we moved: [address]\nthanks"),
+        ("14a Harbour Vw, The Old Forge, 3 Church St", "[address], [address]"),
+        ("drop it at Flat 9 Mercer House, Ebury Bridge Rd", "drop it at [address]"),
+        ("it goes to Blk 412 Ang Mo Kio Ave 10 #07-1133 S560412", "it goes to [address]"),
+        ("قطعة 4، شارع 8، منزل 20 السالمية", "[address]"),
+        ("مجمع 448 طريق 20 منزل 19 المنامة", "[address]"),
+        ("הכתובת למשלוח הגפן 8 פרדס חנה", "הכתובת למשלוח [address]"),
+        ("жду, пос. Лесной, Садовая 3", "жду, [address]"),
+        ("driving licence OKAFO 703124 S99LB", "driving licence [id]"),
+        ("my passport is #512883017, ID #4820193", "my passport is #[passport], ID #[id]"),
+        ("q dot nguyen 84 at gmail dot com", "[email]"),
+        ("né le 1er avril 1976, днюха 3 декабря", "né le [birth], днюха [birth]"),
+        ("pin de la tarjeta 4 cero 9 2", "pin de la tarjeta [secret]"),
+        ("contraseña: casa de lupe 44", "contraseña: [secret]"),
+        ("wifi: SKY7F21A / QVRTYBLLPD", "wifi: SKY7F21A / [secret]"),
+        ("wifi Home_5G, password sunflower", "wifi Home_5G, password [secret]"),
+        ("https://x.example/reset?code=Kq2Lm9Np0Rt7Uv", "[url]"),
+        ("رقم لوحة دبي R 88204", "رقم لوحة [plate]"),
+        ("ויצמן 46 כניסה א דירה 3", "[address]"),
+        ("entrega: Av. Rio Branco, 1759, sl 604", "entrega: [address]"),
+        ("Юбилейный пр-т 60к1, кв 41", "[address]"),
+        ("el código es 11B46, הקוד של התיבה 2083", "el código es [secret], הקוד של התיבה [secret]"),
+        ("my password? Pistachio#9", "my password? [secret]"),
     ],
 )
 def test_what_goes(text: str, clean: str) -> None:
@@ -215,6 +238,9 @@ def test_what_goes(text: str, clean: str) -> None:
         "The code 131047 came again, we got code 131026, apareceu o código 131047 de novo",
         "Am Montag 3 Pakete, Am Ende 5, Im Schnitt 4 Anrufe, Am Morgen 2, Im Markt 3,50",
         "Auf Platz 3, Parkplatz 12, der Umweg 5 km, Hering 3, Ordering 5, string 10",
+        "android 14, app 2.11.0, vuelo AV 44 puerta B12, סניף 7 ברחובות",
+        "the wifi is down, password changed; https://shop.example/login?next=/account/orders",
+        "הכתובת נשלחה אליך לפני 20 דקות, order #4820193, rego costs 850",
     ],
 )
 def test_what_stays(text: str) -> None:
@@ -250,7 +276,9 @@ def test_a_caller_names_classes() -> None:
         redact(text, ["phones"])
 
 
-@pytest.mark.parametrize("name", ["tuning", "habits", "fresh", "fourth"])
+@pytest.mark.parametrize(
+    "name", ["tuning", "habits", "fresh", "fourth", "fifth", "sixth", "seventh", "eighth"]
+)
 def test_of_the_tuning_set_little_leaks_and_little_goes_too_much(name: str) -> None:
     entries = json.loads(TUNING.with_stem(name).read_text("utf-8"))
     assert len(entries) >= 180

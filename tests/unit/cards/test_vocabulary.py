@@ -136,6 +136,12 @@ def test_entities_in_hebrew(text: str, expected: list[str]) -> None:
             "פגשתי את שירן כהן ואת חיים לוי ברחוב אבן גבירול",
             ["שירן כהן", "חיים לוי", "רחוב אבן גבירול"],
         ),
+        # no names: codes of places, occupations, words that only look like names in their script
+        ("we're at Gate B22 or E17, the A54 and the S3X", ["S3X"]),
+        ("Юрист говорит, что Олег прав", ["Олег"]),
+        ("معك حق، لدينا موعد، الدكتور قال لا", []),
+        ("תבואי עם שיער יבש, ברחוב ואני לא רואה", []),
+        ('ד"ר אמר שנועם בן שש, תשמ"ו, נדל"ן ומק"ט', ["נועם"]),
     ],
 )
 def test_names_of_any_language(text: str, expected: list[str]) -> None:
