@@ -282,7 +282,7 @@ def migrated_data_dir() -> Path:
 
 def copy_cluster(source: Path, target: Path) -> None:
     """Copy a stopped server's data. Its keys stay: every installation makes its own."""
-    target.mkdir(mode=source.stat().st_mode & 0o777, parents=True)
+    target.mkdir(mode=source.stat().st_mode & 0o777, parents=True, exist_ok=True)
     names = [source / name for name in ("postgres", "postgres.password")]
     # Only cp keeps the owner, who isn't root.
     subprocess.run(["cp", "-a", *names, target], check=True)
