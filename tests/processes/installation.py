@@ -178,7 +178,12 @@ class Installation:
 
     def wait_until_ready(self) -> None:
         """Until /readyz is 200, which the programs' own heartbeats are part of."""
-        wait_until(lambda: self.answer("/readyz") == httpx.codes.OK, "the server is ready")
+        # Each look takes time from the programs that start.
+        wait_until(
+            lambda: self.answer("/readyz") == httpx.codes.OK,
+            "the server is ready",
+            longest_pause=0.5,
+        )
 
     def answer(self, path: str) -> int:
         """The HTTP status of a page; 0 while nobody answers."""
