@@ -254,8 +254,12 @@ def test_a_redis_that_is_gone_fails_nobody(tmp_path: Path) -> None:
         "print(AuditEvent.objects.count())\n"
     )
     copy_cluster(migrated_data_dir(), tmp_path / "data")
-    own = {"folder": tmp_path, "DATABASE_URL": "", "Q_BROKER": "redis://127.0.0.1:1/0"}
-    ended = python("manage.py", "shell", "-v0", "-c", script, **own)
+    ended = python(
+        *("manage.py", "shell", "-v0", "-c", script),
+        folder=tmp_path,
+        DATABASE_URL="",
+        Q_BROKER="redis://127.0.0.1:1/0",
+    )
     assert ended.stdout.strip() == "1"
 
 

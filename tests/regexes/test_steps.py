@@ -168,7 +168,7 @@ def test_the_steps_grow_no_faster_than_the_text(
 ) -> None:
     tried = {(pattern, method): where for where, pattern, method in expressions()}
     texts = on_a_large_stack(lambda: [slow_text(*each) for each in tried])
-    slow = {where: text for where, text in zip(tried.items(), texts, strict=True) if text}
+    slow = {each: text for each, text in zip(tried.items(), texts, strict=True) if text}
     assert slow == {}
     assert len(tried) > 50
 
