@@ -45,12 +45,16 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection, connections  # noqa: E402
 
 from memoryproject.foundation.embedded_postgres import embedded_postgres  # noqa: E402
+from tests.processes.installation import SHARED_FOLDER, copy_cluster, migrated_data_dir  # noqa: E402
 
 
 @contextmanager
 def own_database() -> Iterator[None]:
     """While the block runs there is a database: an empty one, or the kept one as it was."""
     try:
+        if SHARED_FOLDER in os.environ:
+            # The tests of benchmarks have made the tables already.
+            copy_cluster(migrated_data_dir(), FOLDER / "data")
         call_command("migrate", verbosity=0)
         yield
     finally:

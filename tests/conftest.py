@@ -14,14 +14,14 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.turns.turn_dependencies import Dependencies
-from tests.database import django_db_setup
+from tests.database import django_db_modify_db_settings, django_db_setup
 from tests.doubles.recording_provider import RecordingProvider
 from tests.fuzz.damage import FACTOR
 from tests.once import module_rows
 from tests.world import World, new_chat_memory, new_chat_model, new_dependencies, new_rules
 
 # Fixtures that stand elsewhere.
-__all__ = ["django_db_setup", "module_rows"]
+__all__ = ["django_db_modify_db_settings", "django_db_setup", "module_rows"]
 
 # A machine that does something else at the same time is no fault of what is tested. Each run tries
 # the same examples, so that no run fails by chance; `make fuzz` tries others, and many more.

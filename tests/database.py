@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +15,19 @@ from django.db import connection
 from django.test import TransactionTestCase
 from psycopg import sql
 
+from tests.processes.installation import copy_cluster, migrated_data_dir
+
 # Django's own methods, which its type stubs don't have.
 CASE: Any = TransactionTestCase
 flush_of_django = CASE._fixture_teardown
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """Where several workers test, the tables are made once, for the tests of processes too."""
+    if "PYTEST_XDIST_WORKER" in os.environ and not settings.DATABASE_URL:
+        copy_cluster(migrated_data_dir(), Path(settings.DATA_DIR))
+        connection.settings_dict["TEST"]["TEMPLATE"] = connection.settings_dict["NAME"]
 
 
 @pytest.fixture(scope="session")

@@ -84,10 +84,11 @@ def test_small_talk_recalls_nothing() -> None:
 
 
 def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
-    # In Hebrew words decide alone; each of the frequent ones is in more texts than are scored.
+    # Without vectors words decide; each of the frequent ones is in more texts than are scored.
     frequent = ["החשבונית", "ההזמנה", "החוזה", "המשלוח", "התשלום"]
     rare = "גלבוע מערכות עוברים לחיפה"
-    memories_store([rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))])
+    texts = [rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))]
+    bulk.memories_store(texts, embedder=WordLlamaEmbedder())
 
     hits = ask(f"מה עם {', '.join(frequent)} של גלבוע?", min_similarity=0.0).hits
 

@@ -178,7 +178,12 @@ class Installation:
 
     def wait_until_ready(self) -> None:
         """Until /readyz is 200, which the programs' own heartbeats are part of."""
-        wait_until(lambda: self.answer("/readyz") == httpx.codes.OK, "the server is ready")
+        # Each look takes time from the programs that start.
+        wait_until(
+            lambda: self.answer("/readyz") == httpx.codes.OK,
+            "the server is ready",
+            longest_pause=0.5,
+        )
 
     def answer(self, path: str) -> int:
         """The HTTP status of a page; 0 while nobody answers."""
@@ -282,7 +287,7 @@ def migrated_data_dir() -> Path:
 
 def copy_cluster(source: Path, target: Path) -> None:
     """Copy a stopped server's data. Its keys stay: every installation makes its own."""
-    target.mkdir(mode=source.stat().st_mode & 0o777, parents=True)
+    target.mkdir(mode=source.stat().st_mode & 0o777, parents=True, exist_ok=True)
     names = [source / name for name in ("postgres", "postgres.password")]
     # Only cp keeps the owner, who isn't root.
     subprocess.run(["cp", "-a", *names, target], check=True)

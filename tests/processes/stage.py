@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ OPEN_TURNS = """
 SELECT id, state, error, attempts, not_before, lease_owner, lease_until, now() AS now
 FROM sessions_app_turn WHERE state NOT IN ('sent', 'refused', 'merged')
 """
+# Each sweep is a command, which takes longer than what it is about.
+SWEEP_SECONDS = 2.0
 SWEEP = """
 from sessions_app.tasks import summarize_sessions, sweep_work
 sweep_work()
@@ -65,14 +68,17 @@ class Stage:
     def wait_with_sweeps(self, condition: Callable[[], Any], what: str) -> None:
         """Wait for what a killed worker was about to do: jobs that were lost are found by the sweep
         of each minute, which comes sooner here. Killed programs are started again."""
+        next_sweep = 0.0
 
         def is_so() -> bool:
+            nonlocal next_sweep
             self.installation.restart_dead()
-            if not condition():
+            if not condition() and time.monotonic() >= next_sweep:
                 self.installation.manage("shell", "-v", "0", "-c", SWEEP)
+                next_sweep = time.monotonic() + SWEEP_SECONDS
             return bool(condition())
 
-        wait_until(is_so, what, longest_pause=2.0)
+        wait_until(is_so, what, longest_pause=0.5)
 
     def sweep(self, *, unconfirmed_after_seconds: float) -> None:
         """What a program that answers does every ten seconds, with another patience."""

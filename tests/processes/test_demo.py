@@ -34,6 +34,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
     started = Installation(
         tmp_path_factory.mktemp("demo"),
         ENABLE_MEMORY_SYSTEM="true",
+        # The demo waits for each answer before it says more.
+        TURN_DEBOUNCE_SECONDS="0",
         GODFATHER_PHONE="15550199999@c.us",
         WHATSAPP_CLOUD_API_URL=f"http://127.0.0.1:{free_port()}/v24.0",
         WHATSAPP_CLOUD_PHONE_NUMBER_ID="100000000000001",

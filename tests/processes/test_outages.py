@@ -28,22 +28,17 @@ from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.statuses import held_send_now
 assert held_send_now(actor=COMMAND_LINE, enqueue=answer_soon) == 20
 """
-# The schedules' clock doesn't run here.
-SWEEP_SECONDS = 4.0
 # Several for each thread that answers.
 QUESTIONS = 20
 
 
-def sweep_until(running: Stage, phones: list[str], count: int) -> None:
-    """Sweep until each phone has got so many texts."""
-
-    def all_there() -> bool:
-        if all(len(running.graph.texts_to(phone)) >= count for phone in phones):
-            return True
-        running.installation.manage("sweep_turns")
-        return False
-
-    wait_until(all_there, "the answers", seconds=PATIENCE_SECONDS, longest_pause=SWEEP_SECONDS)
+def wait_for_texts(running: Stage, phones: list[str], count: int) -> None:
+    """Until each phone has got so many. The program that answers sweeps by itself."""
+    wait_until(
+        lambda: all(len(running.graph.texts_to(phone)) >= count for phone in phones),
+        "the answers",
+        seconds=PATIENCE_SECONDS,
+    )
 
 
 def states(running: Stage, phones: list[str]) -> dict[str, int]:
@@ -67,7 +62,7 @@ def test_questions_of_an_outage_are_answered_once_when_the_model_is_back(running
     phones = [new_phone() for _ in range(QUESTIONS)]
     for phone in phones:
         running.post.say(phone, f"question of {phone}")
-    sweep_until(running, phones, 1)
+    wait_for_texts(running, phones, 1)
     kept = {"deferred": QUESTIONS, "sent": QUESTIONS}
     wait_until(lambda: states(running, phones) == kept, "all are kept open")
     # A trial that fails, and the death of all workers.
@@ -76,7 +71,7 @@ def test_questions_of_an_outage_are_answered_once_when_the_model_is_back(running
     running.installation.start_workers()
 
     running.openai.is_away = False
-    sweep_until(running, phones, 2)
+    wait_for_texts(running, phones, 2)
     wait_until(lambda: states(running, phones) == {"sent": 2 * QUESTIONS}, "all are answered")
     for phone in phones:
         assert running.graph.texts_to(phone) == [APOLOGY, f"answer to: question of {phone}"]

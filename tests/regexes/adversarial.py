@@ -61,12 +61,14 @@ def _shapes(pattern: re.Pattern[str]) -> Iterator[Shape]:
 
 
 def _pumps(nodes: list[Any], flags: int, before: str) -> Iterator[tuple[str, str]]:
-    """Yield for each repetition a text that leads to it, and one that it repeats."""
+    """Yield for each repetition a text that leads to it, and one that it repeats. What stands at
+    most once is no repetition: a run of it is one of what stands around it."""
     for op, about in nodes:
         name = str(op)
         if name.endswith("_REPEAT"):
-            for choice in range(3):
-                yield before, _sample(list(about[2]), flags, choice)
+            if about[1] > 1:
+                for choice in range(3):
+                    yield before, _sample(list(about[2]), flags, choice)
             yield from _pumps(list(about[2]), flags, before)
         elif name == "SUBPATTERN":
             yield from _pumps(list(about[3]), (flags | about[1]) & ~about[2], before)

@@ -35,9 +35,11 @@ class Found:
 
     @property
     def ways(self) -> list[str]:
-        """Each way in which a text is compared with it: at each place, at its beginning, whole."""
-        anywhere = ["search"] if self.methods - AT_THE_BEGINNING else []
-        return anywhere + sorted(self.methods & AT_THE_BEGINNING)
+        """Each way in which a text is compared with it: at each place, at its beginning, whole.
+        Who looks at each place looks at the beginning, too, with the same steps."""
+        if self.methods - AT_THE_BEGINNING:
+            return sorted({"search"} | self.methods & {"fullmatch"})
+        return sorted(self.methods)
 
 
 @dataclass(frozen=True)
