@@ -7,11 +7,13 @@ generous: the finder skips reserved numbers (+1 555 010 0123), local ones (555-0
 that lack the prefix of their country.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from pathlib import Path
 
 # Separators between two groups of one number.
 _GAP = re.compile(r"(?=[\]) ./\[(+-])[)\]]?(?:[./]| / | {0,3}-? {0,3})[\[(+]{0,2}")
@@ -24,23 +26,9 @@ _MAX_GROUPS = 6
 _CARD_DIGITS = range(13, 20)
 _LOOSE_CARD_DIGITS = range(15, 17)
 # Countries where people write numbers without a 0 in front, and in which groups.
-HOME_FORMS = {
-    "IL": ((1, 7), (2, 7), (1, 3, 4), (2, 3, 4)),
-    "ES": ((3, 3, 3), (3, 2, 2, 2), (2, 3, 2, 2), (1, 2, 2, 2, 2)),
-    "PT": ((3, 3, 3), (2, 7), (2, 3, 2, 2)),
-    "JO": ((1, 4, 4), (2, 3, 4)),
-    "CL": ((1, 4, 4), (1, 8)),
-    "PE": ((3, 3, 3),),
-    "LB": ((2, 3, 3), (2, 6)),
-    "FR": ((1, 2, 2, 2, 2),),
-    "PL": ((3, 3, 3), (2, 3, 2, 2)),
-    "CZ": ((3, 3, 3),),
-    "SA": ((2, 3, 4), (1, 4, 4)),
-    "AE": ((2, 3, 4), (2, 7)),
-    "CH": ((2, 3, 2, 2),),
-    "BE": ((3, 2, 2, 2),),
-    "AU": ((3, 3, 3), (1, 4, 4)),
-}
+_HOME_FORMS: dict[str, list[list[int]]] = json.loads(
+    Path(__file__).with_name("forms.json").read_text(encoding="utf-8")
+)["home"]
 _MIN_ABROAD_LENGTH = 6
 
 
@@ -200,10 +188,10 @@ def _are_round(groups: Sequence[_Group]) -> bool:
 
 def _is_home_phone(groups: Sequence[_Group]) -> bool:
     """Return whether this is a home number in groups: 50-0000000, 3 600 0000, 612 34 56 78."""
-    lengths = tuple(len(group.digits) for group in groups)
+    lengths = [len(group.digits) for group in groups]
     return any(
         lengths in forms and _is_home(_digits(groups), region)
-        for region, forms in HOME_FORMS.items()
+        for region, forms in _HOME_FORMS.items()
         # a list of prices
         if lengths[0] < 3 or not _are_round(groups)
     )
