@@ -12,8 +12,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin

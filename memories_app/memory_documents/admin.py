@@ -9,8 +9,7 @@ from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memories_app.memory_document_format.names import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
 from memories_app.memory_documents.document_rows import documents_remove, envelope_of

@@ -14,8 +14,7 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import MemoryOperationError, no_vector_words
 from memories_app.models import DecisionReason, Memory, MemoryStatus

@@ -14,14 +14,17 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils import timezone, translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from cards_app.models import MemoryCard
 from memories_app.models import MemoryStatus, SourceDocument
 from memories_app.visibility import memories_for_staff
-from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator, csv_of
-from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
+from memoryproject.foundation.admin_kit.list_csv import (
+    MAX_ROWS,
+    PARAMETER as CSV,
+    BoundedPaginator,
+    csv_of,
+)
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.audit.audit_events import (

@@ -19,8 +19,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import column, shown_link
 from memoryproject.foundation.admin_kit.list_csv import as_download

@@ -18,8 +18,7 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin

@@ -18,12 +18,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN
-from memoryproject.foundation.admin_kit.list_filters import PAST_NAMES
+from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN, PAST_NAMES
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import Actor, staff_read_record
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several

@@ -16,8 +16,7 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import ProposalKind, ProposalMemory
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of

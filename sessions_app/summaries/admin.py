@@ -4,8 +4,7 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from cards_app.rules.extract import entries_load
 from memoryproject.foundation.admin_kit.display import (

@@ -43,13 +43,13 @@ from sessions_app.trials.given_texts import (
     Given,
     StoredPrompt,
     TrialBusyError,
+    TrialRefusedError as TrialRefusedError,
     instructions_by,
     prompt_apart,
     prompt_together,
     role_now,
     texts_given,
 )
-from sessions_app.trials.given_texts import TrialRefusedError as TrialRefusedError
 from sessions_app.turns.facade import (
     Dependencies,
     TurnWork,

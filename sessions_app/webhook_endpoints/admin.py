@@ -5,8 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_filters import choice_filter

@@ -20,8 +20,7 @@ from mcp.server.auth.provider import (
     RegistrationError,
     TokenError,
 )
-from mcp.shared.auth import OAuthClientInformationFull as Client
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull as Client, OAuthToken
 from pydantic import AnyUrl
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor

@@ -10,8 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Min
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 from django_q.models import Schedule
 
 from memoryproject.foundation.admin_kit.display import cost_shown

@@ -11,8 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success, Task
 from django_q.signing import SignedPackage
 

@@ -13,8 +13,7 @@ from django.conf import settings
 from django.conf.locale import LANG_INFO
 from django.db import transaction
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.environment import WHATSAPP_ID
 from memoryproject.foundation.audit.audit_events import staff_edit_record

@@ -6,8 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
