@@ -26,13 +26,7 @@ from memories_app.models import (
     Visibility,
 )
 from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
-from memoryproject.foundation.admin_kit.list_filters import (
-    Choices,
-    Filter,
-    TypedFilter,
-    choice_filter,
-    value_filter,
-)
+from memoryproject.foundation.admin_kit import list_filters
 from memoryproject.foundation.text.uuids import uuid_or_none
 
 STATUSES = {
@@ -103,7 +97,7 @@ def mark(words: Mapping[str, Any], value: str) -> SafeString:
 # Filters. None scans a whole table for its choices.
 
 
-def _states(request: HttpRequest) -> Choices:
+def _states(request: HttpRequest) -> list_filters.Choices:
     """Offer the states; with a day to look at, each shows what was believed then."""
     now, as_of = timezone.now(), day_of(request) is not None
 
@@ -120,7 +114,7 @@ def _states(request: HttpRequest) -> Choices:
     }
 
 
-def _tags(request: HttpRequest) -> Choices:
+def _tags(request: HttpRequest) -> list_filters.Choices:
     chosen = request.GET.get("tag", "")
     tags = sorted({*tags_in_use(), *([chosen] if chosen else [])})
     return {tag: (tag, Q(tags__contains=[tag])) for tag in tags}
@@ -142,20 +136,22 @@ def _undecided(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     return memories.filter(pk__in=in_proposals.values("memory"))
 
 
-def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> Filter:
+def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> list_filters.Filter:
     """Return a filter by the values that an indexed column has."""
-    return value_filter(name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)])
+    return list_filters.value_filter(
+        name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)]
+    )
 
 
-STATE_FILTER = choice_filter("state", _("state"), _states)
-PENDING_FILTER = choice_filter(
+STATE_FILTER = list_filters.choice_filter("state", _("state"), _states)
+PENDING_FILTER = list_filters.choice_filter(
     "pending", _("to decide"), {"yes": (_("Duplicates and contradictions"), _undecided)}
 )
 TYPE_FILTER = _in_use("type", _("type"), type_label)
 CATEGORY_FILTER = _in_use("category", _("category"))
-TAG_FILTER = choice_filter("tag", _("tag"), _tags)
+TAG_FILTER = list_filters.choice_filter("tag", _("tag"), _tags)
 SOURCE_FILTER = _in_use("source", _("source"), source_label)
-VECTOR_FILTER = choice_filter(
+VECTOR_FILTER = list_filters.choice_filter(
     "vector", _("vector"), {"none": (_("Has none: found by its words only"), _without_vector)}
 )
 AS_OF = "as_of"
@@ -171,7 +167,7 @@ def day_of(request: HttpRequest) -> datetime | None:
         return None
 
 
-class AsOfFilter(TypedFilter):
+class AsOfFilter(list_filters.TypedFilter):
     """Show what was believed on a day: said by then, valid then, and not yet replaced."""
 
     title = _("believed on")
@@ -187,7 +183,7 @@ class AsOfFilter(TypedFilter):
         return queryset.filter(pk__in=then.exclude(valid_until__lt=at).order_by().values("pk"))
 
 
-class ChatFilter(TypedFilter):
+class ChatFilter(list_filters.TypedFilter):
     """Filter by a person, whose name or number is typed: there may be ten thousand."""
 
     title = _("person")

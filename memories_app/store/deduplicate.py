@@ -20,6 +20,7 @@ from memories_app.facts.validation import (
 )
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
+from memories_app.store import memory_fields
 from memories_app.store.change import differs
 from memories_app.store.duplicate_lookup import (
     MAX_COMPARED,
@@ -29,17 +30,6 @@ from memories_app.store.duplicate_lookup import (
     last_before,
     renewed_by,
     replacement_propose,
-)
-from memories_app.store.memory_fields import (
-    Done,
-    likeness_to_compare,
-    memories_audit,
-    memory_row,
-    memory_terms,
-    revisions_add,
-    scopes_lock,
-    terms_set,
-    validity_given,
 )
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
@@ -74,9 +64,9 @@ class Prepared:
             new=new,
             scope=scope_of(new.visibility, new.chat_id),
             fact_key=fact_key,
-            likeness=likeness_to_compare(new),
+            likeness=memory_fields.likeness_to_compare(new),
             vector=vector,
-            indexed=memory_terms(new.content, new.tags),
+            indexed=memory_fields.memory_terms(new.content, new.tags),
         )
 
 
@@ -117,7 +107,7 @@ class Storing:
 
     def store(self, prepared: Sequence[Prepared]) -> list[Remembered]:
         """Decide about each memory in order, then write all."""
-        scopes_lock(one.scope for one in prepared)
+        memory_fields.scopes_lock(one.scope for one in prepared)
         # Only now: of two that wait for each other, the second is the newer one.
         self._now = timezone.now()
         statuses = [MemoryStatus.ACTIVE]
@@ -191,7 +181,7 @@ class Storing:
 
     def _create(self, one: Prepared) -> Memory:
         new = one.new
-        memory = memory_row(
+        memory = memory_fields.memory_row(
             new,
             one.indexed,
             memory_id=self._new_id(),
@@ -220,7 +210,7 @@ class Storing:
             memory.expires_at = new.expires_at
         said_at = new.said_at or self._now
         if said_at >= memory.said_at:
-            self._say_again(memory, validity_given(new, said_at), said_at)
+            self._say_again(memory, memory_fields.validity_given(new, said_at), said_at)
         self._touch(memory)
         self._tellings.append(self._memory_source(memory, new))
 
@@ -251,7 +241,7 @@ class Storing:
             self._before_merge.setdefault(memory.pk, copy.copy(memory))
         memory.tags, memory.metadata = tags, metadata
         if "tags" in merged:
-            terms_set(memory)
+            memory_fields.terms_set(memory)
         return merged
 
     def _supersede(self, older: Memory, newer: Memory) -> None:
@@ -288,14 +278,16 @@ class Storing:
         rows_add(self._vectors)
         vectors_request(self._created.values())
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
-        revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
+        memory_fields.revisions_add(
+            self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor
+        )
         before = list(self._before_merge.values())
-        revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
+        memory_fields.revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
         for newer, older in self._to_propose:
             replacement_propose(newer=newer, older=older)
 
     def _audit(self, decided: Sequence[Remembered]) -> None:
-        done: list[Done] = []
+        done: list[memory_fields.Done] = []
         for one in decided:
             action = "memory.reinforce" if one.status == DUPLICATE else "memory.remember"
             done.append((action, one.memory, {"visibility": one.memory.visibility}))
@@ -307,4 +299,4 @@ class Storing:
         for older in self._revised:
             newer = str(older.superseded_by_id)
             done.append(("memory.supersede", older, {"superseded_by": newer}))
-        memories_audit(done, self._actor)
+        memory_fields.memories_audit(done, self._actor)

@@ -27,14 +27,7 @@ from memoryproject.foundation.admin_kit.list_csv import (
 )
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
-from memoryproject.foundation.audit.audit_events import (
-    action_shown,
-    list_export_record,
-    staff_actor,
-    staff_edit_record,
-    staff_events_of,
-    staff_read_record,
-)
+from memoryproject.foundation.audit import audit_events
 from memoryproject.foundation.text.phone_numbers import number_shown
 from sessions_app.contacts.contact_list import (
     PEOPLE_A_PAGE,
@@ -92,7 +85,7 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
 def _csv(request: HttpRequest, people: Sequence[Chat]) -> HttpResponse:
     """Return these people as a file. The audit log has that it was taken."""
     counted = _counted(request)
-    list_export_record(request, "contact", len(people))
+    audit_events.list_export_record(request, "contact", len(people))
     rows = contact_rows(people, **counted)
     return csv_of("contacts", contact_columns(**counted), rows)
 
@@ -131,7 +124,7 @@ def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     }
     sees_events = request.user.has_perm("audit.view_auditevent")
     if any(name in blocks for name in TEXTS):
-        staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
+        audit_events.staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
     context = {
         **blocks,
         "language": language_shown(chat.language),
@@ -211,10 +204,10 @@ def _event_lines(chat_id: UUID) -> list[dict[str, Any]]:
     return [
         {
             "event": event,
-            "action": action_shown(event.action),
+            "action": audit_events.action_shown(event.action),
             "fields": ", ".join(event.details.get("fields", [])),
         }
-        for event in staff_events_of(chat_id=chat_id, most=EVENTS)
+        for event in audit_events.staff_events_of(chat_id=chat_id, most=EVENTS)
     ]
 
 
@@ -239,7 +232,7 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
     language = chat.language if is_known else translation.get_language()
     zone, made = timezone.get_current_timezone(), timezone.now()
     redacted = request.GET.get("redact") in ("true", "1", "on")
-    parts = readable_export(chat=chat, actor=staff_actor(request), redacted=redacted)
+    parts = readable_export(chat=chat, actor=audit_events.staff_actor(request), redacted=redacted)
 
     def rendered() -> str | None:
         # The middleware that sets these has finished when this runs, and other pages are made
@@ -306,7 +299,7 @@ def _saved(request: HttpRequest, form: ContactForm) -> bool:
         chat = form.save(commit=False)
         chat.language = chat.fixed_language or chat.language
         chat.save(update_fields=["staff_name", "fixed_language", "language", "updated_at"])
-        staff_edit_record(
+        audit_events.staff_edit_record(
             request, "chat.update", "chat", chat.pk, form.changed_data, chat_id=chat.pk
         )
     return True

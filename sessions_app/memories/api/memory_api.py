@@ -12,17 +12,9 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
 from memories_app.store.deduplicate import CREATED
+from memoryproject.foundation.rest_kit import operations
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    IF_MATCH,
-    conflicting,
-    described,
-    etag,
-    location,
-    versioned,
-)
 from memoryproject.foundation.rest_kit.views import (
     ApiView,
     ListView,
@@ -78,12 +70,14 @@ def memory_within(caller: Caller, memory_id: UUID, missing: str) -> Any:
 
 
 FORGOTTEN_SINCE = "It was stored, and forgotten since."
-SAYS_THE_SAME = conflicting(
+SAYS_THE_SAME = operations.conflicting(
     "Another memory says the same already.",
     "Another memory says the same already.",
     code="duplicate",
 )
-SUPERSEDED = conflicting("It was superseded.", "The memory was superseded: change the newer one.")
+SUPERSEDED = operations.conflicting(
+    "It was superseded.", "The memory was superseded: change the newer one."
+)
 
 
 class MemoriesView(ListView):
@@ -97,7 +91,7 @@ class MemoriesView(ListView):
     raises = RAISES
     answers = {
         "POST": [
-            conflicting(
+            operations.conflicting(
                 "The known memory is being changed, or the chat was erased.",
                 "It was changed meanwhile.",
             )
@@ -114,14 +108,14 @@ class MemoriesView(ListView):
     def get_queryset(self) -> Any:
         return memories_named()
 
-    @described(operation_id="memories_list")
+    @operations.described(operation_id="memories_list")
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
         return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
 
-    @described(
+    @operations.described(
         operation_id="memories_remember",
-        parameters=[etag(200, 201), location(201)],
+        parameters=[operations.etag(200, 201), operations.location(201)],
         request=NewMemorySerializer,
         responses={201: StoredMemorySerializer, 200: StoredMemorySerializer},
     )
@@ -143,7 +137,7 @@ class MemoriesView(ListView):
             headers=headers,
         )
 
-    @described(
+    @operations.described(
         operation_id="memories_change_batch",
         request=PatchMemoriesSerializer,
         responses=PatchedMemoriesSerializer,
@@ -164,7 +158,7 @@ class MemoryBatchView(ApiView):
     kinds = {"POST": "bulk"}
     raises = {**RAISES, MemoryValidationError: invalid_batch}
 
-    @described(
+    @operations.described(
         operation_id="memories_remember_batch",
         request=MemoryBatchSerializer,
         responses={201: MemoryBatchResultSerializer, 200: MemoryBatchResultSerializer},
@@ -187,23 +181,25 @@ class MemoryView(ApiView):
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
     answers = {
-        "PATCH": [SAYS_THE_SAME, SUPERSEDED, CHANGED_MEANWHILE],
-        "DELETE": [CHANGED_MEANWHILE],
+        "PATCH": [SAYS_THE_SAME, SUPERSEDED, operations.CHANGED_MEANWHILE],
+        "DELETE": [operations.CHANGED_MEANWHILE],
     }
     raises = RAISES
 
     def memory(self, memory_id: UUID) -> Any:
         return memory_within(self.caller, memory_id, f"There is no memory {memory_id}.")
 
-    @described(operation_id="memories_get", **versioned(MemoryDetailSerializer))
+    @operations.described(
+        operation_id="memories_get", **operations.versioned(MemoryDetailSerializer)
+    )
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
         return etagged(request, MemoryDetailSerializer(memory).data, etag=memory_etag(memory))
 
-    @described(
+    @operations.described(
         operation_id="memories_change",
-        parameters=[IF_MATCH, etag(200)],
+        parameters=[operations.IF_MATCH, operations.etag(200)],
         request=ChangeMemorySerializer,
         responses=MemoryDetailSerializer,
     )

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.llm import server_traits
 from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
     ChatModelError,
@@ -18,16 +19,6 @@ from memoryproject.foundation.integrations.llm.reading import (
     EndedBeforeTextError,
     read_answer,
     with_calls_of_text,
-)
-from memoryproject.foundation.integrations.llm.server_traits import (
-    JSON_OBJECT,
-    PROMPT,
-    Sent,
-    Traits,
-    TraitsStore,
-    UnsharedTraits,
-    fitted,
-    learned_from,
 )
 from memoryproject.foundation.integrations.llm.thoughts import without_calls
 from memoryproject.foundation.integrations.retry import (
@@ -66,7 +57,7 @@ class OpenAIChatModel:
         *,
         sleep: Callable[[float], None] = time.sleep,
         delays: Sequence[float] = DELAYS,
-        traits: TraitsStore | None = None,
+        traits: server_traits.TraitsStore | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **connection: Any,
     ) -> None:
@@ -75,7 +66,7 @@ class OpenAIChatModel:
         self._model = model
         self._sleep = sleep
         self._delays = delays
-        self._traits = traits or UnsharedTraits()
+        self._traits = traits or server_traits.UnsharedTraits()
         self._extra_body = extra_body or {}
 
     def complete(
@@ -101,8 +92,8 @@ class OpenAIChatModel:
 
     def _ask(self, request: ChatRequest) -> Completion:
         """Ask, and again in another form as long as the server's refusals name one."""
-        known = traits = Traits.of(self._traits.load())
-        tried: list[Traits] = []
+        known = traits = server_traits.Traits.of(self._traits.load())
+        tried: list[server_traits.Traits] = []
         while True:
             tried.append(traits)
             try:
@@ -110,8 +101,8 @@ class OpenAIChatModel:
             except AttemptFailed as failure:
                 other = None
                 if failure.refused and failure.overflow is None:
-                    sent = Sent.of(request, traits)
-                    other = learned_from(failure.words, sent, traits, tried)
+                    sent = server_traits.Sent.of(request, traits)
+                    other = server_traits.learned_from(failure.words, sent, traits, tried)
                 if other is None:
                     raise
                 traits = other
@@ -130,7 +121,7 @@ class OpenAIChatModel:
             self._traits.save(traits.record())
         return completion
 
-    def _ask_in_form(self, request: ChatRequest, traits: Traits) -> Completion:
+    def _ask_in_form(self, request: ChatRequest, traits: server_traits.Traits) -> Completion:
         completion = self._connection.post(
             PATH, self._body(request, traits), lambda found: read_answer(found, model=self._model)
         )
@@ -143,10 +134,12 @@ class OpenAIChatModel:
             raise AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
-    def _body(self, request: ChatRequest, traits: Traits) -> dict[str, Any]:
-        messages = [message.as_request() for message in fitted(request.messages, traits)]
+    def _body(self, request: ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
+        messages = [
+            message.as_request() for message in server_traits.fitted(request.messages, traits)
+        ]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
-        if request.answer_schema is not None and traits.answer_form != PROMPT:
+        if request.answer_schema is not None and traits.answer_form != server_traits.PROMPT:
             body["response_format"] = _response_format(traits.answer_form, request.answer_schema)
         if request.max_reply_tokens is not None and traits.reply_limit:
             most = traits.most_reply_tokens
@@ -172,7 +165,7 @@ def _note(traced: Span, completion: Completion) -> None:
 
 
 def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:
-    if form == JSON_OBJECT:
+    if form == server_traits.JSON_OBJECT:
         return {"type": "json_object"}
     wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
     return {"type": "json_schema", "json_schema": wanted}
