@@ -20,8 +20,6 @@ from memories_app.errors import MemoryOperationError, no_vector_words
 from memories_app.models import DecisionReason, Memory, MemoryStatus
 from memories_app.review import memory_rows, pending
 from memories_app.review.decide_proposals import (
-    BOTH,
-    OLDER,
     contradiction_resolve,
     memories_keep_both,
     memories_merge,
@@ -33,38 +31,13 @@ from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.admin_kit.undo import reverses, rows_kept, rows_of, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.tables import read_table
 
 Decision = TypeVar("Decision")
 WAITING_AT_ONCE = 20
-# What static/dashboard/waiting.js does at each key.
-KEYS = (
-    ("j", gettext_lazy("to the next one")),
-    ("k", gettext_lazy("to the previous one")),
-    ("x", gettext_lazy("tick the memory, or untick it")),
-    ("a", gettext_lazy("approve it, or all that are ticked; merge; resolve the answer")),
-    ("r", gettext_lazy("reject it, or all that are ticked; keep both; rate the answer bad")),
-    ("e", gettext_lazy("correct its text")),
-    ("u", gettext_lazy("undo the last decision")),
-    ("/", gettext_lazy("search people, messages and memories")),
-    ("?", gettext_lazy("show this list")),
-)
-
 MERGE, APART = "merge", "apart"
-# What each button does, whether the other memory of the page comes first (the one that stays, or
-# the older one), and what the page says then.
-_ABOUT_TWO = {
-    "merge": (MERGE, False, gettext_lazy("They are one memory now: this one.")),
-    "merge-into-other": (MERGE, True, gettext_lazy("They are one memory now: the other one.")),
-    "keep-both": (
-        APART,
-        False,
-        gettext_lazy("Both stay, and won't be proposed to be merged again."),
-    ),
-    "older-instead": (OLDER, True, gettext_lazy("The other memory holds now.")),
-    "older-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
-    "this-instead": (OLDER, False, gettext_lazy("This memory holds now.")),
-    "this-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
-}
+_TABLES = read_table(__file__, "words.yaml")
+_ABOUT_TWO = _TABLES["about_two"]
 # What becomes of a memory that waits, and of several.
 _ANSWERS = {
     "approve": (gettext_lazy("It is approved, and counts from now on."), memory_rows.APPROVED),
@@ -208,7 +181,7 @@ class MemoryDecisions(memory_rows.MemoryRows):
             "unstored": text if about not in {row.pk for row in rows} else "",
             "reasons": DecisionReason.choices,
             "can_decide": memory_rows.decides(request),
-            "keys": KEYS,
+            "keys": _TABLES["keys"].items(),
             **(self.also_waiting(request) if page.number == 1 else {}),
         }
         return staff_page(

@@ -20,77 +20,34 @@ from memories_app.models import (
     Memory,
     MemoryEmbedding,
     MemoryStatus,
-    ProposalKind,
     ProposalMemory,
     ProposalState,
-    Visibility,
 )
 from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
 from memoryproject.foundation.admin_kit import list_filters
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
 
-STATUSES = {
-    str(MemoryStatus.ACTIVE): _("active"),
-    str(MemoryStatus.SUPERSEDED): _("superseded"),
-    str(MemoryStatus.PROPOSED): _("to review"),
-}
-VISIBILITIES = {
-    str(Visibility.OWNER): _("owner only"),
-    "chat": _("this client"),
-    str(Visibility.PUBLIC): _("everyone"),
-}
-PROPOSAL_STATES = {
-    str(ProposalState.OPEN): _("open"),
-    str(ProposalState.ACCEPTED): _("accepted"),
-    str(ProposalState.DISMISSED): _("dismissed"),
-}
-PROPOSAL_KINDS = {
-    str(ProposalKind.MERGE): _("duplicate"),
-    str(ProposalKind.REPLACE): _("contradiction"),
-}
-# Types and sources are free texts of integrations; these are our own.
-TYPES = {
-    "fact": _("fact"),
-    "preference": _("preference"),
-    "contact": _("contact details"),
-    "date": _("date"),
-    "task": _("task"),
-    "promise": _("promise"),
-}
-SOURCES = {
-    "command": _("told the assistant"),
-    "extraction": _("learned from a conversation"),
-    "document": _("document"),
-    "staff": _("staff"),
-    "table": _("imported table"),
-    "api": _("integration (API)"),
-}
-REVISION_REASONS = {
-    "updated": _("changed"),
-    "superseded": _("superseded"),
-    "merged": _("merged into another"),
-}
-_COLOURS = {
-    "active": "good",
-    "public": "good",
-    "accepted": "good",
-    "ready": "good",
-    "proposed": "warn",
-    "failed": "bad",
-}
+_WORDS = read_table(__file__, "words.yaml")
+STATUSES, VISIBILITIES = _WORDS["statuses"], _WORDS["visibilities"]
+PROPOSAL_STATES, PROPOSAL_KINDS = _WORDS["proposal_states"], _WORDS["proposal_kinds"]
+
+
+def revision_label(value: str) -> str:
+    return str(_WORDS["revision_reasons"].get(value, value))
 
 
 def type_label(value: str) -> str:
-    return str(TYPES.get(value, value))
+    return str(_WORDS["types"].get(value, value))
 
 
 def source_label(value: str) -> str:
-    return str(SOURCES.get(value, value)) or "–"
+    return str(_WORDS["sources"].get(value, value)) or "–"
 
 
 def mark(words: Mapping[str, Any], value: str) -> SafeString:
     """Render a state as a coloured mark with its translated name."""
-    colour = _COLOURS.get(value, "")
+    colour = _WORDS["colours"].get(value, "")
     return format_html('<span class="state {}">{}</span>', colour, words.get(value, value))
 
 

@@ -77,7 +77,7 @@ def changes_of(memory: Memory) -> list[Change]:
                 number=revision.number,
                 pieces=word_diff(revision.content, after.content) if differs else (),
                 labels=_labels(revision, after),
-                reason=str(filters.REVISION_REASONS.get(revision.reason, revision.reason)),
+                reason=filters.revision_label(revision.reason),
                 who=revision.changed_by_name or revision.changed_by_kind,
                 at=revision.changed_at,
             )

@@ -36,17 +36,17 @@ class SettingsForm(forms.Form):
     """A field for each of some settings, named as they are, with what is stored.
 
     The field of a secret is empty; left so, the secret stays. A field is disabled where .env or the
-    environment wins. ``labels``: by name; by default the setting's own name.
+    environment wins. ``labels``: by name, of the settings that the form takes where no others are
+    named; by default the setting's own name.
     """
 
-    names: ClassVar[tuple[str, ...]] = ()
     labels: ClassVar[Mapping[str, Any]] = {}
 
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def __init__(self, data: Any = None, *, names: Iterable[str] = ()) -> None:
         super().__init__(data)
-        self.of = tuple(names) or self.names
+        self.of = tuple(names) or tuple(self.labels)
         self.initial["seen"] = stored_settings.settings_seen(self.of)
         stored = StoredSetting.objects.in_bulk(self.of)
         for name in self.of:

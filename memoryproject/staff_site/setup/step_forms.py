@@ -26,6 +26,7 @@ from memoryproject.staff_site.operations.change_setting import (
     UNFIT,
     SettingsForm,
 )
+from memoryproject.staff_site.setup.steps import LABELS
 from sessions_app.conversations.epochs import profile_locked
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.models import AssistantProfile
@@ -79,8 +80,7 @@ def _countries() -> list[tuple[str, Any]]:
 class OwnerForm(SettingsForm):
     """Takes the owner's numbers in any spelling."""
 
-    names = ("GODFATHER_PHONE",)
-    labels: ClassVar = {"GODFATHER_PHONE": gettext_lazy("WhatsApp number of the owner")}
+    labels = LABELS["owner"]
 
     country = forms.ChoiceField(
         label=gettext_lazy("Country"),
@@ -152,8 +152,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 class BusinessForm(SettingsForm):
     """The business's time zone, with the fields of its profile in ``profile``."""
 
-    names = ("BUSINESS_TIME_ZONE",)
-    labels: ClassVar = {"BUSINESS_TIME_ZONE": gettext_lazy("Time zone")}
+    labels = LABELS["business"]
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)
@@ -188,12 +187,7 @@ class BusinessForm(SettingsForm):
 class ModelForm(SettingsForm):
     """The server of the chat model. A preset gives the address where none is typed."""
 
-    names = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")
-    labels: ClassVar = {
-        "OPENAI_BASE_URL": gettext_lazy("Address of the server"),
-        "OPENAI_API_KEY": gettext_lazy("Key"),
-        "OPENAI_MODEL": gettext_lazy("Name of the model"),
-    }
+    labels = LABELS["model"]
 
     preset = forms.ChoiceField(
         label=gettext_lazy("Which server"),
@@ -230,24 +224,7 @@ class CloudForm(SettingsForm):
     """What Meta's pages show of an app."""
 
     provider = "cloud"
-    names: ClassVar[tuple[str, ...]] = (
-        "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
-        "WHATSAPP_CLOUD_ACCESS_TOKEN",
-        "WHATSAPP_CLOUD_APP_SECRET",
-        "WHATSAPP_BUSINESS_ACCOUNT_ID",
-    )
-    labels: ClassVar = {
-        "WHATSAPP_CLOUD_PHONE_NUMBER_ID": gettext_lazy(
-            "Phone number ID: your app, WhatsApp, API Setup"
-        ),
-        "WHATSAPP_CLOUD_ACCESS_TOKEN": gettext_lazy(
-            "Access token: a permanent one of a system user, in the business settings"
-        ),
-        "WHATSAPP_CLOUD_APP_SECRET": gettext_lazy("App secret: your app, App settings, Basic"),
-        "WHATSAPP_BUSINESS_ACCOUNT_ID": gettext_lazy(
-            "WhatsApp Business Account ID (for templates): beside the phone number ID"
-        ),
-    }
+    labels = LABELS["cloud"]
     # What the provider sends us back: made here, to be pasted there.
     token = "WHATSAPP_CLOUD_VERIFY_TOKEN"  # noqa: S105 its name
 
@@ -255,7 +232,7 @@ class CloudForm(SettingsForm):
         """Refuse what is plainly no id or token: a telephone number, a whole header."""
         cleaned: dict[str, Any] = super().clean() or {}
         # A disabled field has words about what is set elsewhere.
-        for name in (each for each in self.names if not self.fields[each].disabled):
+        for name in (each for each in self.of if not self.fields[each].disabled):
             typed = INVISIBLE.sub("", cleaned.get(name) or "").strip()
             if "_ID" in name and not re.fullmatch(r"[0-9, ]*", typed):
                 self.add_error(name, _("This id has only digits; it isn't the telephone number."))
@@ -278,12 +255,7 @@ class GreenForm(CloudForm):
     """What Green API's console shows of an instance."""
 
     provider = "green"
-    names = ("GREEN_API_URL", "GREEN_API_ID_INSTANCE", "GREEN_API_TOKEN")
-    labels: ClassVar = {
-        "GREEN_API_URL": gettext_lazy("apiUrl, in the instance's settings"),
-        "GREEN_API_ID_INSTANCE": gettext_lazy("idInstance"),
-        "GREEN_API_TOKEN": gettext_lazy("apiTokenInstance"),
-    }
+    labels = LABELS["green"]
     token = "GREEN_API_WEBHOOK_TOKEN"  # noqa: S105 its name
 
 
