@@ -10,14 +10,9 @@ from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
+from memories_app.facts import validation
 from memories_app.facts.facts import Likeness, subject_keys
 from memories_app.facts.renewals import says_new
-from memories_app.facts.validation import (
-    NewMemory,
-    metadata_problems,
-    storable_metadata,
-    tag_problems,
-)
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
 from memories_app.store import memory_fields
@@ -51,7 +46,7 @@ CHANGED = (
 class Prepared:
     """A new memory with everything that is computed from its text."""
 
-    new: NewMemory
+    new: validation.NewMemory
     scope: str
     fact_key: str
     likeness: Likeness
@@ -59,7 +54,7 @@ class Prepared:
     indexed: IndexedText
 
     @classmethod
-    def of(cls, new: NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
+    def of(cls, new: validation.NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
         return cls(
             new=new,
             scope=scope_of(new.visibility, new.chat_id),
@@ -200,7 +195,7 @@ class Storing:
         self._tellings.append(self._memory_source(memory, new))
         return memory
 
-    def _tell_again(self, memory: Memory, new: NewMemory) -> None:
+    def _tell_again(self, memory: Memory, new: validation.NewMemory) -> None:
         """Record a repeated mention; it renews an expired memory and never shortens its life."""
         memory.told_count += 1
         memory.last_told_at = self._now
@@ -224,15 +219,15 @@ class Storing:
         if validity != Validity() or has_ended:
             memory.valid_from, memory.valid_until = validity.begins, validity.ends
 
-    def _merge(self, memory: Memory, new: NewMemory, place: int) -> tuple[str, ...]:
+    def _merge(self, memory: Memory, new: validation.NewMemory, place: int) -> tuple[str, ...]:
         """Add tags and metadata to a known memory; return the names of the fields that changed.
 
         A name of the metadata that it has already gets the new value. Raises MemoryValidationError
         where it would get more than a memory may have.
         """
         tags = [*memory.tags, *dict.fromkeys(tag for tag in new.tags if tag not in memory.tags)]
-        metadata = {**memory.metadata, **storable_metadata(new.metadata)}
-        problems = [*tag_problems(tuple(tags)), *metadata_problems(metadata)]
+        metadata = {**memory.metadata, **validation.storable_metadata(new.metadata)}
+        problems = [*validation.tag_problems(tuple(tags)), *validation.metadata_problems(metadata)]
         if problems:
             raise MemoryValidationError([Problem(*each, place) for each in problems])
         wanted = {"tags": tags, "metadata": metadata}
@@ -256,7 +251,7 @@ class Storing:
             memory.updated_at = self._now
             self._changed[memory.pk] = memory
 
-    def _memory_source(self, memory: Memory, new: NewMemory) -> MemorySource:
+    def _memory_source(self, memory: Memory, new: validation.NewMemory) -> MemorySource:
         return MemorySource(
             memory=memory,
             source=new.source,

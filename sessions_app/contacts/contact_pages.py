@@ -29,12 +29,7 @@ from memoryproject.foundation.admin_kit.staff_pages import rights_required, staf
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.audit import audit_events
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.contacts.contact_list import (
-    PEOPLE_A_PAGE,
-    contact_columns,
-    contact_rows,
-    contacts_found,
-)
+from sessions_app.contacts import contact_list
 from sessions_app.contacts.readable_export import addresses_of, readable_export
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
 from sessions_app.conversations.phrases import languages
@@ -66,10 +61,10 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
     access = request.GET.get("access", "")
     access = access if access in dict(ACCESSES) else ""
     today = build_usage_limits().day_of(timezone.now())
-    people = contacts_found(query, access=access, today=today)
+    people = contact_list.contacts_found(query, access=access, today=today)
     if CSV in request.GET:
         return _csv(request, list(people[:MAX_ROWS]))
-    page = BoundedPaginator(people, PEOPLE_A_PAGE).get_page(request.GET.get("p"))
+    page = BoundedPaginator(people, contact_list.PEOPLE_A_PAGE).get_page(request.GET.get("p"))
     context = {
         "query": query,
         "access": access,
@@ -77,7 +72,7 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
         "longest": MAX_QUERY_LENGTH,
         "page": page,
         "may_merge": request.user.has_perms(MERGE),
-        "rows": contact_rows(list(page.object_list), **_counted(request)),
+        "rows": contact_list.contact_rows(list(page.object_list), **_counted(request)),
     }
     return staff_page(request, LIST, _("Contacts"), context, of=Chat)
 
@@ -86,8 +81,8 @@ def _csv(request: HttpRequest, people: Sequence[Chat]) -> HttpResponse:
     """Return these people as a file. The audit log has that it was taken."""
     counted = _counted(request)
     audit_events.list_export_record(request, "contact", len(people))
-    rows = contact_rows(people, **counted)
-    return csv_of("contacts", contact_columns(**counted), rows)
+    rows = contact_list.contact_rows(people, **counted)
+    return csv_of("contacts", contact_list.contact_columns(**counted), rows)
 
 
 def _counted(request: HttpRequest) -> dict[str, bool]:

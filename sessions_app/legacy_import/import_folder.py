@@ -18,13 +18,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from sessions_app.embedding.facade import session_embed
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import import parse_sessions, session_folder
-from sessions_app.legacy_import.import_session import (
-    MemoryOffError,
-    Stored,
-    note_stored,
-    session_import,
-)
+from sessions_app.legacy_import import import_session, parse_sessions, session_folder
 from sessions_app.models import ChatSession
 
 logger = logging.getLogger(__name__)
@@ -126,10 +120,10 @@ class FolderImport:
         label = incoming.label
         incoming.messages = list(gatherer.found.values())
         try:
-            stored = session_import(
+            stored = import_session.session_import(
                 incoming=incoming, rules=self.rules, now=self.now, dry_run=self.dry_run
             )
-        except MemoryOffError:
+        except import_session.MemoryOffError:
             self.report.skip(self.report.sessions, label, "memory is switched off for its chat")
             return
         except (DataError, IntegrityError, ValueError) as error:
@@ -142,10 +136,10 @@ class FolderImport:
             self._tried.add(incoming.legacy.session_id)
         if not parse_sessions.is_uuid(incoming.legacy.original_id):
             self.report.renamed[incoming.legacy.original_id] = str(incoming.legacy.session_id)
-        note_stored(self.report, stored, self.folder, incoming.legacy)
+        import_session.note_stored(self.report, stored, self.folder, incoming.legacy)
         self._embed(stored)
 
-    def _embed(self, stored: Stored) -> None:
+    def _embed(self, stored: import_session.Stored) -> None:
         """Make the vectors after the transaction: the embedder may be on another machine."""
         if self.embedder is None or self.dry_run:
             return

@@ -13,13 +13,8 @@ from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffA
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.outgoing_webhooks import endpoints
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
-from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    endpoint_change,
-    endpoint_create,
-    endpoint_remove,
-    endpoint_rotate,
-)
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
@@ -109,14 +104,14 @@ class WebhookEndpointAdmin(StaffAdmin):
         if change:
             given["enabled"] = data["enabled"]
             # The form has resolved the host; here the row is locked.
-            endpoint_change(endpoint_id=obj.pk, changes=given, resolve=False, **by)
+            endpoints.endpoint_change(endpoint_id=obj.pk, changes=given, resolve=False, **by)
         else:
-            made = endpoint_create(**given, **by)
+            made = endpoints.endpoint_create(**given, **by)
             obj.pk = made.pk
             request.__dict__["made_secret"] = made
 
     def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
-        endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
+        endpoints.endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """List only the endpoints. Their deliveries are deleted, too, but are too many to list."""
@@ -137,7 +132,7 @@ class WebhookEndpointAdmin(StaffAdmin):
         if len(keys) != 1:
             messages.warning(request, _("Choose one endpoint."))
             return None
-        endpoint = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
+        endpoint = endpoints.endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
         return self._secret_page(request, endpoint)
 
     @admin.action(description=gettext_lazy("Send a test"), permissions=["change"])

@@ -20,12 +20,7 @@ from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.settings_table import OWN_SETTINGS
-from memoryproject.staff_site.operations.change_setting import (
-    CONFLICT,
-    INVISIBLE,
-    UNFIT,
-    SettingsForm,
-)
+from memoryproject.staff_site.operations import change_setting
 from memoryproject.staff_site.setup.steps import LABELS
 from sessions_app.conversations.epochs import profile_locked
 from sessions_app.conversations.history_queries import profile_current
@@ -77,7 +72,7 @@ def _countries() -> list[tuple[str, Any]]:
     return [("", _("in the number")), *((each, f"{each} +{code}") for each, code in codes)]
 
 
-class OwnerForm(SettingsForm):
+class OwnerForm(change_setting.SettingsForm):
     """Takes the owner's numbers in any spelling."""
 
     labels = LABELS["owner"]
@@ -103,7 +98,7 @@ class OwnerForm(SettingsForm):
     def clean(self) -> dict[str, Any]:
         """Write each number as an id."""
         cleaned: dict[str, Any] = super().clean() or {}
-        typed = INVISIBLE.sub("", cleaned.get("GODFATHER_PHONE") or "")
+        typed = change_setting.INVISIBLE.sub("", cleaned.get("GODFATHER_PHONE") or "")
         numbers = [word.strip() for word in re.split(r"[,;\n]", typed) if word.strip()]
         if numbers and not self.fields["GODFATHER_PHONE"].disabled:
             try:
@@ -149,7 +144,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         return ["languages" if name == "main_language" else name for name in changed]
 
 
-class BusinessForm(SettingsForm):
+class BusinessForm(change_setting.SettingsForm):
     """The business's time zone, with the fields of its profile in ``profile``."""
 
     labels = LABELS["business"]
@@ -165,7 +160,7 @@ class BusinessForm(SettingsForm):
 
     def store(self, request: HttpRequest, **more: str) -> bool:
         """Store both parts, or none."""
-        self.status = UNFIT
+        self.status = change_setting.UNFIT
         with transaction.atomic():
             stored = profile_locked()
             seen = stored.updated_at.isoformat()
@@ -175,7 +170,7 @@ class BusinessForm(SettingsForm):
             if self.profile.cleaned_data["was"] not in ("", seen):
                 text = _("Somebody else changed this meanwhile. Load the page again.")
                 self.profile.add_error(None, text)
-                self.status = CONFLICT
+                self.status = change_setting.CONFLICT
                 return False
             if not super().store(request, **more):
                 return False
@@ -184,7 +179,7 @@ class BusinessForm(SettingsForm):
         return True
 
 
-class ModelForm(SettingsForm):
+class ModelForm(change_setting.SettingsForm):
     """The server of the chat model. A preset gives the address where none is typed."""
 
     labels = LABELS["model"]
@@ -220,7 +215,7 @@ class ModelForm(SettingsForm):
         return super().store(request, **changeable({"CHAT_MODEL": "openai"}), **more)
 
 
-class CloudForm(SettingsForm):
+class CloudForm(change_setting.SettingsForm):
     """What Meta's pages show of an app."""
 
     provider = "cloud"
@@ -233,7 +228,7 @@ class CloudForm(SettingsForm):
         cleaned: dict[str, Any] = super().clean() or {}
         # A disabled field has words about what is set elsewhere.
         for name in (each for each in self.of if not self.fields[each].disabled):
-            typed = INVISIBLE.sub("", cleaned.get(name) or "").strip()
+            typed = change_setting.INVISIBLE.sub("", cleaned.get(name) or "").strip()
             if "_ID" in name and not re.fullmatch(r"[0-9, ]*", typed):
                 self.add_error(name, _("This id has only digits; it isn't the telephone number."))
             elif OWN_SETTINGS[name].secret and re.search(r"[^\s,]\s+[^\s,]", typed):
@@ -264,7 +259,7 @@ def changeable(texts: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if not is_set_elsewhere(name)}
 
 
-FORMS: dict[str, type[SettingsForm]] = {
+FORMS: dict[str, type[change_setting.SettingsForm]] = {
     "owner": OwnerForm,
     "business": BusinessForm,
     "model": ModelForm,

@@ -46,12 +46,7 @@ from sessions_app.memories.api.writing import (
     outcome_of,
 )
 from sessions_app.models import Chat
-from sessions_app.presentation.access import (
-    memories_in_reach,
-    refuse_beyond_chats,
-    require_longterm,
-    require_memory,
-)
+from sessions_app.presentation import access
 from sessions_app.recall.facade import memories_named
 
 
@@ -63,7 +58,7 @@ def memory_etag(memory: Any) -> str:
 
 def memory_within(caller: Caller, memory_id: UUID, missing: str) -> Any:
     """Return the memory with its chat's name; raise NotFound also for an inaccessible one."""
-    memory = memories_named(memories_in_reach(caller)).filter(pk=memory_id).first()
+    memory = memories_named(access.memories_in_reach(caller)).filter(pk=memory_id).first()
     if memory is None:
         raise NotFound(missing)
     return memory
@@ -111,7 +106,7 @@ class MemoriesView(ListView):
     @operations.described(operation_id="memories_list")
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
-        return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
+        return self.page_of(self.get_queryset().filter(access.memories_in_reach(self.caller)))
 
     @operations.described(
         operation_id="memories_remember",
@@ -147,7 +142,7 @@ class MemoriesView(ListView):
         bodies = self.body(PatchMemoriesSerializer)["memories"]
         require_reading(self.caller)
         ids = memories_change(bodies, self.caller)
-        found = memories_named(memories_in_reach(self.caller)).in_bulk(ids)
+        found = memories_named(access.memories_in_reach(self.caller)).in_bulk(ids)
         memories = [found[key] for key in ids if key in found]
         return Response(PatchedMemoriesSerializer({"memories": memories}).data)
 
@@ -208,9 +203,9 @@ class MemoryView(ApiView):
         changes = self.body(ChangeMemorySerializer)
         memory = self.memory(memory_id)
         require_reading(self.caller)
-        require_longterm()
-        require_memory(Chat.objects.filter(pk=memory.chat_id).first())
-        refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
+        access.require_longterm()
+        access.require_memory(Chat.objects.filter(pk=memory.chat_id).first())
+        access.refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
         memory_patch(
             memory_id=memory_id,
             changes=changes,
@@ -225,7 +220,7 @@ class MemoryView(ApiView):
 
     def _check(self, locked: Memory) -> None:
         memory = self.memory(locked.pk)
-        refuse_beyond_chats(self.caller, memory.visibility)
+        access.refuse_beyond_chats(self.caller, memory.visibility)
         require_match(self.request, memory_etag(memory))
 
     @forgets(operation_id="memories_forget")

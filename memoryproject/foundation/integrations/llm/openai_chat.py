@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations import retry
 from memoryproject.foundation.integrations.llm import server_traits
 from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
@@ -21,12 +22,6 @@ from memoryproject.foundation.integrations.llm.reading import (
     with_calls_of_text,
 )
 from memoryproject.foundation.integrations.llm.thoughts import without_calls
-from memoryproject.foundation.integrations.retry import (
-    DELAYS,
-    AttemptFailed,
-    call_with_retries,
-    do_nothing,
-)
 from memoryproject.foundation.process.tracing import Span, model_span
 from memoryproject.foundation.text.characters import readable
 
@@ -56,7 +51,7 @@ class OpenAIChatModel:
         model: str,
         *,
         sleep: Callable[[float], None] = time.sleep,
-        delays: Sequence[float] = DELAYS,
+        delays: Sequence[float] = retry.DELAYS,
         traits: server_traits.TraitsStore | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **connection: Any,
@@ -70,18 +65,18 @@ class OpenAIChatModel:
         self._extra_body = extra_body or {}
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = retry.do_nothing
     ) -> Completion:
         """See ChatModel.complete."""
         with model_span("chat", self._model) as traced:
             try:
-                completion, attempts = call_with_retries(
+                completion, attempts = retry.call_with_retries(
                     lambda: self._ask(request),
                     sleep=self._sleep,
                     before_attempt=before_attempt,
                     delays=self._delays,
                 )
-            except AttemptFailed as failure:
+            except retry.AttemptFailed as failure:
                 raise ChatModelError.of(failure) from None
             _note(traced, completion)
         return replace(completion, attempts=attempts)
@@ -98,7 +93,7 @@ class OpenAIChatModel:
             tried.append(traits)
             try:
                 completion = self._ask_in_form(request, traits)
-            except AttemptFailed as failure:
+            except retry.AttemptFailed as failure:
                 other = None
                 if failure.refused and failure.overflow is None:
                     sent = server_traits.Sent.of(request, traits)
@@ -111,7 +106,7 @@ class OpenAIChatModel:
                     if ended.answer is not None:
                         completion = ended.answer
                         break
-                    raise AttemptFailed(ErrorText("model_only_thought")) from None
+                    raise retry.AttemptFailed(ErrorText("model_only_thought")) from None
                 # Kept at once: this wasn't a refusal, and such a model thinks each time.
                 traits = replace(traits, room=ROOM_TO_THINK)
                 self._traits.save(replace(known, room=ROOM_TO_THINK).record())
@@ -131,7 +126,7 @@ class OpenAIChatModel:
         text = without_calls(completion.text)
         if not readable(text).strip() and not (names and completion.tool_calls):
             # It calls what nobody offered.
-            raise AttemptFailed(ErrorText("model_empty"))
+            raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
     def _body(self, request: ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
