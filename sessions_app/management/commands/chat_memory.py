@@ -69,12 +69,7 @@ class Command(commands.ReportingCommand):
 
     arguments = [
         commands.option("action", choices=ACTIONS),
-        commands.option(
-            "--dir",
-            type=commands.folder_given,
-            default=FOLDER,
-            help=f"The folder of batches. Default: {FOLDER}.",
-        ),
+        commands.option("--dir", type=commands.folder_given, default=FOLDER),
         [
             commands.option("--session", metavar="SESSION_ID"),
             commands.option(
@@ -85,13 +80,7 @@ class Command(commands.ReportingCommand):
             ),
         ],
         [commands.flag("--append"), commands.option("--overlap", type=_count, metavar="N")],
-        commands.option(
-            "--batch-size",
-            type=int,
-            default=MESSAGES_A_BATCH,
-            metavar="MESSAGES",
-            help=f"With export: messages in a batch, an even number. Default: {MESSAGES_A_BATCH}.",
-        ),
+        commands.option("--batch-size", type=int, default=MESSAGES_A_BATCH, metavar="MESSAGES"),
         commands.flag("--strict"),
         commands.flag("--redact"),
     ]

@@ -3,19 +3,19 @@
 import secrets
 import time
 import uuid
-from argparse import ArgumentParser
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryproject.folders import START
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.commands import DeclaredCommand, option
 from memoryproject.foundation.integrations.loopback.providers import (
     GraphServer,
     GreenServer,
@@ -40,24 +40,13 @@ ANSWER_WITHIN_SECONDS = 60
 GODFATHER = "15550199999@c.us"
 
 
-class Command(BaseCommand):
+class Command(DeclaredCommand):
     """The providers are replaced by servers on this machine; nothing leaves it.
 
     The servers listen at the addresses in WHATSAPP_CLOUD_API_URL and GREEN_API_URL.
     """
 
-    help = (
-        "Replay recorded conversations of both WhatsApp providers, in English and Hebrew and "
-        "with the godfather, against the running server, and print the answers. Can be run "
-        "again and again."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--url",
-            default=f"http://127.0.0.1:{settings.PORT}",
-            help="The running server. Default: %(default)s",
-        )
+    arguments = [option("--url", default=f"http://127.0.0.1:{settings.PORT}")]
 
     def handle(self, *args: Any, **options: Any) -> None:
         url = options["url"].rstrip("/")

@@ -1,28 +1,18 @@
 """Lift locks after failed logins."""
 
 import json
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
+from memoryproject.foundation.commands import DeclaredCommand, flag, option
 from memoryproject.staff_site.accounts import lockout
 
 
-class Command(BaseCommand):
-    help = (
-        "Let a name be tried again at once after too many failed logins, from everywhere; or show "
-        "which names are locked."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        which = parser.add_mutually_exclusive_group()
-        which.add_argument("name", nargs="?", help="The user name.")
-        which.add_argument("--all", action="store_true", help="Every name.")
-        which.add_argument("--list", action="store_true", help="Show failed logins that count.")
-        parser.add_argument("--json", action="store_true", help="Show them as JSON.")
+class Command(DeclaredCommand):
+    arguments = [[option("name", nargs="?"), flag("--all"), flag("--list")], flag("--json")]
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"]:
