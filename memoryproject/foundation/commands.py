@@ -52,10 +52,13 @@ def command_texts(module: str) -> Mapping[str, Any]:
 class DeclaredCommand(BaseCommand):
     """A command of which ``commands.yaml`` beside it says what it and its options mean.
 
-    ``arguments``: its own ones; of a list of them only one can be given.
+    ``arguments``: its own ones; of a list of them only one can be given. ``actions``: those of its
+    sub-commands, by name; ``action_shown``: what stands for these names where they are many.
     """
 
     arguments: ClassVar[Sequence[Argument | list[Argument]]] = ()
+    actions: ClassVar[Mapping[str, Sequence[Argument]]] = {}
+    action_shown: ClassVar[str | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -64,11 +67,28 @@ class DeclaredCommand(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         meanings = self.texts.get("options", {})
-        for each in self.arguments:
-            alone = isinstance(each, list)
-            to = parser.add_mutually_exclusive_group() if alone else parser
-            for names, how in each if isinstance(each, list) else [each]:
-                to.add_argument(*names, **{"help": meanings.get(names[0]), **how})
+        _add(parser, self.arguments, meanings)
+        if not self.actions:
+            return
+        named = parser.add_subparsers(
+            dest="action", required=True, metavar=self.action_shown, help=meanings["action"]
+        )
+        for name, arguments in self.actions.items():
+            texts = self.texts["actions"][name]
+            one = named.add_parser(name, help=texts["help"], description=texts["help"])
+            _add(one, arguments, {**meanings, **texts.get("options", {})})
+
+
+def _add(
+    parser: ArgumentParser,
+    arguments: Sequence[Argument | list[Argument]],
+    meanings: Mapping[str, str],
+) -> None:
+    for each in arguments:
+        alone = isinstance(each, list)
+        to = parser.add_mutually_exclusive_group() if alone else parser
+        for names, how in each if isinstance(each, list) else [each]:
+            to.add_argument(*names, **{"help": meanings.get(names[0]), **how})
 
 
 class ReportingCommand(DeclaredCommand):
