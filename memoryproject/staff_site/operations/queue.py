@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _, gettext_lazy, ngettext
+from django.utils.translation import gettext as _, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success, Task
 from django_q.signing import SignedPackage
 
@@ -174,15 +174,6 @@ def error_words(error: str) -> str:
 MAX_UNPACKED = 200
 MAX_FINISHED = 20
 
-# django-q2's states of its workers, which they report in English.
-WORKER_STATES = {
-    "Starting": gettext_lazy("starting"),
-    "Working": gettext_lazy("working"),
-    "Idle": gettext_lazy("idle"),
-    "Stopping": gettext_lazy("stopping"),
-    "Stopped": gettext_lazy("stopped"),
-}
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -226,7 +217,7 @@ def queue_state() -> dict[str, Any]:
         "clusters": [
             (
                 stat,
-                str(WORKER_STATES.get(server_state.state_of(stat), server_state.state_of(stat))),
+                str(_WORDS["workers"].get(state := server_state.state_of(stat), state)),
                 server_state.takes_jobs(stat),
             )
             for stat in there
