@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import ERROR as ERROR
-from django.core.checks import CheckMessage, Critical, Error, Warning, register
+from django.core.checks import ERROR as ERROR, CheckMessage, Critical, Error, Warning, register
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.configured import model_server

@@ -24,9 +24,9 @@ from memoryproject.folders import FILES, HOME
 from memoryproject.foundation.embedded_postgres import EmbeddedPostgres
 from memoryproject.foundation.rest_kit.config import (
     DRF_STANDARDIZED_ERRORS as DRF_STANDARDIZED_ERRORS,
+    REST_FRAMEWORK as REST_FRAMEWORK,
+    SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS,
 )
-from memoryproject.foundation.rest_kit.config import REST_FRAMEWORK as REST_FRAMEWORK
-from memoryproject.foundation.rest_kit.config import SPECTACULAR_SETTINGS as SPECTACULAR_SETTINGS
 from memoryproject.settings_table import OWN_SETTINGS
 
 BASE_DIR = FILES

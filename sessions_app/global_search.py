@@ -11,8 +11,7 @@ from django.db.models import F, Value
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus
 from memories_app.visibility import memories_for_staff

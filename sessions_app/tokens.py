@@ -12,8 +12,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
@@ -26,13 +25,8 @@ from memoryproject.foundation.admin_kit.staff_pages import (
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.lenient import phone_digits
 from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
+from memoryproject.foundation.rest_kit import tokens
 from memoryproject.foundation.rest_kit.models import READ, SCOPE_HELP, SCOPES, ApiToken
-from memoryproject.foundation.rest_kit.tokens import (
-    NewToken,
-    TokenError,
-    token_create,
-    token_revoke,
-)
 from sessions_app.conversations.chat_queries import check_chats, token_chats
 from sessions_app.models import Chat
 
@@ -70,7 +64,7 @@ class AccessForm(forms.ModelForm):  # type: ignore[type-arg]
         ]
         try:
             check_chats(names)
-        except TokenError as error:
+        except tokens.TokenError as error:
             raise forms.ValidationError(str(error)) from error
         return names
 
@@ -178,7 +172,7 @@ class ApiTokenAdmin(StaffAdmin):
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         """Let the service create the row, with its digest and its audit event."""
         data = form.cleaned_data
-        made = token_create(
+        made = tokens.token_create(
             name=data["name"],
             scopes=data["scopes"],
             chat_ids=form.chat_ids(),
@@ -193,7 +187,7 @@ class ApiTokenAdmin(StaffAdmin):
         self, request: HttpRequest, obj: ApiToken, post_url_continue: str | None = None
     ) -> HttpResponse:
         """Show the token only on this page: a notice would be stored in the session."""
-        made: NewToken = request.__dict__["made_token"]
+        made: tokens.NewToken = request.__dict__["made_token"]
         context = {"made": made}
         return unstored(
             staff_page(
@@ -205,7 +199,8 @@ class ApiTokenAdmin(StaffAdmin):
     def revoke_selected(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
         actor = staff_actor(request)
         revoked = sum(
-            token_revoke(token_id=key, actor=actor) for key in queryset.values_list("pk", flat=True)
+            tokens.token_revoke(token_id=key, actor=actor)
+            for key in queryset.values_list("pk", flat=True)
         )
         text = ngettext("%(count)d token was revoked.", "%(count)d tokens were revoked.", revoked)
         self.message_user(request, text % {"count": revoked})
@@ -233,7 +228,7 @@ class ApiTokenAdmin(StaffAdmin):
                     actor=staff_actor(request),
                 )
                 return wanted.answer({"code": code})
-            except TokenError as error:
+            except tokens.TokenError as error:
                 form.add_error(None, str(error))
         page = staff_page(
             request,

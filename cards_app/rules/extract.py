@@ -23,8 +23,7 @@ from cards_app.rules.words import (
     word_set,
 )
 from memoryproject.foundation.text.characters import cut_at_word, cut_between_characters
-from memoryproject.foundation.text.tokenizer import Kind as WordKind
-from memoryproject.foundation.text.tokenizer import kind_of, tokenize
+from memoryproject.foundation.text.tokenizer import Kind as WordKind, kind_of, tokenize
 
 # A longer sentence is divided, after a comma if there is one.
 MAX_LENGTH = 300

@@ -10,8 +10,7 @@ from functools import cache
 from cards_app.rules.session_data import URL, one_line
 from cards_app.rules.words import is_question, language_data, without_points
 from memoryproject.foundation.text.characters import fold
-from memoryproject.foundation.text.word_lists import ENGLISH as ENGLISH_WORDS
-from memoryproject.foundation.text.word_lists import OTHERS
+from memoryproject.foundation.text.word_lists import ENGLISH as ENGLISH_WORDS, OTHERS
 
 _ENGLISH, _HEBREW = language_data("en"), language_data("he")
 # In Hebrew a task is "must", not "owes": חייב לשלם, but neither חייב לי nor חייבים להם.

@@ -21,13 +21,7 @@ from memories_app.models import DocumentState, Memory, MemoryEmbedding, SourceDo
 from memories_app.store.memory_fields import content_hash, passages_created
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.documents.sniffing import (
-    MARKDOWN,
-    TEXT,
-    DocumentError,
-    ExtractedText,
-    TextExtractor,
-)
+from memoryproject.foundation.integrations.documents import sniffing
 from memoryproject.foundation.integrations.embedders.base import (
     Embedder,
     EmbedderError,
@@ -52,7 +46,7 @@ def document_store(
     *,
     document_id: UUID,
     folder: Path,
-    extractor: TextExtractor,
+    extractor: sniffing.TextExtractor,
     embedder: Embedder,
     actor: Actor = SYSTEM,
     before_step: Callable[[], None] = do_nothing,
@@ -73,9 +67,9 @@ def document_store(
         before_step()
         try:
             if document.attempts >= MAX_ATTEMPTS:
-                raise DocumentError("damaged", ErrorText("document_tries_ended"))
+                raise sniffing.DocumentError("damaged", ErrorText("document_tries_ended"))
             found = _extracted(document_file(folder, document_id), extractor)
-        except DocumentError as error:
+        except sniffing.DocumentError as error:
             if not error.permanent:
                 raise
             return _fail(document, lease, error, folder)
@@ -96,14 +90,14 @@ def document_store(
         lease.release()
 
 
-def _extracted(path: Path, extractor: TextExtractor) -> ExtractedText:
+def _extracted(path: Path, extractor: sniffing.TextExtractor) -> sniffing.ExtractedText:
     try:
         return extractor.extract(path)
     except FileNotFoundError:
-        raise DocumentError("missing") from None
+        raise sniffing.DocumentError("missing") from None
 
 
-def _with_pages(found: ExtractedText, passages: list[Passage]) -> list[Cut]:
+def _with_pages(found: sniffing.ExtractedText, passages: list[Passage]) -> list[Cut]:
     """Return the passages with the pages on which they begin."""
     starts: list[int] = []
     place = 0
@@ -171,12 +165,14 @@ def _memory(document: SourceDocument, position: int, cut: Cut) -> Memory:
 
 
 def _describe(
-    document: SourceDocument, found: ExtractedText, characters: int, warnings: list[str]
+    document: SourceDocument, found: sniffing.ExtractedText, characters: int, warnings: list[str]
 ) -> None:
     """Set the result. Only the name distinguishes Markdown from other text."""
-    is_markdown = found.media_type == TEXT and document.name.lower().endswith((".md", ".markdown"))
+    is_markdown = found.media_type == sniffing.TEXT and document.name.lower().endswith(
+        (".md", ".markdown")
+    )
     document.state = DocumentState.READY
-    document.media_type = MARKDOWN if is_markdown else found.media_type
+    document.media_type = sniffing.MARKDOWN if is_markdown else found.media_type
     document.title = found.title
     document.pages = found.pages
     document.characters = characters
@@ -187,7 +183,7 @@ def _describe(
 
 
 def _fail(
-    document: SourceDocument, lease: DocumentLease, error: DocumentError, folder: Path
+    document: SourceDocument, lease: DocumentLease, error: sniffing.DocumentError, folder: Path
 ) -> SourceDocument:
     logger.warning("Document %s can't be read: %s", document.document_id, error)
     lease.held().update(state=DocumentState.FAILED, error=error_text(error), error_code=error.code)

@@ -9,19 +9,12 @@ from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memories_app.memory_document_format.names import ACCEPTED, DEPRECATED, STATUSES, SUPERSEDED
 from memories_app.memory_documents.document_rows import documents_remove, envelope_of
 from memories_app.models import MemoryDocument
-from memoryproject.foundation.admin_kit.display import (
-    moment_shown,
-    shown_json,
-    shown_mark,
-    shown_table,
-    shown_text,
-)
+from memoryproject.foundation.admin_kit import display
 from memoryproject.foundation.admin_kit.list_filters import choice_filter, value_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.admin_kit.staff_pages import confirmation, is_confirmed
@@ -71,14 +64,16 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("state"), ordering="status")
     def shown_state(self, document: MemoryDocument) -> str:
         tone = {ACCEPTED: "good", SUPERSEDED: "bad", DEPRECATED: "bad"}.get(document.status, "")
-        return shown_mark(str(STATUS_LABELS.get(document.status, document.status or "–")), tone)
+        return display.shown_mark(
+            str(STATUS_LABELS.get(document.status, document.status or "–")), tone
+        )
 
     @admin.display(description=gettext_lazy("content"))
     def shown_content(self, document: MemoryDocument) -> str:
         content = envelope_of(document).content
         if not content:
             return "–"
-        return shown_table(
+        return display.shown_table(
             (_("field"), _("says")), ((key, _shown(value)) for key, value in content.items())
         )
 
@@ -92,13 +87,13 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
         rows = (
             (
                 str(version.number),
-                moment_shown(version.saved_at),
+                display.moment_shown(version.saved_at),
                 f"{version.saved_by_kind} {version.saved_by_name}".strip(),
                 _shown_version(version.beginning, version.size),
             )
             for version in versions
         )
-        return shown_table((_("no."), _("saved"), _("by"), _("document")), rows)
+        return display.shown_table((_("no."), _("saved"), _("by"), _("document")), rows)
 
     def has_remove_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request)
@@ -133,14 +128,14 @@ class MemoryDocumentAdmin(ReadOnlyAdmin):
 def _shown(value: Any) -> SafeString:
     """Render texts as texts, each in its own direction, and other values as JSON."""
     if isinstance(value, str):
-        return shown_text(value)
+        return display.shown_text(value)
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
-        return format_html_join("", "{}", ((shown_text(f"• {each}"),) for each in value))
-    return shown_json(value)
+        return format_html_join("", "{}", ((display.shown_text(f"• {each}"),) for each in value))
+    return display.shown_json(value)
 
 
 def _shown_version(beginning: str, size: int) -> SafeString:
     if size > len(beginning):
         text = _("%(beginning)s… (%(size)d characters)") % {"beginning": beginning, "size": size}
-        return shown_text(text)
-    return shown_json(json.loads(beginning))
+        return display.shown_text(text)
+    return display.shown_json(json.loads(beginning))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from memories_app.memory_document_format import strict_json
 from memories_app.memory_document_format.envelope import Envelope, envelope_saved
 from memories_app.memory_document_format.names import (
     CATEGORIES,
@@ -18,12 +19,6 @@ from memories_app.memory_document_format.names import (
     identifier_read,
     name_for,
     newest,
-)
-from memories_app.memory_document_format.strict_json import (
-    MemoryDocumentNotFoundError,
-    Problem,
-    printable,
-    render_problem,
 )
 
 if TYPE_CHECKING:  # A tree needs no Django.
@@ -57,10 +52,10 @@ class Key:
     def path(self) -> str:
         """Return the path of the file below the root of a tree, printable."""
         folder = f"{ARCHIVE}/{self.category}" if self.archived else self.category
-        return f"{folder}/{printable(self.name)}{SUFFIX}"
+        return f"{folder}/{strict_json.printable(self.name)}{SUFFIX}"
 
-    def not_found(self) -> MemoryDocumentNotFoundError:
-        return MemoryDocumentNotFoundError(f"There is no {self.path}.")
+    def not_found(self) -> strict_json.MemoryDocumentNotFoundError:
+        return strict_json.MemoryDocumentNotFoundError(f"There is no {self.path}.")
 
 
 @dataclass(frozen=True)
@@ -84,7 +79,7 @@ class Broken:
     """An entry that should be a document but is invalid. It is never changed."""
 
     path: str
-    problems: tuple[Problem, ...]
+    problems: tuple[strict_json.Problem, ...]
 
 
 @dataclass(frozen=True)
@@ -237,7 +232,7 @@ class MemoryDocumentStore(ABC):
     def _existing(self, key: Key) -> Kept | None:
         try:
             return self._read(key)
-        except MemoryDocumentNotFoundError:
+        except strict_json.MemoryDocumentNotFoundError:
             return None
 
     @abstractmethod
@@ -309,7 +304,7 @@ class TransferReport:
             setattr(self, put.outcome, getattr(self, put.outcome) + 1)
 
     def add_broken(self, broken: Broken) -> None:
-        self._refuse(self.broken, broken.path, render_problem(broken.problems))
+        self._refuse(self.broken, broken.path, strict_json.render_problem(broken.problems))
 
     def _refuse(self, listed: list[dict[str, str]], path: str, detail: str) -> None:
         self.refused += 1

@@ -22,6 +22,7 @@ from memories_app.models import (
     RevisionReason,
 )
 from memories_app.review.pending import checked_text
+from memories_app.store import memory_fields
 from memories_app.store.change import (
     NewText,
     memory_get,
@@ -30,13 +31,6 @@ from memories_app.store.change import (
     refuse_duplicate,
 )
 from memories_app.store.duplicate_lookup import proposal_reopen
-from memories_app.store.memory_fields import (
-    content_set,
-    memory_audit,
-    revisions_add,
-    scopes_lock,
-    terms_set,
-)
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered
@@ -84,19 +78,21 @@ def accept_locked(
     for memory in others:
         memory_supersede(older=memory, newer=kept, actor=actor, reason=why)
     if kept.content != text.content:
-        revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
+        memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
         refuse_duplicate(kept, scope=kept.scope, content=text.content)
-        content_set(kept, **vars(text))
+        memory_fields.content_set(kept, **vars(text))
     kept.pinned = any(memory.pinned for memory in memories)
     if not replaces:
         kept.told_count = sum(memory.told_count for memory in memories)
         kept.last_told_at = max(memory.last_told_at for memory in memories)
         tags = dict.fromkeys(tag for memory in memories for tag in memory.tags)
         kept.tags = list(tags)[:MAX_TAGS]
-        terms_set(kept)
+        memory_fields.terms_set(kept)
     kept.save()
     decide_locked(proposal, ProposalState.ACCEPTED, actor, reason)
-    memory_audit("memory.merge", kept, actor, others=[str(other.pk) for other in others])
+    memory_fields.memory_audit(
+        "memory.merge", kept, actor, others=[str(other.pk) for other in others]
+    )
     return kept
 
 
@@ -172,7 +168,7 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
         _proposal(before["proposal"])
         parts = ProposalMemory.objects.filter(proposal=before["proposal"]).order_by("number")
         ids = list(parts.values_list("memory_id", flat=True))
-        scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+        memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
         proposal = rows.get(pk=before["proposal"])
         found = Memory.objects.select_for_update(no_key=True).in_bulk(ids)
         memories = [found[pk] for pk in ids if pk in found]
@@ -184,13 +180,13 @@ def proposal_undo(*, before: dict[str, Any], actor: Actor, embedder: Embedder) -
         kept = memories[0]
         if proposal.state == ProposalState.ACCEPTED:
             if kept.content != text.content:
-                revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
+                memory_fields.revisions_add([kept], reason=RevisionReason.MERGED, actor=actor)
                 refuse_duplicate(kept, scope=kept.scope, content=text.content)
-                content_set(kept, **vars(text))
+                memory_fields.content_set(kept, **vars(text))
             for name in MERGED:
                 setattr(kept, name, before[name])
             kept.last_told_at = datetime.fromisoformat(before["last_told_at"])
-            terms_set(kept)
+            memory_fields.terms_set(kept)
             kept.save()
         for memory in memories:
             if memory.status == MemoryStatus.SUPERSEDED:
@@ -213,7 +209,7 @@ def _open(proposal_id: int) -> tuple[MergeProposal, list[Memory]]:
     """Return the proposal and its memories, locked; the memory that stays comes first."""
     parts = ProposalMemory.objects.filter(proposal=proposal_id).order_by("number")
     ids = list(parts.values_list("memory_id", flat=True))
-    scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
+    memory_fields.scopes_lock(Memory.objects.filter(pk__in=ids).values_list("scope", flat=True))
     locked = MergeProposal.objects.select_for_update(no_key=True).filter(pk=proposal_id).first()
     proposal = locked or _proposal(proposal_id)
     _refuse_decided(proposal)
@@ -342,7 +338,7 @@ def _locked_pair(one_id: UUID, other_id: UUID) -> tuple[Memory, Memory]:
     if one_id == other_id:
         raise MemoryStateError(_("This is one memory."))
     rows = Memory.objects.filter(pk__in=[one_id, other_id])
-    scopes_lock(rows.values_list("scope", flat=True))
+    memory_fields.scopes_lock(rows.values_list("scope", flat=True))
     found = {
         memory.pk: memory for memory in rows.select_for_update(no_key=True).order_by("memory_id")
     }

@@ -14,82 +14,38 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import MemoryOperationError, no_vector_words
 from memories_app.models import DecisionReason, Memory, MemoryStatus
+from memories_app.review import memory_rows, pending
 from memories_app.review.decide_proposals import (
-    BOTH,
-    OLDER,
     contradiction_resolve,
     memories_keep_both,
     memories_merge,
 )
 from memories_app.review.filters import type_label
 from memories_app.review.memory_history import Places, memory_address
-from memories_app.review.memory_rows import (
-    APPROVED,
-    DECIDE,
-    REJECTED,
-    MemoryRows,
-    call_for_each,
-    decides,
-    memory_id_of,
-)
-from memories_app.review.pending import (
-    Ends,
-    memory_approve,
-    memory_approve_corrected,
-    memory_reject,
-    memory_unapprove,
-    memory_unreject,
-)
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.admin_kit.undo import reverses, rows_kept, rows_of, undo_offer
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
+from memoryproject.foundation.tables import read_table
 
 Decision = TypeVar("Decision")
 WAITING_AT_ONCE = 20
-# What static/dashboard/waiting.js does at each key.
-KEYS = (
-    ("j", gettext_lazy("to the next one")),
-    ("k", gettext_lazy("to the previous one")),
-    ("x", gettext_lazy("tick the memory, or untick it")),
-    ("a", gettext_lazy("approve it, or all that are ticked; merge; resolve the answer")),
-    ("r", gettext_lazy("reject it, or all that are ticked; keep both; rate the answer bad")),
-    ("e", gettext_lazy("correct its text")),
-    ("u", gettext_lazy("undo the last decision")),
-    ("/", gettext_lazy("search people, messages and memories")),
-    ("?", gettext_lazy("show this list")),
-)
-
 MERGE, APART = "merge", "apart"
-# What each button does, whether the other memory of the page comes first (the one that stays, or
-# the older one), and what the page says then.
-_ABOUT_TWO = {
-    "merge": (MERGE, False, gettext_lazy("They are one memory now: this one.")),
-    "merge-into-other": (MERGE, True, gettext_lazy("They are one memory now: the other one.")),
-    "keep-both": (
-        APART,
-        False,
-        gettext_lazy("Both stay, and won't be proposed to be merged again."),
-    ),
-    "older-instead": (OLDER, True, gettext_lazy("The other memory holds now.")),
-    "older-too": (BOTH, True, gettext_lazy("Both memories hold now.")),
-    "this-instead": (OLDER, False, gettext_lazy("This memory holds now.")),
-    "this-too": (BOTH, False, gettext_lazy("Both memories hold now.")),
-}
+_TABLES = read_table(__file__, "words.yaml")
+_ABOUT_TWO = _TABLES["about_two"]
 # What becomes of a memory that waits, and of several.
 _ANSWERS = {
-    "approve": (gettext_lazy("It is approved, and counts from now on."), APPROVED),
-    "reject": (gettext_lazy("It is rejected, and gone."), REJECTED),
+    "approve": (gettext_lazy("It is approved, and counts from now on."), memory_rows.APPROVED),
+    "reject": (gettext_lazy("It is rejected, and gone."), memory_rows.REJECTED),
 }
 
 
-class MemoryDecisions(MemoryRows):
+class MemoryDecisions(memory_rows.MemoryRows):
     """Every decision is a POST of its own; the page reports if somebody else was faster."""
 
     def source_places(self, request: HttpRequest, message_ids: set[UUID]) -> Places:
@@ -114,7 +70,7 @@ class MemoryDecisions(MemoryRows):
     def decide_view(self, request: HttpRequest, memory_id: UUID) -> HttpResponse:
         """Decide about this memory and another one: see the page's buttons."""
         self._require_decider(request)
-        other = memory_id_of(request.POST.get("other", ""))
+        other = memory_rows.memory_id_of(request.POST.get("other", ""))
         kind, swaps, done = _known(_ABOUT_TWO, request.POST.get("decision", ""))
         first, second = (other, memory_id) if swaps else (memory_id, other)
         actor = staff_actor(request)
@@ -154,11 +110,13 @@ class MemoryDecisions(MemoryRows):
         reason = reason_in(request.POST)
         # Each was ticked with the hash of the text that it was ticked for.
         ticked = [value.partition(" ") for value in request.POST.getlist("ticked")]
-        pairs = [(memory_id_of(key), seen) for key, _space, seen in ticked]
+        pairs = [(memory_rows.memory_id_of(key), seen) for key, _space, seen in ticked]
         if len(pairs) > WAITING_AT_ONCE:
             raise BadRequest("There is no such decision.")
         undo = f"memory.{request.POST['decision']}"
-        call_for_each(request, pairs, lambda pair: _answer(request, *pair, reason), done, undo=undo)
+        memory_rows.call_for_each(
+            request, pairs, lambda pair: _answer(request, *pair, reason), done, undo=undo
+        )
         if not pairs:
             messages.warning(request, _("No memory was ticked."))
         return HttpResponseRedirect(_waiting_address(request))
@@ -173,7 +131,7 @@ class MemoryDecisions(MemoryRows):
         }
         done = self._execute(
             request,
-            lambda: [_approved(memory_id, memory_approve_corrected, **correction)],
+            lambda: [_approved(memory_id, pending.memory_approve_corrected, **correction)],
             _("It is approved as you wrote it, and counts from now on."),
             undo="memory.approve",
         )
@@ -222,8 +180,8 @@ class MemoryDecisions(MemoryRows):
             ],
             "unstored": text if about not in {row.pk for row in rows} else "",
             "reasons": DecisionReason.choices,
-            "can_decide": decides(request),
-            "keys": KEYS,
+            "can_decide": memory_rows.decides(request),
+            "keys": _TABLES["keys"].items(),
             **(self.also_waiting(request) if page.number == 1 else {}),
         }
         return staff_page(
@@ -235,7 +193,7 @@ class MemoryDecisions(MemoryRows):
         )
 
     def _require_decider(self, request: HttpRequest) -> None:
-        if not (decides(request) and self.has_view_permission(request)):
+        if not (memory_rows.decides(request) and self.has_view_permission(request)):
             raise PermissionDenied
 
     def _execute(
@@ -268,31 +226,31 @@ def _answer(request: HttpRequest, memory_id: UUID, seen: str, reason: str) -> ob
     """Approve or reject a memory that waits, as the request says; return what undoes it."""
     given: dict[str, Any] = {"actor": staff_actor(request), "seen": seen}
     if request.POST["decision"] == "approve":
-        return _approved(memory_id, memory_approve, **given)
-    return rows_kept(memory_reject(memory_id=memory_id, reason=reason, **given))
+        return _approved(memory_id, pending.memory_approve, **given)
+    return rows_kept(pending.memory_reject(memory_id=memory_id, reason=reason, **given))
 
 
 def _approved(memory_id: UUID, approve: Callable[..., object], **given: Any) -> object:
     """Approve a memory; return what undoes it: its id, and the ends of others before."""
-    ended: Ends = {}
+    ended: pending.Ends = {}
     approve(memory_id=memory_id, ended=ended, **given)
     return [str(memory_id), {str(key): end and end.isoformat() for key, end in ended.items()}]
 
 
-@reverses("memory.approve", DECIDE, errors=(MemoryOperationError,))
+@reverses("memory.approve", memory_rows.DECIDE, errors=(MemoryOperationError,))
 def _unapprove(request: HttpRequest, data: Any) -> None:
     with transaction.atomic():
         for key, ends in data:
             ended = {UUID(each): at and datetime.fromisoformat(at) for each, at in ends.items()}
-            memory_unapprove(memory_id=UUID(key), ended=ended, actor=staff_actor(request))
+            pending.memory_unapprove(memory_id=UUID(key), ended=ended, actor=staff_actor(request))
 
 
-@reverses("memory.reject", DECIDE, errors=(MemoryOperationError,))
+@reverses("memory.reject", memory_rows.DECIDE, errors=(MemoryOperationError,))
 def _unreject(request: HttpRequest, data: Any) -> None:
     page: Any = admin.site.get_model_admin(Memory)
     with transaction.atomic():
         for rows in map(rows_of, data):
-            memory_unreject(rows=rows, actor=staff_actor(request), keep=page.keep_source)
+            pending.memory_unreject(rows=rows, actor=staff_actor(request), keep=page.keep_source)
 
 
 def reason_in(posted: Any, name: str = "reason") -> str:

@@ -20,90 +20,41 @@ from memories_app.models import (
     Memory,
     MemoryEmbedding,
     MemoryStatus,
-    ProposalKind,
     ProposalMemory,
     ProposalState,
-    Visibility,
 )
 from memories_app.visibility import is_current, memories_visible, tags_in_use, values_in_use
-from memoryproject.foundation.admin_kit.list_filters import (
-    Choices,
-    Filter,
-    TypedFilter,
-    choice_filter,
-    value_filter,
-)
+from memoryproject.foundation.admin_kit import list_filters
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
 
-STATUSES = {
-    str(MemoryStatus.ACTIVE): _("active"),
-    str(MemoryStatus.SUPERSEDED): _("superseded"),
-    str(MemoryStatus.PROPOSED): _("to review"),
-}
-VISIBILITIES = {
-    str(Visibility.OWNER): _("owner only"),
-    "chat": _("this client"),
-    str(Visibility.PUBLIC): _("everyone"),
-}
-PROPOSAL_STATES = {
-    str(ProposalState.OPEN): _("open"),
-    str(ProposalState.ACCEPTED): _("accepted"),
-    str(ProposalState.DISMISSED): _("dismissed"),
-}
-PROPOSAL_KINDS = {
-    str(ProposalKind.MERGE): _("duplicate"),
-    str(ProposalKind.REPLACE): _("contradiction"),
-}
-# Types and sources are free texts of integrations; these are our own.
-TYPES = {
-    "fact": _("fact"),
-    "preference": _("preference"),
-    "contact": _("contact details"),
-    "date": _("date"),
-    "task": _("task"),
-    "promise": _("promise"),
-}
-SOURCES = {
-    "command": _("told the assistant"),
-    "extraction": _("learned from a conversation"),
-    "document": _("document"),
-    "staff": _("staff"),
-    "table": _("imported table"),
-    "api": _("integration (API)"),
-}
-REVISION_REASONS = {
-    "updated": _("changed"),
-    "superseded": _("superseded"),
-    "merged": _("merged into another"),
-}
-_COLOURS = {
-    "active": "good",
-    "public": "good",
-    "accepted": "good",
-    "ready": "good",
-    "proposed": "warn",
-    "failed": "bad",
-}
+_WORDS = read_table(__file__, "words.yaml")
+STATUSES, VISIBILITIES = _WORDS["statuses"], _WORDS["visibilities"]
+PROPOSAL_STATES, PROPOSAL_KINDS = _WORDS["proposal_states"], _WORDS["proposal_kinds"]
+
+
+def revision_label(value: str) -> str:
+    return str(_WORDS["revision_reasons"].get(value, value))
 
 
 def type_label(value: str) -> str:
-    return str(TYPES.get(value, value))
+    return str(_WORDS["types"].get(value, value))
 
 
 def source_label(value: str) -> str:
-    return str(SOURCES.get(value, value)) or "–"
+    return str(_WORDS["sources"].get(value, value)) or "–"
 
 
 def mark(words: Mapping[str, Any], value: str) -> SafeString:
     """Render a state as a coloured mark with its translated name."""
-    colour = _COLOURS.get(value, "")
+    colour = _WORDS["colours"].get(value, "")
     return format_html('<span class="state {}">{}</span>', colour, words.get(value, value))
 
 
 # Filters. None scans a whole table for its choices.
 
 
-def _states(request: HttpRequest) -> Choices:
+def _states(request: HttpRequest) -> list_filters.Choices:
     """Offer the states; with a day to look at, each shows what was believed then."""
     now, as_of = timezone.now(), day_of(request) is not None
 
@@ -120,7 +71,7 @@ def _states(request: HttpRequest) -> Choices:
     }
 
 
-def _tags(request: HttpRequest) -> Choices:
+def _tags(request: HttpRequest) -> list_filters.Choices:
     chosen = request.GET.get("tag", "")
     tags = sorted({*tags_in_use(), *([chosen] if chosen else [])})
     return {tag: (tag, Q(tags__contains=[tag])) for tag in tags}
@@ -142,20 +93,22 @@ def _undecided(memories: QuerySet[Memory]) -> QuerySet[Memory]:
     return memories.filter(pk__in=in_proposals.values("memory"))
 
 
-def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> Filter:
+def _in_use(name: str, title: Any, label: Callable[[str], str] = str) -> list_filters.Filter:
     """Return a filter by the values that an indexed column has."""
-    return value_filter(name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)])
+    return list_filters.value_filter(
+        name, title, lambda _request: [(v, label(v)) for v in values_in_use(name)]
+    )
 
 
-STATE_FILTER = choice_filter("state", _("state"), _states)
-PENDING_FILTER = choice_filter(
+STATE_FILTER = list_filters.choice_filter("state", _("state"), _states)
+PENDING_FILTER = list_filters.choice_filter(
     "pending", _("to decide"), {"yes": (_("Duplicates and contradictions"), _undecided)}
 )
 TYPE_FILTER = _in_use("type", _("type"), type_label)
 CATEGORY_FILTER = _in_use("category", _("category"))
-TAG_FILTER = choice_filter("tag", _("tag"), _tags)
+TAG_FILTER = list_filters.choice_filter("tag", _("tag"), _tags)
 SOURCE_FILTER = _in_use("source", _("source"), source_label)
-VECTOR_FILTER = choice_filter(
+VECTOR_FILTER = list_filters.choice_filter(
     "vector", _("vector"), {"none": (_("Has none: found by its words only"), _without_vector)}
 )
 AS_OF = "as_of"
@@ -171,7 +124,7 @@ def day_of(request: HttpRequest) -> datetime | None:
         return None
 
 
-class AsOfFilter(TypedFilter):
+class AsOfFilter(list_filters.TypedFilter):
     """Show what was believed on a day: said by then, valid then, and not yet replaced."""
 
     title = _("believed on")
@@ -187,7 +140,7 @@ class AsOfFilter(TypedFilter):
         return queryset.filter(pk__in=then.exclude(valid_until__lt=at).order_by().values("pk"))
 
 
-class ChatFilter(TypedFilter):
+class ChatFilter(list_filters.TypedFilter):
     """Filter by a person, whose name or number is typed: there may be ten thousand."""
 
     title = _("person")

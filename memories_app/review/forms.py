@@ -9,8 +9,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib.postgres.forms import SimpleArrayField
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from memories_app.errors import (

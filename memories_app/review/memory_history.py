@@ -24,14 +24,8 @@ from memories_app.models import (
     ProposalKind,
     ProposalState,
 )
+from memories_app.review import filters
 from memories_app.review.decide_proposals import contents_stamp
-from memories_app.review.filters import (
-    REVISION_REASONS,
-    STATUSES,
-    VISIBILITIES,
-    source_label,
-    type_label,
-)
 from memories_app.store.duplicate_lookup import alike_key
 from memories_app.vector_search import any_of, nearest_keys
 from memories_app.visibility import is_current
@@ -55,7 +49,7 @@ def memory_link(memory: Memory | None) -> str:
     """Return a link with the beginning of the memory and its status; "–" without a memory."""
     if memory is None:
         return "–"
-    status = STATUSES.get(memory.status, memory.status)
+    status = filters.STATUSES.get(memory.status, memory.status)
     return shown_link(memory_address(memory.pk), f"{memory.content[:60]} ({status})")
 
 
@@ -83,7 +77,7 @@ def changes_of(memory: Memory) -> list[Change]:
                 number=revision.number,
                 pieces=word_diff(revision.content, after.content) if differs else (),
                 labels=_labels(revision, after),
-                reason=str(REVISION_REASONS.get(revision.reason, revision.reason)),
+                reason=filters.revision_label(revision.reason),
                 who=revision.changed_by_name or revision.changed_by_kind,
                 at=revision.changed_at,
             )
@@ -94,11 +88,11 @@ def changes_of(memory: Memory) -> list[Change]:
 
 def _labels(before: MemoryRevision, after: Memory | MemoryRevision) -> list[tuple[str, str, str]]:
     def visible(value: str) -> str:
-        return str(VISIBILITIES.get(value, value))
+        return str(filters.VISIBILITIES.get(value, value))
 
     changes = [
         (_("visible to"), visible(before.visibility), visible(after.visibility)),
-        (_("type"), type_label(before.type), type_label(after.type)),
+        (_("type"), filters.type_label(before.type), filters.type_label(after.type)),
         (_("category"), before.category, after.category),
         (_("tags"), ", ".join(before.tags), ", ".join(after.tags)),
     ]
@@ -110,7 +104,7 @@ def sources_of(memory: Memory, places: Places) -> list[dict[str, Any]]:
     return [
         {
             "at": telling.told_at,
-            "source": source_label(telling.source),
+            "source": filters.source_label(telling.source),
             "message_id": telling.source_message_id,
             "address": places.get(telling.source_message_id) if telling.source_message_id else None,
         }

@@ -10,23 +10,13 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
-from memories_app.review import filters
+from memories_app.review import filters, memory_history
 from memories_app.review.decisions import MemoryDecisions
 from memories_app.review.filters import STATUSES, VISIBILITIES, mark, source_label, type_label
 from memories_app.review.forms import AddForm, ChangeForm
-from memories_app.review.memory_history import (
-    changes_of,
-    contradictions_of,
-    events_of,
-    mentioning_messages,
-    open_proposals,
-    similar_rows,
-    sources_of,
-)
 from memories_app.review.memory_rows import decides, pin_button, visibility_input
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
@@ -214,16 +204,18 @@ class MemoryPages(MemoryDecisions):
 
     def _beside(self, request: HttpRequest, memory: Memory) -> dict[str, Any]:
         """Return the context of the sections below the form."""
-        places = self.source_places(request, mentioning_messages(memory))
+        places = self.source_places(request, memory_history.mentioning_messages(memory))
         return {
-            "changes": changes_of(memory),
-            "tellings": sources_of(memory, places),
-            "near": similar_rows(memory),
-            "contradictions": contradictions_of(memory),
-            "proposals": open_proposals(memory) if request.user.has_perm(SEE_PROPOSALS) else [],
+            "changes": memory_history.changes_of(memory),
+            "tellings": memory_history.sources_of(memory, places),
+            "near": memory_history.similar_rows(memory),
+            "contradictions": memory_history.contradictions_of(memory),
+            "proposals": memory_history.open_proposals(memory)
+            if request.user.has_perm(SEE_PROPOSALS)
+            else [],
             "recalled": self.recalled_lately(request, memory),
             "sees_answers": request.user.has_perm(SEE_ANSWERS),
-            "events": events_of(memory, with_names=request.user.has_perm(SEE_CHATS))
+            "events": memory_history.events_of(memory, with_names=request.user.has_perm(SEE_CHATS))
             if request.user.has_perm(SEE_AUDIT)
             else None,
             "events_address": f"{reverse('admin:audit_auditevent_changelist')}?q={memory.pk}",

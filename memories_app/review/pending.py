@@ -8,8 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Model
 from django.utils import timezone
-from django.utils.translation import gettext
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext, gettext as _
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryStateError, MemoryValidationError

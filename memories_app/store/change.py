@@ -19,17 +19,8 @@ from memories_app.errors import (
     MemoryValidationError,
     Problem,
 )
+from memories_app.facts import validation
 from memories_app.facts.facts import Likeness, fact_key, likeness_of
-from memories_app.facts.validation import (
-    FACT_TIMES,
-    PROMISE,
-    NewMemory,
-    problems_of,
-    promise_completed,
-    storable_metadata,
-    time_problems,
-    visibility_problems,
-)
 from memories_app.models import Memory, MemoryStatus, RevisionReason
 from memories_app.store.duplicate_lookup import KnownFacts
 from memories_app.store.memory_fields import (
@@ -108,18 +99,18 @@ def _checked(known: Memory, changes: Mapping[str, Any], visibility: str) -> dict
     fields = {"content": known.content, "value": known.value, **given}
     fields |= {"tags": tuple(given.get("tags", ())), "namespace": known.namespace, "key": known.key}
     kind = fields.setdefault("type", known.type)
-    new = NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
-    problems = [problem for problem in problems_of(new) if problem.field in changes]
+    new = validation.NewMemory(**fields, visibility=visibility, chat_id=known.chat_id)
+    problems = [problem for problem in validation.problems_of(new) if problem.field in changes]
     if problems:
         raise MemoryValidationError(problems)
     if "metadata" in given:
-        given["metadata"] = storable_metadata(given["metadata"])
-    if kind == PROMISE and given.keys() & {"type", "metadata"}:
+        given["metadata"] = validation.storable_metadata(given["metadata"])
+    if kind == validation.PROMISE and given.keys() & {"type", "metadata"}:
         # A state alone may be given, and other metadata leaves the promise as it is.
-        stored, metadata = promise_completed(known.metadata), given.get("metadata")
+        stored, metadata = validation.promise_completed(known.metadata), given.get("metadata")
         changed = stored if metadata is None else metadata
-        promise = {**stored[PROMISE], **changed.get(PROMISE, {})}
-        given["metadata"] = {**changed, PROMISE: promise}
+        promise = {**stored[validation.PROMISE], **changed.get(validation.PROMISE, {})}
+        given["metadata"] = {**changed, validation.PROMISE: promise}
     return given
 
 
@@ -129,7 +120,7 @@ def memory_set_visibility(*, memory_id: UUID, visibility: str, actor: Actor) -> 
     Raises MemoryValidationError, MemoryNotFoundError, MemoryStateError, DuplicateFactError.
     """
     known = memory_get(memory_id)
-    _refuse(visibility_problems(visibility, known.chat_id))
+    _refuse(validation.visibility_problems(visibility, known.chat_id))
     with transaction.atomic():
         memory = memory_locked(memory_id, also=scope_of(visibility, known.chat_id))
         _visibility_set(memory, visibility, actor)
@@ -166,8 +157,8 @@ def times_set(memory: Memory, times: Mapping[str, datetime | None], actor: Actor
     Raises MemoryValidationError.
     """
     given = {name: at for name, at in times.items() if at is not None or name != "said_at"}
-    known = {name: getattr(memory, name) for name in FACT_TIMES}
-    _refuse(time_problems({**known, **given}))
+    known = {name: getattr(memory, name) for name in validation.FACT_TIMES}
+    _refuse(validation.time_problems({**known, **given}))
     if "expires_at" in given and _plainly_set(memory, {"expires_at": given.pop("expires_at")}):
         ends = memory.expires_at
         memory_audit("memory.expiry", memory, actor, expires_at=ends.isoformat() if ends else None)
@@ -351,5 +342,5 @@ def _others_set(memory: Memory, changes: Mapping[str, Any], actor: Actor) -> Non
         _visibility_set(memory, changes["visibility"], actor)
     if "pinned" in changes:
         _pinned_set(memory, changes["pinned"], actor)
-    names = [name for name in ("expires_at", *FACT_TIMES) if name in changes]
+    names = [name for name in ("expires_at", *validation.FACT_TIMES) if name in changes]
     times_set(memory, {name: changes[name] for name in names}, actor)

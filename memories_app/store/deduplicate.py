@@ -10,16 +10,12 @@ from django.utils import timezone
 
 from memories_app.embedding_models.vectors import vector_due, vectors_request
 from memories_app.errors import MemoryValidationError, Problem
+from memories_app.facts import validation
 from memories_app.facts.facts import Likeness, subject_keys
 from memories_app.facts.renewals import says_end, says_new
-from memories_app.facts.validation import (
-    NewMemory,
-    metadata_problems,
-    storable_metadata,
-    tag_problems,
-)
 from memories_app.facts.validity import Validity
 from memories_app.models import Memory, MemoryEmbedding, MemorySource, MemoryStatus, RevisionReason
+from memories_app.store import memory_fields
 from memories_app.store.change import differs
 from memories_app.store.duplicate_lookup import (
     MAX_COMPARED,
@@ -29,17 +25,6 @@ from memories_app.store.duplicate_lookup import (
     last_before,
     renewed_by,
     replacement_propose,
-)
-from memories_app.store.memory_fields import (
-    Done,
-    likeness_to_compare,
-    memories_audit,
-    memory_row,
-    memory_terms,
-    revisions_add,
-    scopes_lock,
-    terms_set,
-    validity_given,
 )
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
@@ -61,7 +46,7 @@ CHANGED = (
 class Prepared:
     """A new memory with everything that is computed from its text."""
 
-    new: NewMemory
+    new: validation.NewMemory
     scope: str
     fact_key: str
     likeness: Likeness
@@ -69,14 +54,14 @@ class Prepared:
     indexed: IndexedText
 
     @classmethod
-    def of(cls, new: NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
+    def of(cls, new: validation.NewMemory, fact_key: str, vector: list[float] | None) -> "Prepared":
         return cls(
             new=new,
             scope=scope_of(new.visibility, new.chat_id),
             fact_key=fact_key,
-            likeness=likeness_to_compare(new),
+            likeness=memory_fields.likeness_to_compare(new),
             vector=vector,
-            indexed=memory_terms(new.content, new.tags),
+            indexed=memory_fields.memory_terms(new.content, new.tags),
         )
 
 
@@ -117,7 +102,7 @@ class Storing:
 
     def store(self, prepared: Sequence[Prepared]) -> list[Remembered]:
         """Decide about each memory in order, then write all."""
-        scopes_lock(one.scope for one in prepared)
+        memory_fields.scopes_lock(one.scope for one in prepared)
         # Only now: of two that wait for each other, the second is the newer one.
         self._now = timezone.now()
         statuses = [MemoryStatus.ACTIVE]
@@ -193,7 +178,7 @@ class Storing:
 
     def _create(self, one: Prepared) -> Memory:
         new = one.new
-        memory = memory_row(
+        memory = memory_fields.memory_row(
             new,
             one.indexed,
             memory_id=self._new_id(),
@@ -212,7 +197,7 @@ class Storing:
         self._tellings.append(self._memory_source(memory, new))
         return memory
 
-    def _tell_again(self, memory: Memory, new: NewMemory) -> None:
+    def _tell_again(self, memory: Memory, new: validation.NewMemory) -> None:
         """Record a repeated mention; it renews an expired memory and never shortens its life."""
         memory.told_count += 1
         memory.last_told_at = self._now
@@ -222,7 +207,7 @@ class Storing:
             memory.expires_at = new.expires_at
         said_at = new.said_at or self._now
         if said_at >= memory.said_at:
-            self._say_again(memory, validity_given(new, said_at), said_at)
+            self._say_again(memory, memory_fields.validity_given(new, said_at), said_at)
         self._touch(memory)
         self._tellings.append(self._memory_source(memory, new))
 
@@ -236,15 +221,15 @@ class Storing:
         if validity != Validity() or has_ended:
             memory.valid_from, memory.valid_until = validity.begins, validity.ends
 
-    def _merge(self, memory: Memory, new: NewMemory, place: int) -> tuple[str, ...]:
+    def _merge(self, memory: Memory, new: validation.NewMemory, place: int) -> tuple[str, ...]:
         """Add tags and metadata to a known memory; return the names of the fields that changed.
 
         A name of the metadata that it has already gets the new value. Raises MemoryValidationError
         where it would get more than a memory may have.
         """
         tags = [*memory.tags, *dict.fromkeys(tag for tag in new.tags if tag not in memory.tags)]
-        metadata = {**memory.metadata, **storable_metadata(new.metadata)}
-        problems = [*tag_problems(tuple(tags)), *metadata_problems(metadata)]
+        metadata = {**memory.metadata, **validation.storable_metadata(new.metadata)}
+        problems = [*validation.tag_problems(tuple(tags)), *validation.metadata_problems(metadata)]
         if problems:
             raise MemoryValidationError([Problem(*each, place) for each in problems])
         wanted = {"tags": tags, "metadata": metadata}
@@ -253,7 +238,7 @@ class Storing:
             self._before_merge.setdefault(memory.pk, copy.copy(memory))
         memory.tags, memory.metadata = tags, metadata
         if "tags" in merged:
-            terms_set(memory)
+            memory_fields.terms_set(memory)
         return merged
 
     def _supersede(self, older: Memory, newer: Memory) -> None:
@@ -268,7 +253,7 @@ class Storing:
             memory.updated_at = self._now
             self._changed[memory.pk] = memory
 
-    def _memory_source(self, memory: Memory, new: NewMemory) -> MemorySource:
+    def _memory_source(self, memory: Memory, new: validation.NewMemory) -> MemorySource:
         return MemorySource(
             memory=memory,
             source=new.source,
@@ -290,14 +275,16 @@ class Storing:
         rows_add(self._vectors)
         vectors_request(self._created.values())
         MemorySource.objects.bulk_create(self._tellings, ignore_conflicts=True)
-        revisions_add(self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor)
+        memory_fields.revisions_add(
+            self._revised, reason=RevisionReason.SUPERSEDED, actor=self._actor
+        )
         before = list(self._before_merge.values())
-        revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
+        memory_fields.revisions_add(before, reason=RevisionReason.UPDATED, actor=self._actor)
         for newer, older in self._to_propose:
             replacement_propose(newer=newer, older=older)
 
     def _audit(self, decided: Sequence[Remembered]) -> None:
-        done: list[Done] = []
+        done: list[memory_fields.Done] = []
         for one in decided:
             action = "memory.reinforce" if one.status == DUPLICATE else "memory.remember"
             done.append((action, one.memory, {"visibility": one.memory.visibility}))
@@ -309,4 +296,4 @@ class Storing:
         for older in self._revised:
             newer = str(older.superseded_by_id)
             done.append(("memory.supersede", older, {"superseded_by": newer}))
-        memories_audit(done, self._actor)
+        memory_fields.memories_audit(done, self._actor)

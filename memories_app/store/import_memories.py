@@ -16,14 +16,7 @@ from memories_app.models import (
     MemorySource,
     MemoryStatus,
 )
-from memories_app.store.memory_fields import (
-    fact_key_of,
-    likeness_to_compare,
-    memories_audit,
-    memory_row,
-    memory_terms,
-    scopes_lock,
-)
+from memories_app.store import memory_fields
 from memories_app.store.transfer_record import Record
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
@@ -64,7 +57,7 @@ class MemoryImport:
         self._embed(records)
         with transaction.atomic():
             self._before_storing(records)
-            scopes_lock(_scope(record) for record in records)
+            memory_fields.scopes_lock(_scope(record) for record in records)
             known = _Known(records)
             stored = [known.claim(record) for record in records]
             fresh = [record for record, is_new in zip(records, stored, strict=True) if is_new]
@@ -127,7 +120,9 @@ class MemoryImport:
         for memory, record in pairs:
             if record.superseded_by is not None:
                 self._links[memory.pk] = record.superseded_by
-        memories_audit([("memory.import", memory, {}) for memory in memories], self._actor)
+        memory_fields.memories_audit(
+            [("memory.import", memory, {}) for memory in memories], self._actor
+        )
         vectors_request(memories)
         self._link()
 
@@ -148,7 +143,7 @@ class _Known:
     def __init__(self, records: Sequence[Record]) -> None:
         ids = {record.memory_id for record in records if record.memory_id}
         messages = {record.new.source_message_id for record in records if _is_command(record)}
-        keys = {fact_key_of(record.new) for record in records}
+        keys = {memory_fields.fact_key_of(record.new) for record in records}
         scopes = {_scope(record) for record in records}
         memories = Memory.objects.order_by()
         self._ids = set(memories.filter(pk__in=ids).values_list("pk", flat=True))
@@ -159,7 +154,7 @@ class _Known:
 
     def claim(self, record: Record) -> bool:
         """Return whether the record is new, and remember it."""
-        fact = (_scope(record), fact_key_of(record.new))
+        fact = (_scope(record), memory_fields.fact_key_of(record.new))
         active = record.status == MemoryStatus.ACTIVE
         command = record.new.source_message_id if _is_command(record) else None
         if (
@@ -195,16 +190,16 @@ def _first_source(record: Record) -> dict[str, object]:
 
 def _memory(record: Record) -> Memory:
     new = record.new
-    return memory_row(
+    return memory_fields.memory_row(
         new,
-        memory_terms(new.content, new.tags),
+        memory_fields.memory_terms(new.content, new.tags),
         memory_id=record.memory_id,
         status=record.status,
         told_count=record.told_count,
         last_told_at=record.last_told_at,
         superseded_at=record.superseded_at,
         created_at=record.created_at,
-        fact_key=fact_key_of(new),
+        fact_key=memory_fields.fact_key_of(new),
         updated_at=record.updated_at,
-        likeness=likeness_to_compare(new).keys,
+        likeness=memory_fields.likeness_to_compare(new).keys,
     )

@@ -24,13 +24,7 @@ from memories_app.models import (
     SourceDocument,
     Visibility,
 )
-from memories_app.store.memory_fields import (
-    memories_moved,
-    passages_created,
-    passages_forgotten,
-    revisions_add,
-    scopes_lock,
-)
+from memories_app.store import memory_fields
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import SYSTEM
 
@@ -123,7 +117,7 @@ def _passages_restore(document: SourceDocument, twin: SourceDocument, file: Same
     copied = dict(_copies(document, twin, passages))
     memories = list(copied.values())
     Memory.objects.bulk_create(memories)
-    passages_created(memories)
+    memory_fields.passages_created(memories)
     vectors_request(memories)
     vectors = MemoryEmbedding.objects.filter(memory__in=list(copied))
     MemoryEmbedding.objects.bulk_create(
@@ -159,12 +153,12 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     receives the mentions of both. Call it in a transaction.
     """
     scopes = [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
-    scopes_lock(scopes)
+    memory_fields.scopes_lock(scopes)
     there = {memory.fact_key: memory for memory in _facts(scopes[1])}
     moved = _facts(scopes[0])
     for memory in moved.filter(fact_key__in=list(there)):
         kept = there[memory.fact_key]
-        revisions_add([memory], reason=RevisionReason.MERGED, actor=SYSTEM)
+        memory_fields.revisions_add([memory], reason=RevisionReason.MERGED, actor=SYSTEM)
         memory.status = MemoryStatus.SUPERSEDED
         memory.superseded_by = kept
         memory.superseded_at = timezone.now()
@@ -176,7 +170,7 @@ def memories_move(*, from_chat: UUID, to_chat: UUID) -> int:
     documents_move(from_chat=from_chat, to_chat=to_chat)
     moved_ids = list(Memory.objects.filter(chat_id=from_chat).values_list("pk", flat=True))
     Memory.objects.filter(pk__in=moved_ids).update(chat_id=to_chat)
-    memories_moved(memory_ids=moved_ids)
+    memory_fields.memories_moved(memory_ids=moved_ids)
     return len(moved_ids)
 
 
@@ -195,7 +189,9 @@ def memories_give(
     in force again, and the other one loses their mentions, and its pin if it is among ``pinned``:
     it had none before the merge. Call it in a transaction.
     """
-    scopes_lock([scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)])
+    memory_fields.scopes_lock(
+        [scope_of(str(Visibility.CHAT), chat) for chat in (from_chat, to_chat)]
+    )
     SourceDocument.objects.filter(pk__in=documents, chat_id=from_chat).update(chat_id=to_chat)
     rows = Memory.objects.filter(pk__in=memories, chat_id=from_chat)
     moved = list(rows.values_list("pk", flat=True))
@@ -205,7 +201,7 @@ def memories_give(
         memory = replaced.filter(status=MemoryStatus.SUPERSEDED).first()
         if memory is not None:
             _reinstate(memory, unpin=other in pinned)
-    memories_moved(memory_ids=moved)
+    memory_fields.memories_moved(memory_ids=moved)
 
 
 def _reinstate(memory: Memory, *, unpin: bool) -> None:
@@ -213,7 +209,7 @@ def _reinstate(memory: Memory, *, unpin: bool) -> None:
     if _facts(memory.scope).filter(fact_key=memory.fact_key).exists():
         return
     other = memory.superseded_by
-    revisions_add([memory], reason=RevisionReason.UPDATED, actor=SYSTEM)
+    memory_fields.revisions_add([memory], reason=RevisionReason.UPDATED, actor=SYSTEM)
     memory.status = MemoryStatus.ACTIVE
     memory.superseded_by = memory.superseded_at = None
     memory.save()
@@ -243,7 +239,7 @@ def documents_move(*, from_chat: UUID, to_chat: UUID) -> None:
     """
     for document in SourceDocument.objects.filter(chat_id=from_chat):
         if _twin(document, to_chat) is not None:
-            passages_forgotten(document.document_id)
+            memory_fields.passages_forgotten(document.document_id)
             document.delete()
         else:
             SourceDocument.objects.filter(pk=document.pk).update(chat_id=to_chat)

@@ -49,22 +49,16 @@ def command_texts(module: str) -> Mapping[str, Any]:
     return found
 
 
-class ReportingCommand(BaseCommand):
-    """A command with the option ``--json``. Subclasses do their work in ``run``.
+class DeclaredCommand(BaseCommand):
+    """A command of which ``commands.yaml`` beside it says what it and its options mean.
 
-    What it does and what its options mean stands in ``commands.yaml`` beside it. ``arguments``: its
-    own ones; of a list of them only one can be given. ``json_help``: the help of the option; empty:
-    the command has none.
-    ``refusals``: by the kind of an error, the text with which the command ends, where ``{error}``
-    is the error's own. It ends with 1, and for errors that have ``usage`` with 2. ``fills_memory``:
-    where memory is off, it says so, and does what it is told all the same, so that memory can be
-    filled before it is used.
+    ``arguments``: its own ones; of a list of them only one can be given. ``actions``: those of its
+    sub-commands, by name; ``action_shown``: what stands for these names where they are many.
     """
 
     arguments: ClassVar[Sequence[Argument | list[Argument]]] = ()
-    json_help: ClassVar[str] = "Print the report as JSON."
-    fills_memory: ClassVar[bool] = False
-    refusals: ClassVar[Mapping[type[BaseException], str]] = {DatabaseError: UNUSABLE}
+    actions: ClassVar[Mapping[str, Sequence[Argument]]] = {}
+    action_shown: ClassVar[str | None] = None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -73,11 +67,46 @@ class ReportingCommand(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         meanings = self.texts.get("options", {})
-        for each in self.arguments:
-            alone = isinstance(each, list)
-            to = parser.add_mutually_exclusive_group() if alone else parser
-            for names, how in each if isinstance(each, list) else [each]:
-                to.add_argument(*names, **{"help": meanings.get(names[0]), **how})
+        _add(parser, self.arguments, meanings)
+        if not self.actions:
+            return
+        named = parser.add_subparsers(
+            dest="action", required=True, metavar=self.action_shown, help=meanings["action"]
+        )
+        for name, arguments in self.actions.items():
+            texts = self.texts["actions"][name]
+            one = named.add_parser(name, help=texts["help"], description=texts["help"])
+            _add(one, arguments, {**meanings, **texts.get("options", {})})
+
+
+def _add(
+    parser: ArgumentParser,
+    arguments: Sequence[Argument | list[Argument]],
+    meanings: Mapping[str, str],
+) -> None:
+    for each in arguments:
+        alone = isinstance(each, list)
+        to = parser.add_mutually_exclusive_group() if alone else parser
+        for names, how in each if isinstance(each, list) else [each]:
+            to.add_argument(*names, **{"help": meanings.get(names[0]), **how})
+
+
+class ReportingCommand(DeclaredCommand):
+    """A command with the option ``--json``. Subclasses do their work in ``run``.
+
+    ``json_help``: the help of the option; empty: the command has none.
+    ``refusals``: by the kind of an error, the text with which the command ends, where ``{error}``
+    is the error's own. It ends with 1, and for errors that have ``usage`` with 2. ``fills_memory``:
+    where memory is off, it says so, and does what it is told all the same, so that memory can be
+    filled before it is used.
+    """
+
+    json_help: ClassVar[str] = "Print the report as JSON."
+    fills_memory: ClassVar[bool] = False
+    refusals: ClassVar[Mapping[type[BaseException], str]] = {DatabaseError: UNUSABLE}
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
         if self.json_help:
             parser.add_argument("--json", action="store_true", help=self.json_help)
 

@@ -29,13 +29,8 @@ from memoryproject.foundation.outside_services.models import (
 )
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
+from memoryproject.staff_site import server_state
 from memoryproject.staff_site.models import Alert
-from memoryproject.staff_site.server_state import (
-    BrokerGoneError,
-    is_redis,
-    programs_missing,
-    schedules_late,
-)
 from sessions_app.conversations.chat_queries import handovers_open
 from sessions_app.limits.answer_limits import spent_on
 from sessions_app.media.fetch import refused_for_room
@@ -142,20 +137,20 @@ def _handovers(now: datetime) -> Iterator[Condition]:
 def _jobs(now: datetime) -> Iterator[Condition]:
     """Programs that don't run, and jobs that no worker takes. Redis doesn't tell when one came."""
     try:
-        missing = programs_missing()
-    except BrokerGoneError:
+        missing = server_state.programs_missing()
+    except server_state.BrokerGoneError:
         yield Condition("broker", ErrorText("alert_broker"))
         return
     for name in missing:
         yield Condition(f"program:{name}", ErrorText("alert_program", name=name))
-    if is_redis():
+    if server_state.is_redis():
         return
     if OrmQ.objects.filter(lock__lt=now - JOB_DELAY).exists():
         yield Condition("queue", ErrorText("alert_queue"))
 
 
 def _schedules(now: datetime) -> Iterator[Condition]:
-    for late in schedules_late(now, by=SCHEDULE_DELAY):
+    for late in server_state.schedules_late(now, by=SCHEDULE_DELAY):
         text = ErrorText("alert_schedule", name=late.name or "")
         yield Condition(f"schedule:{late.name}", text)
 

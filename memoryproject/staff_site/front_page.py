@@ -29,14 +29,8 @@ from memoryproject.foundation.outside_services.models import ServiceName, servic
 from memoryproject.foundation.process.own_address import absolute_url
 from memoryproject.foundation.process.storage import free_bytes
 from memoryproject.foundation.replica import replica_state
+from memoryproject.staff_site import server_state
 from memoryproject.staff_site.alerts import alerts_open
-from memoryproject.staff_site.server_state import (
-    BrokerGoneError,
-    Part,
-    database_bytes,
-    parts,
-    queue_depth,
-)
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.embedding.facade import texts_waiting
 from sessions_app.models import Chat, ChatSession, Message, Turn
@@ -65,7 +59,7 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
     Outside services that don't answer are named. The server is ready without them.
     """
-    found = parts()
+    found = server_state.parts()
     ready = all(part.ready for part in found)
     body = {
         "status": "ready" if ready else "not ready",
@@ -100,7 +94,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 @never_cache
 def home(request: HttpRequest) -> HttpResponse:
     """Show what the server is, whether it runs, and the next steps."""
-    found = parts()
+    found = server_state.parts()
     try:
         name = profile_current().name
     except DatabaseError:
@@ -161,7 +155,7 @@ class ServerCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield InfoMetricFamily("memory_server", "The version.", {"version": __version__})
-        found = parts()
+        found = server_state.parts()
         yield _readiness(found)
         yield GaugeMetricFamily(
             "memory_data_dir_free_bytes", "Room left for DATA_DIR.", free_bytes(settings.DATA_DIR)
@@ -174,11 +168,11 @@ class ServerCollector(Collector):
 def _of_database(made: Callable[[], Iterable[Metric]]) -> list[Metric]:
     try:
         return list(made())
-    except (DatabaseError, BrokerGoneError):
+    except (DatabaseError, server_state.BrokerGoneError):
         return []
 
 
-def _readiness(found: list[Part]) -> Metric:
+def _readiness(found: list[server_state.Part]) -> Metric:
     text = "1 where a part of the server is ready, as in /readyz."
     return _gauge("memory_part_ready", text, "part", {part.name: part.ready for part in found})
 
@@ -256,7 +250,9 @@ def _rows() -> Iterator[Metric]:
             stored.add_metric([names[table]], inserted)
     yield there
     yield stored
-    yield GaugeMetricFamily("memory_database_bytes", "What the database takes.", database_bytes())
+    yield GaugeMetricFamily(
+        "memory_database_bytes", "What the database takes.", server_state.database_bytes()
+    )
 
 
 def _attention() -> Iterator[Metric]:
@@ -269,7 +265,7 @@ def _attention() -> Iterator[Metric]:
 
 def _jobs() -> Iterator[Metric]:
     yield GaugeMetricFamily(
-        "memory_queued_jobs", "Jobs that no worker has taken yet.", queue_depth()
+        "memory_queued_jobs", "Jobs that no worker has taken yet.", server_state.queue_depth()
     )
     yield GaugeMetricFamily(
         "memory_texts_without_vector",

@@ -29,19 +29,12 @@ from django.utils import timezone, translation
 from django.utils.deprecation import MiddlewareMixin
 from django.utils.translation import gettext as _
 
+from memoryproject.foundation.process import tracing
 from memoryproject.foundation.process.logfile import log_context
 from memoryproject.foundation.process.storage import (
     STORAGE_FULL,
     SharedTimes,
     is_caused_by_full_disk,
-)
-from memoryproject.foundation.process.tracing import (
-    METHODS,
-    OTHER,
-    SERVER_ERROR,
-    Kind,
-    note_status,
-    span,
 )
 from memoryproject.foundation.replica import each_from_replica, from_replica
 from memoryproject.foundation.rest_kit.bodies import drain, may_be_slow
@@ -216,10 +209,10 @@ class RequestIds:
         """
         if request.path_info in POLLED:
             return self.get_response(request)
-        method = request.method if request.method in METHODS else OTHER
+        method = request.method if request.method in tracing.METHODS else tracing.OTHER
         parent = request.headers.get(TRACEPARENT, "") if settings.TRUSTED_PROXIES else ""
-        with span(
-            method, Kind.SERVER, parent=parent, attributes={"http.request.method": method}
+        with tracing.span(
+            method, tracing.Kind.SERVER, parent=parent, attributes={"http.request.method": method}
         ) as traced:
             response = self.get_response(request)
             if request.resolver_match is not None:
@@ -227,7 +220,7 @@ class RequestIds:
                 route = "/" + request.resolver_match.route.replace("^", "").removesuffix("$")
                 traced.rename(f"{method} {route}")
                 traced.note({"http.route": route})
-            note_status(traced, response.status_code, failed_from=SERVER_ERROR)
+            tracing.note_status(traced, response.status_code, failed_from=tracing.SERVER_ERROR)
         return response
 
 

@@ -14,8 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, override
+from django.utils.translation import gettext as _, gettext_lazy, override
 from django_q.brokers import Broker, get_broker
 from django_q.conf import Conf
 from django_q.models import Schedule

@@ -10,17 +10,10 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
+from sessions_app.conversation_views import session_api
 from sessions_app.conversation_views.chats_api import ChatsView, ChatView
 from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
 from sessions_app.conversation_views.search_api import MessageSearchView
-from sessions_app.conversation_views.session_api import (
-    ExpireView,
-    OneSessionView,
-    ResetView,
-    SessionsView,
-    SummariesView,
-    SummaryView,
-)
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
@@ -60,10 +53,10 @@ DOCUMENT = "documents/<str:category>/<str:identifier>/"
 urlpatterns = [
     path("", IndexView.as_view(), name="api-index"),
     path("chat/", AskView.as_view(), name="api-chat"),
-    path("sessions/", SessionsView.as_view(), name="api-sessions"),
-    path(SESSION, OneSessionView.as_view(), name="api-session"),
-    path(f"{SESSION}reset/", ResetView.as_view(), name="api-session-reset"),
-    path(f"{SESSION}expire/", ExpireView.as_view(), name="api-session-expire"),
+    path("sessions/", session_api.SessionsView.as_view(), name="api-sessions"),
+    path(SESSION, session_api.OneSessionView.as_view(), name="api-session"),
+    path(f"{SESSION}reset/", session_api.ResetView.as_view(), name="api-session-reset"),
+    path(f"{SESSION}expire/", session_api.ExpireView.as_view(), name="api-session-expire"),
     path(f"{SESSION}exchanges/", ExchangesView.as_view(), name="api-session-exchanges"),
     path(f"{SESSION}messages/", MessagesView.as_view(), name="api-session-messages"),
     path(
@@ -72,10 +65,10 @@ urlpatterns = [
         name="api-session-message",
     ),
     path(f"{SESSION}context/", ContextView.as_view(), name="api-session-context"),
-    path(f"{SESSION}summaries/", SummariesView.as_view(), name="api-session-summaries"),
+    path(f"{SESSION}summaries/", session_api.SummariesView.as_view(), name="api-session-summaries"),
     path(
         f"{SESSION}summaries/<{ID}:summary_metadata_id>/",
-        SummaryView.as_view(),
+        session_api.SummaryView.as_view(),
         name="api-session-summary",
     ),
     path("messages/search/", MessageSearchView.as_view(), name="api-messages-search"),

@@ -14,8 +14,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.utils.translation import get_language_info, gettext_lazy
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language_info, gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
@@ -34,8 +33,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.takeover import LeftOut
 from sessions_app.models.turns import TurnState
-from sessions_app.takeover import facade as takeover
-from sessions_app.takeover import presentation as panel
+from sessions_app.takeover import facade as takeover, presentation as panel
 
 EXAMPLES, AT_ONCE = 3, 50
 

@@ -14,31 +14,22 @@ from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.utils import timezone, translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from cards_app.models import MemoryCard
 from memories_app.models import MemoryStatus, SourceDocument
 from memories_app.visibility import memories_for_staff
-from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator, csv_of
-from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
+from memoryproject.foundation.admin_kit.list_csv import (
+    MAX_ROWS,
+    PARAMETER as CSV,
+    BoundedPaginator,
+    csv_of,
+)
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
-from memoryproject.foundation.audit.audit_events import (
-    action_shown,
-    list_export_record,
-    staff_actor,
-    staff_edit_record,
-    staff_events_of,
-    staff_read_record,
-)
+from memoryproject.foundation.audit import audit_events
 from memoryproject.foundation.text.phone_numbers import number_shown
-from sessions_app.contacts.contact_list import (
-    PEOPLE_A_PAGE,
-    contact_columns,
-    contact_rows,
-    contacts_found,
-)
+from sessions_app.contacts import contact_list
 from sessions_app.contacts.readable_export import addresses_of, readable_export
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
 from sessions_app.conversations.phrases import languages
@@ -70,10 +61,10 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
     access = request.GET.get("access", "")
     access = access if access in dict(ACCESSES) else ""
     today = build_usage_limits().day_of(timezone.now())
-    people = contacts_found(query, access=access, today=today)
+    people = contact_list.contacts_found(query, access=access, today=today)
     if CSV in request.GET:
         return _csv(request, list(people[:MAX_ROWS]))
-    page = BoundedPaginator(people, PEOPLE_A_PAGE).get_page(request.GET.get("p"))
+    page = BoundedPaginator(people, contact_list.PEOPLE_A_PAGE).get_page(request.GET.get("p"))
     context = {
         "query": query,
         "access": access,
@@ -81,7 +72,7 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
         "longest": MAX_QUERY_LENGTH,
         "page": page,
         "may_merge": request.user.has_perms(MERGE),
-        "rows": contact_rows(list(page.object_list), **_counted(request)),
+        "rows": contact_list.contact_rows(list(page.object_list), **_counted(request)),
     }
     return staff_page(request, LIST, _("Contacts"), context, of=Chat)
 
@@ -89,9 +80,9 @@ def contacts_page(request: HttpRequest) -> HttpResponse:
 def _csv(request: HttpRequest, people: Sequence[Chat]) -> HttpResponse:
     """Return these people as a file. The audit log has that it was taken."""
     counted = _counted(request)
-    list_export_record(request, "contact", len(people))
-    rows = contact_rows(people, **counted)
-    return csv_of("contacts", contact_columns(**counted), rows)
+    audit_events.list_export_record(request, "contact", len(people))
+    rows = contact_list.contact_rows(people, **counted)
+    return csv_of("contacts", contact_list.contact_columns(**counted), rows)
 
 
 def _counted(request: HttpRequest) -> dict[str, bool]:
@@ -128,7 +119,7 @@ def contact_page(request: HttpRequest, chat_id: UUID) -> TemplateResponse:
     }
     sees_events = request.user.has_perm("audit.view_auditevent")
     if any(name in blocks for name in TEXTS):
-        staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
+        audit_events.staff_read_record(request, "chat", chat.pk, chat_id=chat.pk, page="contact")
     context = {
         **blocks,
         "language": language_shown(chat.language),
@@ -208,10 +199,10 @@ def _event_lines(chat_id: UUID) -> list[dict[str, Any]]:
     return [
         {
             "event": event,
-            "action": action_shown(event.action),
+            "action": audit_events.action_shown(event.action),
             "fields": ", ".join(event.details.get("fields", [])),
         }
-        for event in staff_events_of(chat_id=chat_id, most=EVENTS)
+        for event in audit_events.staff_events_of(chat_id=chat_id, most=EVENTS)
     ]
 
 
@@ -236,7 +227,7 @@ def _pieces(request: HttpRequest, chat: Chat) -> Iterator[str]:
     language = chat.language if is_known else translation.get_language()
     zone, made = timezone.get_current_timezone(), timezone.now()
     redacted = request.GET.get("redact") in ("true", "1", "on")
-    parts = readable_export(chat=chat, actor=staff_actor(request), redacted=redacted)
+    parts = readable_export(chat=chat, actor=audit_events.staff_actor(request), redacted=redacted)
 
     def rendered() -> str | None:
         # The middleware that sets these has finished when this runs, and other pages are made
@@ -303,7 +294,7 @@ def _saved(request: HttpRequest, form: ContactForm) -> bool:
         chat = form.save(commit=False)
         chat.language = chat.fixed_language or chat.language
         chat.save(update_fields=["staff_name", "fixed_language", "language", "updated_at"])
-        staff_edit_record(
+        audit_events.staff_edit_record(
             request, "chat.update", "chat", chat.pk, form.changed_data, chat_id=chat.pk
         )
     return True

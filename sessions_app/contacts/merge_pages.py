@@ -10,8 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from memories_app.models import MemoryStatus
 from memories_app.visibility import memories_for_staff
@@ -25,21 +24,8 @@ from sessions_app.contacts.readable_export import addresses_of
 from sessions_app.history.dependencies import build_chat_memory
 from sessions_app.inbox.filters_page import MAX_QUERY_LENGTH
 from sessions_app.limits.dependencies import build_usage_limits
-from sessions_app.merging.merge_chats import (
-    MergeError,
-    MergePreview,
-    SeenChangedError,
-    contacts_merge,
-    merge_preview,
-)
+from sessions_app.merging import merge_chats, split_contact
 from sessions_app.merging.portion import ContactSide
-from sessions_app.merging.split_contact import (
-    SplitPreview,
-    contact_split,
-    merge_undo,
-    split_preview,
-    undo_preview,
-)
 from sessions_app.models import Chat, ChatAccess, ContactMerge
 from sessions_app.models.limits import Standing
 from sessions_app.presentation.links import chat_or_404, contact_address
@@ -78,21 +64,23 @@ def merge_page(request: HttpRequest, chat_id: UUID, other_id: UUID) -> HttpRespo
     if request.method == "POST":
         try:
             return _merge(request, chat, other)
-        except SeenChangedError as error:
+        except merge_chats.SeenChangedError as error:
             problem = str(error)
-        except MergeError as error:
+        except merge_chats.MergeError as error:
             messages.error(request, str(error))
             return redirect("admin:contact_merge_find", chat_id)
     try:
-        preview = merge_preview(chat, other, chat_memory=build_chat_memory())
-    except MergeError as error:
+        preview = merge_chats.merge_preview(chat, other, chat_memory=build_chat_memory())
+    except merge_chats.MergeError as error:
         messages.error(request, str(error))
         return redirect("admin:contact_merge_find", chat_id)
     context = {**_merge_shown(request, chat, preview), "problem": problem}
     return staff_page(request, PREVIEW, _("Merge two contacts"), context, of=Chat)
 
 
-def _merge_shown(request: HttpRequest, chat: Chat, preview: MergePreview) -> dict[str, Any]:
+def _merge_shown(
+    request: HttpRequest, chat: Chat, preview: merge_chats.MergePreview
+) -> dict[str, Any]:
     staff_names = [preview.kept.chat.staff_name, preview.gone.chat.staff_name]
     usual = next(filter(None, [*staff_names, *preview.names]), "")
     return {
@@ -108,7 +96,7 @@ def _merge_shown(request: HttpRequest, chat: Chat, preview: MergePreview) -> dic
 
 
 def _merge(request: HttpRequest, chat: Chat, other: Chat) -> HttpResponse:
-    merged = contacts_merge(
+    merged = merge_chats.contacts_merge(
         one=chat.pk,
         other=other.pk,
         name=request.POST.get("name", ""),
@@ -149,7 +137,7 @@ def split_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         return _choose(request, chat)
 
     def split() -> Chat:
-        return contact_split(
+        return split_contact.contact_split(
             chat_id=chat.pk,
             keys=keys,
             name=request.POST.get("name", "").replace("\x00", "").strip()[:MAX_NAME],
@@ -157,8 +145,8 @@ def split_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
             actor=staff_actor(request),
         )
 
-    def preview() -> SplitPreview:
-        return split_preview(chat_or_404(chat_id), keys)
+    def preview() -> split_contact.SplitPreview:
+        return split_contact.split_preview(chat_or_404(chat_id), keys)
 
     return _previewed(request, chat, preview, split)
 
@@ -170,13 +158,16 @@ def undo_page(request: HttpRequest, merge_id: UUID) -> HttpResponse:
 
     def undo() -> Chat:
         seen = request.POST.get("seen", "")
-        return merge_undo(merge_id=merge_id, seen=seen, actor=staff_actor(request))
+        return split_contact.merge_undo(merge_id=merge_id, seen=seen, actor=staff_actor(request))
 
-    return _previewed(request, record.chat, lambda: undo_preview(record), undo)
+    return _previewed(request, record.chat, lambda: split_contact.undo_preview(record), undo)
 
 
 def _previewed(
-    request: HttpRequest, chat: Chat, read: Callable[[], SplitPreview], split: Callable[[], Chat]
+    request: HttpRequest,
+    chat: Chat,
+    read: Callable[[], split_contact.SplitPreview],
+    split: Callable[[], Chat],
 ) -> HttpResponse:
     """Show the preview. A POST splits, unless the preview would be another one now."""
     problem = ""
@@ -184,10 +175,10 @@ def _previewed(
         if request.method == "POST":
             try:
                 return _done(request, chat, split())
-            except SeenChangedError as error:
+            except merge_chats.SeenChangedError as error:
                 problem = str(error)
         preview = read()
-    except MergeError as error:
+    except merge_chats.MergeError as error:
         messages.error(request, str(error))
         return redirect(contact_address(chat.pk))
     # The preview shows what was remembered of the person.
@@ -210,7 +201,7 @@ def _choose(request: HttpRequest, chat: Chat) -> HttpResponse:
     return staff_page(request, CHOOSE, _("Split off an address"), context, of=Chat)
 
 
-def _split_shown(preview: SplitPreview) -> dict[str, Any]:
+def _split_shown(preview: split_contact.SplitPreview) -> dict[str, Any]:
     chat, record = preview.chat, preview.record
     memories = memories_for_staff().filter(pk__in=list(preview.portion.memories))
     in_force = memories.exclude(status=MemoryStatus.SUPERSEDED).defer("terms", "likeness")
@@ -242,7 +233,7 @@ class Compared:
     is_addresses: bool = False
 
 
-def compared(preview: MergePreview) -> list[Compared]:
+def compared(preview: merge_chats.MergePreview) -> list[Compared]:
     """Return the lines of the preview's table."""
     lines: list[tuple[str, Callable[[ContactSide], Any]]] = [
         (_("Name on WhatsApp"), lambda side: side.chat.client_name or "–"),
@@ -270,7 +261,7 @@ def compared(preview: MergePreview) -> list[Compared]:
     return rows
 
 
-def warnings_of(preview: MergePreview) -> list[str]:
+def warnings_of(preview: merge_chats.MergePreview) -> list[str]:
     """Return what staff should look at twice before they confirm."""
     kept, gone = preview.kept, preview.gone
     found = []

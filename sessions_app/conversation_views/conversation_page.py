@@ -38,8 +38,7 @@ from sessions_app.conversations.timeline import (
     place_of,
 )
 from sessions_app.inbox.filters_page import MAX_QUERY_LENGTH
-from sessions_app.inbox.inbox import CHOICES as SNOOZE_CHOICES
-from sessions_app.inbox.inbox import Hit, inbox_pane, staff_choices
+from sessions_app.inbox.inbox import CHOICES as SNOOZE_CHOICES, Hit, inbox_pane, staff_choices
 from sessions_app.inbox.move_markers import chat_look, snoozes_in_force
 from sessions_app.inbox.notes import NoteForm
 from sessions_app.inbox.read_markers import (

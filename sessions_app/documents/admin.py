@@ -13,8 +13,7 @@ from django.http import HttpRequest
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder

@@ -16,17 +16,10 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memories_app.models import DocumentState, SourceDocument, Visibility
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.process.narrowing import instance
-from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit import fields, operations
 from memoryproject.foundation.rest_kit.bodies import UploadField, UploadParser
 from memoryproject.foundation.rest_kit.errors import BodyTooLarge, conflict, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    described,
-    etag,
-    location,
-    versioned,
-)
 from memoryproject.foundation.rest_kit.serializers import (
     ApiErrorSerializer,
     Choice,
@@ -41,15 +34,7 @@ from sessions_app.conversations.epochs import ChatGoneError
 from sessions_app.documents.upload import document_upload, documents_named, enqueue_document
 from sessions_app.forgetting.presentation import FORGETTING, forget_once, forgets
 from sessions_app.models import Chat
-from sessions_app.presentation.access import (
-    WhatsAppChatFilter,
-    chat_in_reach,
-    memories_in_reach,
-    own_chat,
-    refuse_beyond_chats,
-    require_longterm,
-    require_memory,
-)
+from sessions_app.presentation import access
 from sessions_app.presentation.serializers import WhatsAppChat
 
 # Documents as JSON.
@@ -90,7 +75,7 @@ class SourceDocumentSerializer(serializers.Serializer[Any]):
 
 
 class FileFilters(django_filters.FilterSet):  # type: ignore[misc]
-    whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
+    whatsapp_chat = access.WhatsAppChatFilter(field_name="chat_id")
     state = ChoicesFilter(choices=DocumentState.choices)
     since = MomentFilter(field_name="created_at", lookup_expr="gte")
 
@@ -123,14 +108,14 @@ class FilesView(ListView):
     def max_upload_bytes(self) -> int:
         return build_document_limits().size
 
-    @described(operation_id="files_list")
+    @operations.described(operation_id="files_list")
     def get(self, request: Request) -> Response:
         """Return the documents that were uploaded, sent by WhatsApp or imported."""
-        return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
+        return self.page_of(self.get_queryset().filter(access.memories_in_reach(self.caller)))
 
-    @described(
+    @operations.described(
         operation_id="files_upload",
-        parameters=[etag(200, 201), location(201)],
+        parameters=[operations.etag(200, 201), operations.location(201)],
         request=FileUploadSerializer,
         responses={201: SourceDocumentSerializer, 200: SourceDocumentSerializer},
     )
@@ -140,7 +125,7 @@ class FilesView(ListView):
         file = given["file"].file
         if not file.size:
             raise DocumentError("empty")
-        name = given.get("whatsapp_chat") or own_chat(self.caller)
+        name = given.get("whatsapp_chat") or access.own_chat(self.caller)
         chat = self._chat_to_write(name, given.get("visibility"))
         # A new chat comes with its file, or not at all.
         with transaction.atomic():
@@ -167,11 +152,13 @@ class FilesView(ListView):
 
         Raises MemoryDisabled, NotFound, PermissionDenied and ValidationError.
         """
-        require_longterm()
-        chat = chat_in_reach(self.caller, name) if name else None
-        require_memory(chat)
+        access.require_longterm()
+        chat = access.chat_in_reach(self.caller, name) if name else None
+        access.require_memory(chat)
         in_chat = str(Visibility.CHAT)
-        refuse_beyond_chats(self.caller, visibility or (in_chat if name else str(Visibility.OWNER)))
+        access.refuse_beyond_chats(
+            self.caller, visibility or (in_chat if name else str(Visibility.OWNER))
+        )
         if visibility == in_chat and not name:
             raise refuse("A document that is visible in one chat needs it.", attr="whatsapp_chat")
         return chat
@@ -181,15 +168,17 @@ class FileView(ApiView):
     serializer_class = SourceDocumentSerializer
     scopes = {"GET": "read", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_sourcedocument"]}
-    answers = {"DELETE": [CHANGED_MEANWHILE]}
+    answers = {"DELETE": [operations.CHANGED_MEANWHILE]}
     raises = FORGETTING
 
     def document(self, document_id: UUID) -> Any:
         """Return the document as it is shown. Raises NotFound also for an inaccessible one."""
-        rows = documents_named().filter(memories_in_reach(self.caller), pk=document_id)
+        rows = documents_named().filter(access.memories_in_reach(self.caller), pk=document_id)
         return SourceDocumentSerializer(self.one_of(rows, f"file {document_id}")).data
 
-    @described(operation_id="files_get", **versioned(SourceDocumentSerializer))
+    @operations.described(
+        operation_id="files_get", **operations.versioned(SourceDocumentSerializer)
+    )
     def get(self, request: Request, document_id: UUID) -> Response:
         """Return the state of the document. Its text is in memories of the type `document`."""
         return etagged(request, self.document(document_id))

@@ -14,14 +14,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.errors import LockNotAvailable
 
-from memories_app.embedding_models.vectors import (
-    Uncovered,
-    memories_embed,
-    memories_lacking,
-    memories_untried,
-    model_begin,
-    model_switch,
-)
+from memories_app.embedding_models import vectors
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_record
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -82,7 +75,7 @@ def reembed(*, target: Target, progress: Progress) -> Reembedded:
     """
     with reembed_lock():
         started = timezone.now()
-        model = model_begin(embedder=target.embedder, kind=target.kind, name=target.name)
+        model = vectors.model_begin(embedder=target.embedder, kind=target.kind, name=target.name)
         done = Reembedded(model=model.model_id)
         work = _Work(target.embedder, done, progress)
         work.count()
@@ -106,7 +99,7 @@ class _Work:
     """The vectors of one run, and its progress."""
 
     def __init__(self, embedder: Embedder, done: Reembedded, progress: Progress) -> None:
-        self.uncovered: Uncovered = {}
+        self.uncovered: vectors.Uncovered = {}
         self._embedder = embedder
         self._done = done
         self._progress = progress
@@ -115,12 +108,12 @@ class _Work:
     def count(self) -> None:
         model_id = self._embedder.model_id
         self._total = (
-            memories_lacking(model_id).count()
+            vectors.memories_lacking(model_id).count()
             + messages_lacking(Message.objects.all(), model_id).count()
         )
 
     def memories(self) -> None:
-        self._done.memories += memories_embed(
+        self._done.memories += vectors.memories_embed(
             embedder=self._embedder, uncovered=self.uncovered, progress=self._saw
         )
 
@@ -149,7 +142,7 @@ def _switch_when_whole(work: _Work, model: EmbeddingModel) -> EmbeddingModel | N
         try:
             with transaction.atomic():
                 _hold_writers()
-                left = memories_untried(model_id=model.model_id, uncovered=work.uncovered)
+                left = vectors.memories_untried(model_id=model.model_id, uncovered=work.uncovered)
                 if left == 0 or (look == MAX_LOOKS and left <= FEW):
                     return _switch(model)
         except OperationalError as error:
@@ -169,7 +162,7 @@ def _hold_writers() -> None:
 
 
 def _switch(model: EmbeddingModel) -> EmbeddingModel | None:
-    before = model_switch(model=model)
+    before = vectors.model_switch(model=model)
     audit_record(
         "setting.change",
         COMMAND_LINE,

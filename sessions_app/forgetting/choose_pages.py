@@ -13,8 +13,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.timezone import get_current_timezone
-from django.utils.translation import get_language, gettext_lazy
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language, gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.list_csv import as_download
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin

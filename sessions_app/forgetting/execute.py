@@ -12,12 +12,7 @@ from django.db.models import Q, QuerySet, Sum
 from memories_app.documents.document_store import document_forget, file_remove
 from memories_app.memory_documents.document_rows import document_erase
 from memories_app.models import Memory, MemorySource, ProposalMemory, SourceDocument
-from memories_app.store.retract import (
-    memories_lock,
-    memories_remove,
-    proposals_delete,
-    tombstones_add,
-)
+from memories_app.store import retract
 from memories_app.visibility import scope_of
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered, hooks_raise
 from memoryproject.foundation.retrieval.fragments import Fragments
@@ -83,7 +78,7 @@ def _delete(sweep: Sweep) -> None:
         # The documents that wait to be read go once the forgetting is certain.
         for key in plan.documents:
             transaction.on_commit(partial(file_remove, folder, key))
-    tombstones_add(facts=plan.facts)
+    retract.tombstones_add(facts=plan.facts)
 
 
 def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
@@ -145,18 +140,18 @@ def _delete_rows(sweep: Sweep) -> None:
     of_messages = MessageEmbedding.objects.filter(message__in=messages)
     sweep.count(MessageEmbedding, of_messages.count())
     messages_delete(sweep, messages)
-    memories = memories_lock(plan.memories)
+    memories = retract.memories_lock(plan.memories)
     # An edit or a merge of chats, which takes none of our locks, may have moved them.
     scopes, _ = _memory_scopes(Q(pk__in=[memory.pk for memory in memories]))
     sweep.held.require(Scopes(frozenset(scopes)))
     if sweep.check is not None:
         sweep.check()
     details = {"receipt_id": str(receipt_id)}
-    _count_deleted(sweep, proposals_delete(plan.memories))
+    _count_deleted(sweep, retract.proposals_delete(plan.memories))
     for document in SourceDocument.objects.filter(pk__in=plan.documents):
         _count_deleted(sweep, document_forget(document=document, actor=actor, details=details))
     rest = [memory for memory in memories if memory.document_id not in plan.documents]
-    _count_deleted(sweep, memories_remove(rest, actor=actor, details=details))
+    _count_deleted(sweep, retract.memories_remove(rest, actor=actor, details=details))
     for key in plan.memory_documents:
         sweep.swept.update(document_erase(document_id=key, actor=actor, receipt_id=receipt_id))
     # Other sources state it too: the memory stays, but no longer points to the deleted source.

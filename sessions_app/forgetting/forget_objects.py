@@ -26,6 +26,7 @@ from sessions_app.cards.card_recall import cards_retract
 from sessions_app.conversations.chat_addresses import addresses_lock
 from sessions_app.conversations.epochs import Held, Scopes, ScopesGrewError, forgetting_begin
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
+from sessions_app.forgetting import execute
 from sessions_app.forgetting.deletion_plan import (
     DeletionPlan,
     NothingToForgetError,
@@ -34,14 +35,6 @@ from sessions_app.forgetting.deletion_plan import (
     messages_plan,
     one_plan,
     session_plan,
-)
-from sessions_app.forgetting.execute import (
-    BACKUP,
-    BACKUP_FILES,
-    backup_names,
-    execute_plan,
-    messages_lock,
-    scopes_of,
 )
 from sessions_app.forgetting.probe import FOUND, Prober, build_prober
 from sessions_app.forgetting.sweep import ForgetDependencies, Sweep
@@ -73,10 +66,10 @@ def _remove_backups(sweep: Sweep, names: Collection[str]) -> None:
     if backups is None or not names:
         return
     try:
-        sweep.swept[BACKUP_FILES] += backups.remove(names)
+        sweep.swept[execute.BACKUP_FILES] += backups.remove(names)
     except OSError as error:
         logger.error("Transcript backups were not removed: %s", error)
-        sweep.left.extend({"what": BACKUP, "id": name} for name in sorted(names))
+        sweep.left.extend({"what": execute.BACKUP, "id": name} for name in sorted(names))
 
 
 def _do_nothing(*_: object) -> None:
@@ -141,7 +134,7 @@ def object_forget(
                 check()
                 steps.lock(object_id)
                 plan = steps.plan_all(object_id, together)
-                held.require(scopes_of(plan, keep_turn=keep_turn))
+                held.require(execute.scopes_of(plan, keep_turn=keep_turn))
                 if not steps.is_locked_late:
                     check_object()
                 receipt = receipt_begin(kind=kind, object_id=object_id, call_key=call_key)
@@ -164,7 +157,7 @@ def _first_scopes(
     plan = DeletionPlan(memories={object_id, *together})
     if kind != _MEMORY:
         plan = _KIND_STEPS[kind].plan_all(object_id, together)
-    return scopes_of(plan, keep_turn=keep_turn)
+    return execute.scopes_of(plan, keep_turn=keep_turn)
 
 
 def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> ForgetReceipt:
@@ -172,7 +165,7 @@ def _erase(sweep: Sweep, steps: KindSteps, prober: Prober) -> ForgetReceipt:
     receipt = sweep.receipt
     _files_forget(sweep)
     steps.before(sweep)
-    execute_plan(sweep, prober)
+    execute.execute_plan(sweep, prober)
     steps.after(sweep)
     stored, receipt.swept = receipt.swept, sweep.counts()
     if sweep.left:
@@ -270,7 +263,7 @@ def _session_before(sweep: Sweep) -> None:
 def _chat_before(sweep: Sweep) -> None:
     chat = Chat.objects.get(pk=sweep.receipt.object_id)
     batches = TranscriptBatch.objects.filter(chat=chat)
-    sweep.plan.backups |= backup_names(batches)
+    sweep.plan.backups |= execute.backup_names(batches)
     sweep.swept.update(_chat_delete(chat, sweep.dependencies.recorder))
     sweep.plan.chats.discard(sweep.receipt.object_id)
     sweep.plan.messages.clear()
@@ -280,7 +273,7 @@ def _session_after(sweep: Sweep) -> None:
     session = ChatSession.objects.get(pk=sweep.receipt.object_id)
     batches = TranscriptBatch.objects.filter(session=session)
     sweep.swept[TranscriptBatch._meta.db_table] += batches.count()
-    backups = backup_names(batches)
+    backups = execute.backup_names(batches)
     # A card requested again while its messages were deleted has no session any more.
     sweep.swept[MemoryCard._meta.db_table] += cards_delete(session_ids=[session.pk])
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
@@ -291,7 +284,7 @@ def _session_after(sweep: Sweep) -> None:
 
 def _messages_after(sweep: Sweep) -> None:
     session = ChatSession.objects.select_for_update(no_key=True).get(pk=sweep.receipt.object_id)
-    backups = backup_names(TranscriptBatch.objects.filter(session=session))
+    backups = execute.backup_names(TranscriptBatch.objects.filter(session=session))
     cards_retract(chat_id=session.chat_id, session_ids=[session.pk])
     session_empty(session=session, now=sweep.receipt.forgotten_at)
     _remove_backups(sweep, backups)
@@ -351,7 +344,7 @@ def _chat_delete(chat: Chat, recorder: PreviewRecorder) -> dict[str, int]:
     chat_id = chat.pk
     sessions = ChatSession.objects.select_for_update().filter(chat=chat_id)
     list(sessions.order_by("pk").values_list("pk", flat=True))
-    messages_lock(chat.messages.all())
+    execute.messages_lock(chat.messages.all())
     _, deleted = chat.delete()
     counts = {apps.get_model(label)._meta.db_table: rows for label, rows in deleted.items()}
     # A turn and its replay count as one.

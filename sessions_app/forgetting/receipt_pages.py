@@ -19,17 +19,11 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
+from memoryproject.foundation.admin_kit import list_filters
 from memoryproject.foundation.admin_kit.display import column, shown_link
 from memoryproject.foundation.admin_kit.list_csv import as_download
-from memoryproject.foundation.admin_kit.list_filters import (
-    Choices,
-    choice_filter,
-    period_filter,
-    value_filter,
-)
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
@@ -272,15 +266,15 @@ def actor_words(kind: str, name: str) -> str:
 MAX_STAFF = 100
 
 
-def _staff_choices(request: HttpRequest) -> Choices:
+def _staff_choices(request: HttpRequest) -> list_filters.Choices:
     """Offer the accounts, and whoever is asked for: the account may be gone."""
     staff = get_user_model()._default_manager.filter(is_staff=True).order_by("username")
     names = [user.get_username() for user in staff[:MAX_STAFF]] + request.GET.getlist("by")
     return {name: (name, Q(actor_kind="staff", actor=name)) for name in names}
 
 
-STAFF_FILTER = choice_filter("by", gettext_lazy("staff"), _staff_choices)
-ACTOR_FILTER = value_filter(
+STAFF_FILTER = list_filters.choice_filter("by", gettext_lazy("staff"), _staff_choices)
+ACTOR_FILTER = list_filters.value_filter(
     "who",
     gettext_lazy("by whom"),
     [
@@ -308,7 +302,7 @@ def _receipts_searched(queryset: QuerySet[ForgetReceipt], term: str) -> QuerySet
 @admin.register(ForgetReceipt)
 class ForgetReceiptAdmin(ReadOnlyAdmin):
     list_display = ("forgotten_at", "kind", "whose", "rows", "shown_probe", "who", "request_number")
-    list_filter = ("kind", period_filter("forgotten_at"), STAFF_FILTER, ACTOR_FILTER)
+    list_filter = ("kind", list_filters.period_filter("forgotten_at"), STAFF_FILTER, ACTOR_FILTER)
     find_rows = staticmethod(_receipts_searched)
     search_fields = ("receipt_id",)
     search_help_text = gettext_lazy(

@@ -18,8 +18,7 @@ from django.http import (
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import shown_mark
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
@@ -30,6 +29,7 @@ from memoryproject.foundation.admin_kit.staff_pages import (
     staff_page,
 )
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
+from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
 from sessions_app.conversations.preview_recorder import Change, ChangeKind, PreviewRecorder
 from sessions_app.forgetting.choose_pages import (
@@ -247,20 +247,7 @@ def _results(request: HttpRequest, run: ForgetRun) -> dict[str, Any]:
 
 # Prepare the texts of a preview for the page.
 
-TITLES: dict[ChangeKind, Any] = {
-    ChangeKind.MEMORY: gettext_lazy("Memories to erase"),
-    ChangeKind.DOCUMENT: gettext_lazy("Documents to erase"),
-    ChangeKind.MESSAGE: gettext_lazy("Messages to erase"),
-    ChangeKind.ANSWER: gettext_lazy("Answers that are cut"),
-    ChangeKind.COMMAND: gettext_lazy("Commands of which only the name stays"),
-    ChangeKind.QUOTE: gettext_lazy("Quotes to erase; the messages around them stay"),
-    ChangeKind.SUMMARY: gettext_lazy("Summaries to be rewritten from what remains"),
-    ChangeKind.CARD: gettext_lazy("Memory cards to be rebuilt from what remains"),
-    ChangeKind.NOTE: gettext_lazy("Staff notes to erase or shorten"),
-    ChangeKind.REPLAY: gettext_lazy("Replays of answers that are cleaned"),
-    ChangeKind.PART: gettext_lazy("Answers on their way that are cut"),
-    ChangeKind.DELIVERY: gettext_lazy("Raw deliveries that are emptied"),
-}
+TITLES = read_table(__file__, "receipt_words.yaml")["changes"]
 PAGES = {
     ChangeKind.MEMORY: "memories_app_memory",
     ChangeKind.DOCUMENT: "memories_app_sourcedocument",
@@ -276,7 +263,7 @@ def _sections(recorder: PreviewRecorder) -> list[dict[str, Any]]:
     """Return the headings with their texts, in the order of the kinds, without the empty ones."""
     return [
         {
-            "title": TITLES[kind],
+            "title": TITLES[kind.value],
             "count": recorder.counts[kind],
             "lines": [
                 {"text": each.text, "left": each.left, "address": _address(kind, each)}

@@ -12,13 +12,7 @@ from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
-from sessions_app.conversations.history_queries import (
-    History,
-    conversation_walk,
-    history_until,
-    last_messages,
-    messages_before,
-)
+from sessions_app.conversations import history_queries
 from sessions_app.conversations.message_store import (
     MAX_MESSAGES,
     ConversationNotFoundError,
@@ -92,7 +86,7 @@ class ChatMemoryService:
             session = ChatSession.objects.filter(pk=conversation_id).first()
             if session is None:
                 raise ConversationNotFoundError(conversation_id)
-            return messages_before(session=session, limit=limit, before=before)
+            return history_queries.messages_before(session=session, limit=limit, before=before)
 
     def add_messages(
         self,
@@ -184,7 +178,7 @@ class ChatMemoryService:
         max_messages: int | None = None,
         max_tokens: int | None = None,
         walk: Iterator[HistoryMessage] | None = None,
-    ) -> History:
+    ) -> history_queries.History:
         """Return the part of the conversation that the model reads to answer a message.
 
         It holds the newest messages, the latest summary of others before the message, and excerpts
@@ -193,7 +187,7 @@ class ChatMemoryService:
         """
         limit = self.limits.tokens_for(user_role)
         limit = limit if max_tokens is None else min(limit, max_tokens)
-        return history_until(
+        return history_queries.history_until(
             message,
             user_role=user_role,
             max_tokens=limit,
@@ -235,8 +229,8 @@ class ChatMemoryService:
     def _last_history(
         self, session: ChatSession, role: str, max_messages: int | None
     ) -> list[dict[str, str]]:
-        walk = conversation_walk(session.pk)
-        last, after = last_messages(session.pk, walk)
+        walk = history_queries.conversation_walk(session.pk)
+        last, after = history_queries.last_messages(session.pk, walk)
         if last is None:
             return []
         after = after[:max_messages]

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, BoundedPaginator
 from sessions_app.conversations.chat_queries import with_name
+from sessions_app.inbox import read_markers
 from sessions_app.inbox.move_markers import (
     is_reviewed,
     pauses_in_force,
@@ -23,15 +24,6 @@ from sessions_app.inbox.move_markers import (
     turns_gone_wrong,
 )
 from sessions_app.inbox.needs import needs_you, reasons_of
-from sessions_app.inbox.read_markers import (
-    FROM_PEOPLE,
-    MAX_UNREAD,
-    SAID,
-    chats_with_news,
-    last_message_place,
-    news_count,
-    place_marked,
-)
 from sessions_app.limits.figures import chats_with_access
 from sessions_app.models import (
     Assignment,
@@ -179,9 +171,9 @@ def chats_wanted(
     if wanted.active:
         chats = chats.filter(_active(*wanted.active))
     if wanted.unread:
-        chats = chats.filter(chats_with_news(ReadMark, FROM_PEOPLE, user))
+        chats = chats.filter(read_markers.chats_with_news(ReadMark, read_markers.FROM_PEOPLE, user))
     if wanted.unreviewed:
-        chats = chats.filter(chats_with_news(ReviewedMark, SAID))
+        chats = chats.filter(read_markers.chats_with_news(ReviewedMark, read_markers.SAID))
     chats = _in_state(chats, wanted)
     return _assigned(chats, wanted.assigned, user).order_by(
         "-activity__last_at", "-activity__chat_id"
@@ -232,7 +224,7 @@ def inbox_rows(chats: Sequence[Chat], user: User, *, with_reasons: bool = False)
     """Return the rows of these chats, with a constant number of queries."""
     keys = [chat.pk for chat in chats]
     reasons = reasons_of(keys) if with_reasons else {}
-    lasts = last_message_place(keys)
+    lasts = read_markers.last_message_place(keys)
     of_messages = Message.objects.filter(pk__in=[key for key, _ in lasts.values()])
     rows = of_messages.select_related("session").defer("terms")
     messages = rows.in_bulk() if user.has_perm(READ_MESSAGES) else {}
@@ -293,15 +285,15 @@ def _assigned(chats: QuerySet[Chat], who: str, user: User) -> QuerySet[Chat]:
 def unread_counts(keys: Collection[UUID], user: User) -> dict[UUID, int]:
     """Return how many messages of these chats are new to the user, without chats that have none."""
     marks = {mark.chat_id: mark for mark in ReadMark.objects.filter(user=user, chat__in=keys)}
-    places = {key: place_marked(marks.get(key)) for key in keys}
-    return news_count(places, FROM_PEOPLE, MAX_UNREAD)
+    places = {key: read_markers.place_marked(marks.get(key)) for key in keys}
+    return read_markers.news_count(places, read_markers.FROM_PEOPLE, read_markers.MAX_UNREAD)
 
 
 def _since_review(keys: Collection[UUID]) -> dict[UUID, int]:
     """Map each reviewed chat to 0 if it has no message since its review, else to 1."""
     marks = ReviewedMark.objects.filter(chat__in=keys)
-    places = {mark.chat_id: place_marked(mark) for mark in marks}
-    return dict.fromkeys(places, 0) | news_count(places, SAID, 1)
+    places = {mark.chat_id: read_markers.place_marked(mark) for mark in marks}
+    return dict.fromkeys(places, 0) | read_markers.news_count(places, read_markers.SAID, 1)
 
 
 def _wrong(keys: Collection[UUID]) -> Mapping[tuple[UUID, str], int]:

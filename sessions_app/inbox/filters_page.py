@@ -15,11 +15,13 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy, pgettext_lazy
 
-from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN
-from memoryproject.foundation.admin_kit.list_filters import UnknownSpanError, span_of
+from memoryproject.foundation.admin_kit.list_filters import (
+    PARAMETER as WHEN,
+    UnknownSpanError,
+    span_of,
+)
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import Actor, audit_record, staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several

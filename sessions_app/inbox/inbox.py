@@ -18,26 +18,16 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import get_conditional_response
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import moment_shown
-from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN
-from memoryproject.foundation.admin_kit.list_filters import PAST_NAMES
+from memoryproject.foundation.admin_kit.list_filters import PARAMETER as WHEN, PAST_NAMES
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import Actor, staff_read_record
 from memoryproject.foundation.integrations.whatsapp.registry import numbers_if_several
 from memoryproject.foundation.text.uuids import uuid_or_none
+from sessions_app.inbox import filters_page
 from sessions_app.inbox.chat_list import Wanted
-from sessions_app.inbox.filters_page import (
-    ACCESSES,
-    DUES,
-    SHARE,
-    STATE_NAMES,
-    filters_of,
-    number_of,
-    saved_filters,
-)
 from sessions_app.inbox.inbox_list import Figures, Listing, figures_of, list_context, listing_of
 from sessions_app.inbox.move_markers import ReviewError, chats_snooze
 from sessions_app.models import Chat, Label, Message
@@ -146,28 +136,28 @@ def inbox_page(request: HttpRequest, actions: list[tuple[str, str]]) -> Template
     hits, more, in_part = _hits(request, wanted) if searched else ([], "", False)
     if listing.reads:
         list_record(request, searched=bool(wanted.query))
-    kept = saved_filters(request, request.GET)
+    kept = filters_page.saved_filters(request, request.GET)
     context = {
         **list_context(request, request.GET, listing, actions),
         "hits": hits,
         "more_hits": more,
         "in_part": RECENT if in_part else 0,
         "narrowed": _is_narrowed(wanted),
-        "state_names": STATE_NAMES,
+        "state_names": filters_page.STATE_NAMES,
         "snoozes": CHOICES,
         "staff": staff_choices(),
-        "assignees": staff_choices(also=number_of(wanted.assigned)),
+        "assignees": staff_choices(also=filters_page.number_of(wanted.assigned)),
         "labels": list(Label.objects.all()),
         "providers": Provider.choices,
         "numbers": numbers_if_several(),
-        "accesses": ACCESSES,
-        "dues": DUES,
+        "accesses": filters_page.ACCESSES,
+        "dues": filters_page.DUES,
         "when": request.GET.get(WHEN, ""),
         "periods": PAST_NAMES.items(),
         "kept_filters": kept,
-        "filters_now": filters_of(request.GET).urlencode(),
+        "filters_now": filters_page.filters_of(request.GET).urlencode(),
         "is_kept": any(each.here for each in kept),
-        "may_share": request.user.has_perm(SHARE),
+        "may_share": request.user.has_perm(filters_page.SHARE),
         "longest": MAX_FILTER_NAME,
     }
     return staff_page(request, TEMPLATE, _("Inbox"), context, of=Chat)
@@ -201,7 +191,7 @@ def _hits(request: HttpRequest, wanted: Wanted) -> tuple[list[Hit], str, bool]:
 
     Also returns the address of older ones, and whether only parts of their words match.
     """
-    first = min(number_of(request.GET.get("hits", "")) or 0, MAX_HITS)
+    first = min(filters_page.number_of(request.GET.get("hits", "")) or 0, MAX_HITS)
     found, in_part = messages_searched(wanted.query, first, HITS + 1)
     more = ""
     if len(found) > HITS and first + HITS <= MAX_HITS:

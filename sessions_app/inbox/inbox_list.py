@@ -16,13 +16,13 @@ from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import ProposalKind, ProposalMemory
 from memoryproject.foundation.admin_kit.list_csv import MAX_ROWS, Column, csv_of
 from memoryproject.foundation.audit.audit_events import list_export_record
 from memoryproject.foundation.process.narrowing import instance
+from sessions_app.inbox import needs
 from sessions_app.inbox.chat_list import (
     CHATS_A_PAGE,
     READ_MESSAGES,
@@ -35,14 +35,6 @@ from sessions_app.inbox.chat_list import (
     unread_counts,
 )
 from sessions_app.inbox.filters_page import STATE_NAMES, number_of, wanted_of
-from sessions_app.inbox.needs import (
-    MAX_WAITING,
-    Waiting,
-    chats_waiting,
-    memories_proposed,
-    proposals_open,
-    waiting_for,
-)
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models import Chat
 from sessions_app.models.limits import Standing
@@ -142,15 +134,15 @@ class Beside:
     at: datetime
 
 
-def _beside(waiting: Waiting) -> Iterator[Beside]:
+def _beside(waiting: needs.Waiting) -> Iterator[Beside]:
     """Yield the suggested memories, and the memories that are one or contradict each other."""
     queue = reverse("admin:memories_app_memory_waiting")
-    rows = memories_proposed().values_list("content", "created_at")[: waiting.suggested]
+    rows = needs.memories_proposed().values_list("content", "created_at")[: waiting.suggested]
     for content, at in rows:
         yield Beside(_("suggested memory"), [content[:SHORT]], f"{queue}#suggested", at)
     parts = ProposalMemory.objects.order_by("number").select_related("memory")
     parts = parts.only("number", "proposal_id", "memory__content")
-    found = proposals_open().prefetch_related(Prefetch("parts", queryset=parts))
+    found = needs.proposals_open().prefetch_related(Prefetch("parts", queryset=parts))
     for each in found[: waiting.proposals]:
         replaces = each.kind == ProposalKind.REPLACE
         reason = _("contradictory memories") if replaces else _("duplicate memories")
@@ -178,7 +170,7 @@ def _page_of(
 
 def _queue_page(parameters: QueryDict) -> tuple[Paginator[Any], Page[Any]]:
     """Return the page by the keys of all chats that wait, which one query finds and orders."""
-    pages: Paginator[Any] = Paginator(chats_waiting(), CHATS_A_PAGE)
+    pages: Paginator[Any] = Paginator(needs.chats_waiting(), CHATS_A_PAGE)
     page = pages.get_page(parameters.get("p"))
     chats = Chat.objects.select_related("activity").in_bulk(page.object_list)
     page.object_list = [chats[key] for key in page.object_list if key in chats]
@@ -214,15 +206,15 @@ def list_context(
     }
 
 
-def waiting_shown(request: HttpRequest, conversations: int | None = None) -> Waiting:
+def waiting_shown(request: HttpRequest, conversations: int | None = None) -> needs.Waiting:
     """Return what waits for the user, which a request counts only once.
 
     ``conversations``: their number, where it is known.
     """
     key = "inbox.waiting"
     if key not in request.META:
-        request.META[key] = waiting_for(request.user, conversations)
-    found: Waiting = request.META[key]
+        request.META[key] = needs.waiting_for(request.user, conversations)
+    found: needs.Waiting = request.META[key]
     return found
 
 
@@ -245,7 +237,7 @@ def _version_of(row: Row) -> tuple[Any, ...]:
 # The tabs over the inbox, each with its number of conversations, and the states beside them.
 
 
-MAX_IN_TAB = MAX_WAITING
+MAX_IN_TAB = needs.MAX_WAITING
 QUEUE = Wanted(needs=True)
 TABS: tuple[tuple[Any, Mapping[str, str]], ...] = (
     (gettext_lazy("Mine"), {"assigned": "me"}),

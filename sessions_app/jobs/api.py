@@ -37,12 +37,7 @@ from sessions_app.memories.presentation import (
     NdJson,
 )
 from sessions_app.models import Job, JobKind, JobState
-from sessions_app.presentation.access import (
-    chat_or_own,
-    chat_within,
-    require_longterm,
-    require_memory,
-)
+from sessions_app.presentation import access
 from sessions_app.presentation.serializers import WhatsAppChat
 
 ACCEPTED = "It is queued: `Location` says how far it is."
@@ -191,7 +186,7 @@ class ExportJobView(ApiView):
         """Export as `GET memories/export/` does; `result_url` has the lines when it is done."""
         body = self.body(ExportBody)
         name = body.get("whatsapp_chat")
-        chat_id = str(chat_within(self.caller, name).pk) if name else None
+        chat_id = str(access.chat_within(self.caller, name).pk) if name else None
         options = {"embeddings": body["embeddings"], "redacted": body["redact"]}
         return queued(self, JobKind.EXPORT, chat_id=chat_id, **options)
 
@@ -200,8 +195,8 @@ class ImportJobView(MemoryImportView):
     @asks(JobKind.IMPORT, {NDJSON: OpenApiTypes.BINARY})
     def post(self, request: Request) -> Response:
         """Take the lines in as `memories/import/` does, and import them later, 500 at a time."""
-        require_memory()
-        require_longterm()
+        access.require_memory()
+        access.require_longterm()
         return queued(self, JobKind.IMPORT, lines=request.data)
 
 
@@ -227,5 +222,5 @@ class EraseJobView(ApiView):
     @asks(JobKind.ERASE, EraseBody, holds_texts=False)
     def post(self, request: Request) -> Response:
         """Erase as `DELETE chats/{whatsapp_chat}/` does; `result_url` then has the receipt."""
-        name = chat_or_own(self.caller, self.body(EraseBody).get("whatsapp_chat"))
-        return queued(self, JobKind.ERASE, chat_id=str(chat_within(self.caller, name).pk))
+        name = access.chat_or_own(self.caller, self.body(EraseBody).get("whatsapp_chat"))
+        return queued(self, JobKind.ERASE, chat_id=str(access.chat_within(self.caller, name).pk))

@@ -22,12 +22,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.leases import RELEASED, Lease, LeaseLostError
 from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.rest_kit.authentication import Caller
-from sessions_app.conversations.epochs import (
-    ForgottenMeanwhileError,
-    Reader,
-    epoch_check,
-    epoch_read,
-)
+from sessions_app.conversations import epochs
 from sessions_app.embedding.facade import configured, embedder, reembed, target
 from sessions_app.forgetting.dependencies import build_forget_dependencies
 from sessions_app.forgetting.facade import NothingToForgetError, object_forget
@@ -108,7 +103,7 @@ def job_run(
         lease.release(state=JobState.DONE, finished_at=timezone.now(), error="")
     except LeaseLostError as lost:
         logger.info("%s", lost)
-    except (_TimeIsUp, ForgottenMeanwhileError):
+    except (_TimeIsUp, epochs.ForgottenMeanwhileError):
         lease.release()
         enqueue_job(job_id)
     except NothingToForgetError:
@@ -236,7 +231,7 @@ def _export_step(lease: Lease[Job], until: float) -> bool:
             Q(created_at__gt=at) | Q(created_at=at, memory_id__gt=UUID(place[1]))
         )
     # What is forgotten after it was read must not be stored.
-    epoch = epoch_read(Reader(job.pk, sees_all=True))
+    epoch = epochs.epoch_read(epochs.Reader(job.pk, sees_all=True))
     keys = list(memories.values_list("created_at", "memory_id")[:LINES_A_PART])
     if not keys:
         return True
@@ -244,7 +239,7 @@ def _export_step(lease: Lease[Job], until: float) -> bool:
     lines = [line.encode() + b"\n" for line in memory_lines(part, **_options(job))]
     reached = {**job.params, "after": [keys[-1][0].isoformat(), str(keys[-1][1])]}
     with transaction.atomic():
-        epoch_check(epoch)
+        epochs.epoch_check(epoch)
         lease.renew(done=F("done") + len(keys), params=reached, attempts=0)
         _part_store(job, job.parts.count(), lines)
     return False

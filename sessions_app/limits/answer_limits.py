@@ -26,25 +26,7 @@ from memoryproject.foundation.integrations.retry import do_nothing
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import all_forms
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.buttons import command_in
-from sessions_app.limits.intake import (
-    BLOCKED,
-    BUDGET,
-    HOUR,
-    MESSAGES,
-    MODEL_CALLS,
-    NOT_ALLOWED,
-    OPTED_OUT,
-    OPTED_OUT_COMMANDS,
-    TOKENS,
-    TOO_OLD,
-    Entry,
-    LimitReachedError,
-    UsageLimits,
-    access_of,
-    hour_runs,
-    reached_mark,
-    standing_of,
-)
+from sessions_app.limits import intake
 from sessions_app.models import Broadcast, Chat, ChatAccess, ChatAddress, Turn, UsageDay
 from sessions_app.models.chats import GODFATHER, Provider
 from sessions_app.models.limits import Standing
@@ -67,7 +49,7 @@ CHAT_NOT_BLOCKED = Subquery(
 UNSENT = (TurnState.CANCELLED, TurnState.MISSED, TurnState.REFUSED, TurnState.MERGED)
 
 
-def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
+def answer_check(*, turn: Turn, limits: intake.UsageLimits, now: datetime) -> None:
     """Check whether the turn may be answered at this moment, by what was read of its chat.
 
     Notices and commands need no model: no limit of the day holds for them. Raises
@@ -79,31 +61,31 @@ def answer_check(*, turn: Turn, limits: UsageLimits, now: datetime) -> None:
     metadata = turn.message.metadata if turn.message else {}
     command = command_in(text, metadata, in_group=turn.chat.is_group)
     notice = turn.context.get("notice")
-    code = _access_refusal(access_of(turn.chat), limits)
-    may_pass = notice or (command is not None and command.name in OPTED_OUT_COMMANDS)
-    if code and not (code == OPTED_OUT and may_pass):
-        raise LimitReachedError(code)
+    code = _access_refusal(intake.access_of(turn.chat), limits)
+    may_pass = notice or (command is not None and command.name in intake.OPTED_OUT_COMMANDS)
+    if code and not (code == intake.OPTED_OUT and may_pass):
+        raise intake.LimitReachedError(code)
     if command is None and not notice:
         _day_check(turn.chat_id, limits, now)
 
 
-def access_check(chat: Chat, limits: UsageLimits) -> None:
+def access_check(chat: Chat, limits: intake.UsageLimits) -> None:
     """Raise LimitReachedError where a client's chat isn't answered at all."""
-    if code := _access_refusal(access_of(chat), limits):
-        raise LimitReachedError(code)
+    if code := _access_refusal(intake.access_of(chat), limits):
+        raise intake.LimitReachedError(code)
 
 
 def broadcast_refusal(turn: Turn) -> str:
     """Return the code of why a message of a broadcast must not go out any more, or ""."""
     if BROADCAST not in turn.context:
         return ""
-    access = access_of(turn.chat)
+    access = intake.access_of(turn.chat)
     if access.opted_out_at or access.marketing_stopped:
         return "broadcast_stopped"
     ended = Broadcast.objects.filter(recipients__turn=turn, state=BroadcastState.CANCELLED)
     if ended.exists():
         return "broadcast_cancelled"
-    return BLOCKED if access.standing == Standing.BLOCKED else ""
+    return intake.BLOCKED if access.standing == Standing.BLOCKED else ""
 
 
 def can_be_blocked(turn: Turn, *, is_owners: bool) -> bool:
@@ -114,13 +96,13 @@ def can_be_blocked(turn: Turn, *, is_owners: bool) -> bool:
     return not turn.by_hand and not is_owners
 
 
-def day_notice_due(*, turn: Turn, code: str, limits: UsageLimits, now: datetime) -> bool:
+def day_notice_due(*, turn: Turn, code: str, limits: intake.UsageLimits, now: datetime) -> bool:
     """Record that the turn reached a limit of the day; return whether its answer says so.
 
     That is the case once a day and chat, however often the turn is tried; and always where a
     caller in the terminal or at the API waits for an answer.
     """
-    this_day = reached_mark(chat_id=turn.chat_id, code=code, limits=limits, now=now)
+    this_day = intake.reached_mark(chat_id=turn.chat_id, code=code, limits=limits, now=now)
     if turn.provider == str(Provider.CONSOLE):
         return True
     untold = this_day.filter(Q(told_turn=None) | Q(told_turn=turn.pk))
@@ -138,7 +120,7 @@ class MeteredChatModel:
     chat_model: ChatModel
     chat_id: UUID
     is_owner: bool
-    limits: UsageLimits
+    limits: intake.UsageLimits
     in_background: bool = False
 
     @property
@@ -241,29 +223,33 @@ def notice_for(*, turn: Turn, profile: AssistantProfile) -> str:
     return notice if unchanged.update(noticed_turn=turn.pk) else ""
 
 
-def _access_refusal(access: ChatAccess, limits: UsageLimits) -> str:
+def _access_refusal(access: ChatAccess, limits: intake.UsageLimits) -> str:
     """Return the code of why the chat isn't answered at all, or ""."""
-    standing = standing_of(access)
+    standing = intake.standing_of(access)
     if standing == Standing.BLOCKED:
-        return BLOCKED
+        return intake.BLOCKED
     if access.opted_out_at is not None:
-        return OPTED_OUT
-    return NOT_ALLOWED if limits.allow_list_only and standing != Standing.ALLOWED else ""
+        return intake.OPTED_OUT
+    return intake.NOT_ALLOWED if limits.allow_list_only and standing != Standing.ALLOWED else ""
 
 
-def _background_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
+def _background_check(chat_id: UUID, limits: intake.UsageLimits, now: datetime) -> None:
     chat = Chat.objects.select_related("access").filter(pk=chat_id).first()
-    access = access_of(chat or Chat(pk=chat_id))
+    access = intake.access_of(chat or Chat(pk=chat_id))
     if code := _access_refusal(access, limits):
-        raise LimitReachedError(code)
+        raise intake.LimitReachedError(code)
     if not limits.messages_per_hour or access.hour_began_at is None:
         return
-    if hour_runs(access, now) and access.hour_messages > limits.messages_per_hour:
-        raise LimitReachedError(MESSAGES, until=access.hour_began_at + HOUR)
+    if intake.hour_runs(access, now) and access.hour_messages > limits.messages_per_hour:
+        raise intake.LimitReachedError(intake.MESSAGES, until=access.hour_began_at + intake.HOUR)
 
 
 def model_refusal(
-    turn: Turn | None, entry: Entry, access: ChatAccess | None, limits: UsageLimits, now: datetime
+    turn: Turn | None,
+    entry: intake.Entry,
+    access: ChatAccess | None,
+    limits: intake.UsageLimits,
+    now: datetime,
 ) -> str:
     """Return the code of why the model isn't going to answer a new message, or "".
 
@@ -273,19 +259,19 @@ def model_refusal(
     if turn is None:
         return entry.reason
     if turn.state == TurnState.MISSED:
-        return TOO_OLD
+        return intake.TOO_OLD
     refused = turn.state == TurnState.REFUSED
     reason: str = turn.error.code if refused else turn.context.get("reason", "")
     if reason or access is None or turn.state != TurnState.PENDING:
         return reason
     try:
         _day_check(turn.chat_id, limits, now)
-    except LimitReachedError as error:
+    except intake.LimitReachedError as error:
         return error.code
     return ""
 
 
-def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
+def _day_check(chat_id: UUID, limits: intake.UsageLimits, now: datetime) -> None:
     """Check today's usage of the chat. Raises LimitReachedError."""
     today = limits.day_of(now)
     used = UsageDay()
@@ -293,13 +279,13 @@ def _day_check(chat_id: UUID, limits: UsageLimits, now: datetime) -> None:
         used = UsageDay.objects.filter(chat_id=chat_id, day=today).first() or used
     code = ""
     if limits.model_calls_per_day and used.model_calls >= limits.model_calls_per_day:
-        code = MODEL_CALLS
+        code = intake.MODEL_CALLS
     elif limits.tokens_per_day and used.tokens >= limits.tokens_per_day:
-        code = TOKENS
+        code = intake.TOKENS
     elif limits.daily_budget and spent_on(today) >= limits.daily_budget:
-        code = BUDGET
+        code = intake.BUDGET
     if code:
-        raise LimitReachedError(code, until=limits.day_ends(now))
+        raise intake.LimitReachedError(code, until=limits.day_ends(now))
 
 
 # Move and drop the usage of chats.

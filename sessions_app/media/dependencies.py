@@ -15,15 +15,7 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.process.jobs import enqueue
-from sessions_app.media.fetch import (
-    MediaDependencies,
-    MediaQuota,
-    media_detach,
-    media_drop,
-    media_row_create,
-    ordered_files_remove,
-    strays_remove,
-)
+from sessions_app.media import fetch
 from sessions_app.models import MediaFile, Message
 
 logger = logging.getLogger(__name__)
@@ -33,9 +25,9 @@ MB = 1024 * 1024
 AWAITED_SECONDS = 10.0
 
 
-def build_media_dependencies() -> MediaDependencies:
+def build_media_dependencies() -> fetch.MediaDependencies:
     """Build what fetching and keeping the files of messages depends on."""
-    return MediaDependencies(
+    return fetch.MediaDependencies(
         providers=configured_providers(),
         storage=configured_media_storage(),
         max_bytes=settings.MEDIA_MAX_MB * MB,
@@ -43,9 +35,9 @@ def build_media_dependencies() -> MediaDependencies:
     )
 
 
-def build_media_quota() -> MediaQuota:
+def build_media_quota() -> fetch.MediaQuota:
     """Build the limits of the bytes that files may use."""
-    return MediaQuota(settings.MEDIA_MAX_MB_PER_CHAT * MB, settings.MEDIA_MAX_MB_TOTAL * MB)
+    return fetch.MediaQuota(settings.MEDIA_MAX_MB_PER_CHAT * MB, settings.MEDIA_MAX_MB_TOTAL * MB)
 
 
 def enqueue_media(media_id: UUID) -> None:
@@ -60,7 +52,7 @@ def media_request(message: Message, refused: str = "") -> None:
     """
     if not settings.MEDIA_RETENTION_DAYS:
         return
-    row = media_row_create(message, refused)
+    row = fetch.media_row_create(message, refused)
     if row is not None and not refused:
         enqueue_media(row.pk)
 
@@ -73,7 +65,7 @@ def media_forget(
     It happens right after the commit, before anybody is told that they are forgotten. What isn't
     removed then, as a bucket doesn't answer, a worker removes, and the receipt says how much it is.
     """
-    files = media_detach(message_ids, chat_id=chat_id, receipt_id=receipt_id)
+    files = fetch.media_detach(message_ids, chat_id=chat_id, receipt_id=receipt_id)
     transaction.on_commit(partial(_media_forget_now, receipt_id), robust=True)
     return files
 
@@ -110,7 +102,7 @@ def ordered_media_remove(*, receipt_id: UUID | None = None, seconds: float | Non
     """
     storage = configured_media_storage()
     try:
-        return ordered_files_remove(storage, receipt_id=receipt_id, seconds=seconds)
+        return fetch.ordered_files_remove(storage, receipt_id=receipt_id, seconds=seconds)
     except OSError as error:
         logger.warning("Files are yet to be removed: %s", error)
         return 0
@@ -125,8 +117,8 @@ def old_media_drop(now: datetime) -> int:
     # What staff attach is kept for a day in any case: within it, it is sent.
     kept = timedelta(days=max(settings.MEDIA_RETENTION_DAYS, 1))
     try:
-        dropped = media_drop(storage, before=now - kept)
-        strays_remove(storage, now=now)
+        dropped = fetch.media_drop(storage, before=now - kept)
+        fetch.strays_remove(storage, now=now)
     except MediaStorageError as error:
         logger.warning("Old files are yet to be removed: %s", error)
         return 0

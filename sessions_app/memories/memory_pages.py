@@ -13,8 +13,7 @@ from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.errors import MemoryOperationError
 from memories_app.models import Memory, MergeProposal, Visibility

@@ -11,8 +11,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.translation import get_language, gettext_lazy
-from django.utils.translation import gettext as _
+from django.utils.translation import get_language, gettext as _, gettext_lazy
 
 from memories_app.errors import no_vector_words
 from memories_app.models import Visibility
@@ -23,14 +22,7 @@ from memoryproject.foundation.admin_kit.staff_pages import OwnPage, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
-from sessions_app.memories.tables.columns import (
-    KINDS,
-    MAX_BYTES,
-    MAX_ROWS,
-    TableError,
-    example_table,
-    text_of,
-)
+from sessions_app.memories.tables import columns
 from sessions_app.memories.tables.plan import (
     ASKS,
     CURRENCIES,
@@ -76,7 +68,7 @@ class TableForm(forms.Form):
     )
     kind = forms.ChoiceField(
         label=gettext_lazy("What it holds"),
-        choices=[("", gettext_lazy("as its headers say")), *KINDS.items()],
+        choices=[("", gettext_lazy("as its headers say")), *columns.KINDS.items()],
         required=False,
     )
     visibility = forms.ChoiceField(
@@ -99,10 +91,10 @@ class TableForm(forms.Form):
         file = cleaned.get("file")
         try:
             if file is not None and self.data.get("do") != "store":
-                cleaned["text"] = text_of(file.read(MAX_BYTES + 1))
-            elif len(cleaned.get("text", "")) > MAX_BYTES:
-                text_of(b" " * (MAX_BYTES + 1))
-        except TableError as error:
+                cleaned["text"] = columns.text_of(file.read(columns.MAX_BYTES + 1))
+            elif len(cleaned.get("text", "")) > columns.MAX_BYTES:
+                columns.text_of(b" " * (columns.MAX_BYTES + 1))
+        except columns.TableError as error:
             raise forms.ValidationError(str(error)) from error
         if not cleaned.get("text", "").strip() and not self.errors:
             raise forms.ValidationError(_("Choose a file, or paste the cells of a table."))
@@ -125,9 +117,9 @@ class TableImportPages(ReadOnlyAdmin):
     def example_view(self, request: HttpRequest, kind: str) -> HttpResponse:
         """Return a table to fill in, in the reader's language."""
         self._require_importer(request)
-        if kind not in KINDS:
+        if kind not in columns.KINDS:
             raise Http404("There is no such kind of table.")
-        table = example_table(kind, hebrew=get_language() == "he")
+        table = columns.example_table(kind, hebrew=get_language() == "he")
         return as_download(HttpResponse(table, content_type=CSV_TYPE), f"{kind}.csv")
 
     def table_view(self, request: HttpRequest) -> HttpResponse:
@@ -144,7 +136,7 @@ class TableImportPages(ReadOnlyAdmin):
         now = timezone.localtime(timezone.now(), ZoneInfo(settings.BUSINESS_TIME_ZONE))
         try:
             plan = table_plan(cleaned["text"], choices, now=now)
-        except TableError as error:
+        except columns.TableError as error:
             return self._table_page(request, shown, error=str(error), status=400)
         if request.POST.get("do") != "store":
             return self._table_page(request, shown, plan)
@@ -187,7 +179,7 @@ class TableImportPages(ReadOnlyAdmin):
             "form": form,
             "error": error,
             "plan": plan,
-            "kind": KINDS[plan.kind] if plan else "",
+            "kind": columns.KINDS[plan.kind] if plan else "",
             "unused": ", ".join(plan.unused) if plan else "",
             "rows": [
                 {
@@ -203,8 +195,8 @@ class TableImportPages(ReadOnlyAdmin):
             "counts": [(str(STATUSES[each]), count) for each, count in plan.counts.items() if count]
             if plan
             else [],
-            "kinds": KINDS.items(),
-            "saved_as": str(_SAVED) % {"rows": MAX_ROWS},
+            "kinds": columns.KINDS.items(),
+            "saved_as": str(_SAVED) % {"rows": columns.MAX_ROWS},
         }
         template = "admin/memories_app/memory/table.html"
         return staff_page(

@@ -10,8 +10,7 @@ from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, refuse_nul

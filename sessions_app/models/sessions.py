@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.db.models import CASCADE, Q, Value
 from django.db.models.functions import Coalesce, NullIf
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
+from django.utils.translation import gettext_lazy as _, pgettext_lazy
 
 from memoryproject.foundation.choices import known, labelled
 from sessions_app.models.chats import Chat

@@ -8,8 +8,7 @@ from django import forms
 from django.db import DatabaseError
 from django.http import FileResponse, HttpRequest, HttpResponseBase
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor

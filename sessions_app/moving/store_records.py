@@ -16,8 +16,7 @@ from uuid import UUID, uuid5
 
 from django.db import transaction
 from django.db.models import Max
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Visibility
 from memories_app.store.retract import forgotten_among, keyed_hash

@@ -10,20 +10,10 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.exceptions import NotFound, PermissionDenied
 
 from memories_app.models import Visibility
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    MAX_WHATSAPP_CHAT,
-    PATTERN,
-    WhatsAppChatError,
-    whatsapp_chat_normalise,
-)
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
+from memoryproject.foundation.rest_kit import serializers
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.rest_kit.errors import MemoryDisabled, refuse
-from memoryproject.foundation.rest_kit.serializers import (
-    ChoicesFilter,
-    MomentFilter,
-    Text,
-    TruthFilter,
-)
 from memoryproject.foundation.rest_kit.where import (
     ID,
     MOMENT,
@@ -134,8 +124,8 @@ def refuse_beyond_chats(caller: Caller, visibility: str) -> None:
 WHATSAPP_CHAT_SCHEMA = {
     "type": "string",
     "minLength": 1,
-    "maxLength": MAX_WHATSAPP_CHAT,
-    "pattern": PATTERN,
+    "maxLength": whatsapp_chats.MAX_WHATSAPP_CHAT,
+    "pattern": whatsapp_chats.PATTERN,
 }
 
 
@@ -167,8 +157,8 @@ def chat_named(whatsapp_chat: str) -> Chat | None:
 def check_whatsapp_chat(text: str) -> None:
     """Raise ValidationError for a text that is no id of a chat."""
     try:
-        whatsapp_chat_normalise(text)
-    except WhatsAppChatError as error:
+        whatsapp_chats.whatsapp_chat_normalise(text)
+    except whatsapp_chats.WhatsAppChatError as error:
         raise refuse(str(error), attr="whatsapp_chat") from error
 
 
@@ -199,7 +189,7 @@ class WhatsAppChatFilter(django_filters.CharFilter):  # type: ignore[misc]
         return rows.filter(**{f"{self.field_name}__in": chats_at(value).values("pk")})
 
 
-class ChatKey(Text):
+class ChatKey(serializers.Text):
     """A chat by any of its addresses, as its id, or as one that no chat has."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -238,8 +228,8 @@ MESSAGE_FIELDS: Fields = {
 
 class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(field_name="chat_id")
-    status = ChoicesFilter(choices=SessionStatus.choices)
-    since = MomentFilter(field_name="last_active", lookup_expr="gte")
+    status = serializers.ChoicesFilter(choices=SessionStatus.choices)
+    since = serializers.MomentFilter(field_name="last_active", lookup_expr="gte")
 
     def filter_queryset(self, queryset: QuerySet[ChatSession]) -> QuerySet[ChatSession]:
         """Leave archived sessions out of default lists."""
@@ -250,12 +240,12 @@ class SessionFilters(django_filters.FilterSet):  # type: ignore[misc]
 
 
 class MessageFilters(django_filters.FilterSet):  # type: ignore[misc]
-    role = ChoicesFilter(choices=Role.choices)
+    role = serializers.ChoicesFilter(choices=Role.choices)
 
 
 class ChatFilters(django_filters.FilterSet):  # type: ignore[misc]
     whatsapp_chat = WhatsAppChatFilter(field_name="pk")
-    is_group = TruthFilter()
+    is_group = serializers.TruthFilter()
 
 
 def chats_at(whatsapp_chat: str) -> QuerySet[Chat]:

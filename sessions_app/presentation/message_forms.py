@@ -7,14 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from memoryproject.foundation.rest_kit.serializers import Choice, Strict, Text
-from sessions_app.conversations.message_store import (
-    OTHER_PARTS,
-    THOUGHT_PARTS,
-    ChatForm,
-    form_size,
-    part_text,
-    text_of_parts,
-)
+from sessions_app.conversations import message_store
 from sessions_app.models.messages import Role
 
 # The sources of the entries of a replay that are memories: recalled, or lines of a person's card.
@@ -28,7 +21,7 @@ MAX_NAME = 64
 MAX_DEPTH = 20
 
 # Those without a text that can be read.
-KNOWN_PARTS = {*OTHER_PARTS, *THOUGHT_PARTS}
+KNOWN_PARTS = {*message_store.OTHER_PARTS, *message_store.THOUGHT_PARTS}
 
 
 def _part(**properties: Any) -> dict[str, Any]:
@@ -120,7 +113,7 @@ class Content(serializers.Field[Any, Any, Any, Any]):
                 {"type": "text", "text": each} if isinstance(each, str) else each for each in data
             ]
             self._check_parts(data)
-            size = form_size(data)
+            size = message_store.form_size(data)
         else:
             self.fail("form")
         if size > MAX_CONTENT:
@@ -136,7 +129,7 @@ class Content(serializers.Field[Any, Any, Any, Any]):
             if (
                 not isinstance(kind, str)
                 or not kind
-                or not (is_known or part_text(part) is not None)
+                or not (is_known or message_store.part_text(part) is not None)
             ):
                 self.fail("part", place=place, others=", ".join(sorted(KNOWN_PARTS)))
         if depth_of(parts) > MAX_DEPTH:
@@ -189,13 +182,13 @@ def stored_form(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that are stored of a message in OpenAI's form."""
     given = dict(message)
     content = given.pop("content", None)
-    form = ChatForm(
+    form = message_store.ChatForm(
         tool_calls=given.pop("tool_calls", None) or (),
         tool_call_id=given.pop("tool_call_id", None) or "",
         name=given.pop("name", None) or "",
         parts=content if isinstance(content, list) else None,
     )
-    text = text_of_parts(content) if isinstance(content, list) else content or ""
+    text = message_store.text_of_parts(content) if isinstance(content, list) else content or ""
     metadata = form.stored_in(given.pop("metadata", {}))
     return {**given, "content": text, "metadata": metadata}
 

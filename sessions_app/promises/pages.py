@@ -12,8 +12,7 @@ from django.db.models.fields.json import KT
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.dateparse import parse_date
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy, ngettext_lazy, pgettext_lazy
 
 from memories_app.facts.validation import DROPPED, KEPT, OPEN, PROMISE_STATES
 from memories_app.models import Memory

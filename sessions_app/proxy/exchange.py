@@ -25,13 +25,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
-from sessions_app.conversations.epochs import (
-    EpochSnapshot,
-    ForgottenMeanwhileError,
-    Reader,
-    epoch_check,
-    epoch_read,
-)
+from sessions_app.conversations import epochs
 from sessions_app.conversations.message_store import (
     MAX_MESSAGES,
     ChatForm,
@@ -78,7 +72,7 @@ class Exchange:
     sent: list[dict[str, Any]] = field(default_factory=list)
     block: str = ""
     as_completion: Callable[[bytes], bytes] = bytes
-    epoch: EpochSnapshot | None = None
+    epoch: epochs.EpochSnapshot | None = None
     meter: MeteredChatModel | None = None
     day: date | None = None
     begun: float = field(default_factory=time.monotonic)
@@ -118,7 +112,7 @@ class Exchange:
             OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
         )
         exchange.day = exchange.meter.count_call(now)
-        exchange.epoch = epoch_read(Reader(chat.pk, sees_all=role == GODFATHER))
+        exchange.epoch = epochs.epoch_read(epochs.Reader(chat.pk, sees_all=role == GODFATHER))
         exchange._recall()
         return exchange
 
@@ -156,7 +150,7 @@ class Exchange:
                 self.meter.count_tokens(self.day, ChatRequest(lines), answer)
             try:
                 self._store(answer, timezone.now())
-            except ForgottenMeanwhileError:
+            except epochs.ForgottenMeanwhileError:
                 # The answer, and what the model was told, may hold what was erased meanwhile.
                 self._store(None, timezone.now())
         except Exception:
@@ -181,7 +175,7 @@ class Exchange:
         if not new or self.session is None:
             return
         if answer is not None and self.epoch is not None:
-            epoch_check(self.epoch)
+            epochs.epoch_check(self.epoch)
         rules = build_intake_rules()
         add, key = rules.chat_memory.add_messages, self.session.pk
         portions = [new[first:][:MAX_MESSAGES] for first in range(0, len(new), MAX_MESSAGES)]

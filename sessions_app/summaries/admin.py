@@ -4,18 +4,10 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from cards_app.rules.extract import entries_load
-from memoryproject.foundation.admin_kit.display import (
-    column,
-    shown_link,
-    shown_mark,
-    shown_short,
-    shown_table,
-    shown_text,
-)
+from memoryproject.foundation.admin_kit import display
 from memoryproject.foundation.admin_kit.staff_admin import sections
 from sessions_app.models import Message, SummarizationMetadata
 from sessions_app.presentation.audited_view import ConversationAdmin
@@ -68,27 +60,29 @@ class SummaryAdmin(ConversationAdmin):
 
     @admin.display(description=gettext_lazy("summary"))
     def short_text(self, made: SummarizationMetadata) -> str:
-        return shown_short(made.summary_message.content)
+        return display.shown_short(made.summary_message.content)
 
     @admin.display(description=gettext_lazy("summary, including earlier ones"))
     def whole_text(self, made: SummarizationMetadata) -> str:
-        return shown_text(made.summary_message.content)
+        return display.shown_text(made.summary_message.content)
 
     @admin.display(description=gettext_lazy("made by"), ordering="is_extractive")
     def shown_kind(self, made: SummarizationMetadata) -> str:
         if made.is_extractive:
-            return shown_mark(_("excerpts, without a chat model"))
-        return shown_mark(made.model or "–", "good")
+            return display.shown_mark(_("excerpts, without a chat model"))
+        return display.shown_mark(made.model or "–", "good")
 
-    summary_link = column(gettext_lazy("message"), lambda made: message_link(made.summary_message))
+    summary_link = display.column(
+        gettext_lazy("message"), lambda made: message_link(made.summary_message)
+    )
 
     @admin.display(description=gettext_lazy("conversation"))
     def chain_link(self, made: SummarizationMetadata) -> str:
         address = list_address(
             "sessions_app_summarizationmetadata", session__session_id__exact=made.session_id
         )
-        read = shown_link(messages_address(made.session), _("read the whole conversation"))
-        return format_html("{} · {}", read, shown_link(address, _("all summaries of it")))
+        read = display.shown_link(messages_address(made.session), _("read the whole conversation"))
+        return format_html("{} · {}", read, display.shown_link(address, _("all summaries of it")))
 
     @admin.display(description=gettext_lazy("messages"))
     def sources(self, made: SummarizationMetadata) -> str:
@@ -96,18 +90,18 @@ class SummaryAdmin(ConversationAdmin):
             return str(DELETED)
         messages = Message.objects.filter(pk__in=made.summarized_message_ids).order_by("order_num")
         rows = ((message_link(each), shown_message(each)) for each in messages)
-        return shown_table((_("message"), _("content")), rows)
+        return display.shown_table((_("message"), _("content")), rows)
 
     @admin.display(description=gettext_lazy("of these messages only"))
     def shown_digest(self, made: SummarizationMetadata) -> str:
-        return shown_text(made.digest)
+        return display.shown_text(made.digest)
 
     @admin.display(description=gettext_lazy("sentences"))
     def sentences(self, made: SummarizationMetadata) -> str:
         """Return each sentence of the summary with links to the messages that say it."""
         entries = entries_load(made.chapter)
         if entries is None:
-            return shown_text(made.chapter)
+            return display.shown_text(made.chapter)
         places = {place for each in entries for place in each.places}
         found = Message.objects.filter(session=made.session_id, order_num__in=places)
         links = {each.order_num: message_link(each) for each in found.defer("terms")}
@@ -118,4 +112,4 @@ class SummaryAdmin(ConversationAdmin):
             )
             for entry in entries
         )
-        return shown_table((_("message"), _("content")), rows)
+        return display.shown_table((_("message"), _("content")), rows)

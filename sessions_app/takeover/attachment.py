@@ -12,8 +12,7 @@ from uuid import UUID, uuid4
 from django.core.files.uploadedfile import UploadedFile
 from django.db import models
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import gettext_lazy as _, ngettext_lazy
 
 from memories_app.documents.document_store import IncomingFile
 from memoryproject.foundation.choices import labelled

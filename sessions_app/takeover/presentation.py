@@ -13,8 +13,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memories_app.models import Memory, MemoryStatus, Visibility
 from memoryproject.foundation.admin_kit.staff_pages import rights_required, staff_page

@@ -23,16 +23,8 @@ from memoryproject.foundation.integrations.whatsapp.templates import (
 )
 from sessions_app.models import Chat, ChatAccess
 from sessions_app.models.turns import BROADCAST, TEMPLATE
+from sessions_app.takeover import staff_reply
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
-from sessions_app.takeover.staff_reply import (
-    HandReply,
-    OwnNumber,
-    Writer,
-    Written,
-    number_of,
-    reply_turn_store,
-    sent_before,
-)
 from sessions_app.turns.facade import chat_locked
 
 # Meta's limits for names, and for the words of a message.
@@ -44,7 +36,7 @@ MAX_PARAMETER = 1024
 _REFUSED = re.compile(r"[\n\t\r]| {5}")
 
 
-def takes_templates(by: OwnNumber) -> bool:
+def takes_templates(by: staff_reply.OwnNumber) -> bool:
     """Return whether the number's provider sends templates."""
     return by.provider in PROVIDERS and PROVIDERS[by.provider].sends_templates
 
@@ -54,11 +46,11 @@ def chat_template(
     chat_id: UUID,
     template: Template,
     key: UUID,
-    otherwise: OwnNumber,
-    writer: Writer,
+    otherwise: staff_reply.OwnNumber,
+    writer: staff_reply.Writer,
     approved: ApprovedTemplate | None = None,
     broadcast: str = "",
-) -> HandReply:
+) -> staff_reply.HandReply:
     """Store a template as an assistant message and hand it to the chat's provider.
 
     It may go out at any time, also to a person who never wrote, but no marketing to a person who
@@ -74,20 +66,20 @@ def chat_template(
     of = {BROADCAST: broadcast} if broadcast else {}
     with transaction.atomic():
         chat = chat_locked(chat_id)
-        if earlier := sent_before(key=key, chat=chat, text=text):
+        if earlier := staff_reply.sent_before(key=key, chat=chat, text=text):
             return earlier
-        by = number_of(chat, otherwise)
+        by = staff_reply.number_of(chat, otherwise)
         if not takes_templates(by):
             raise ReplyRefusedError(Refusal.NO_TEMPLATES)
         if approved is not None and approved.category == MARKETING and marketing_stopped(chat):
             raise ReplyRefusedError(Refusal.MARKETING_STOPPED)
-        return reply_turn_store(
+        return staff_reply.reply_turn_store(
             action="template",
             chat=chat,
             by=by,
             key=key,
             # The values are in the part alone, which loses them once it is sent.
-            written=Written(
+            written=staff_reply.Written(
                 text=text,
                 parts=["\n".join([title, *values])],
                 asked_at=writer.now,

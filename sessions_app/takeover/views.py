@@ -29,6 +29,7 @@ from sessions_app.models import AnswerTrial, Chat, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.trials import TrialMemories, TrialState
 from sessions_app.presentation.links import conversation_address
+from sessions_app.takeover import staff_reply
 from sessions_app.takeover.attachment import Refusal, ReplyRefusedError
 from sessions_app.takeover.canned_replies import canned_search
 from sessions_app.takeover.presentation import (
@@ -43,15 +44,6 @@ from sessions_app.takeover.presentation import (
     writer_of,
 )
 from sessions_app.takeover.send_template import chat_template, takes_templates, template_found
-from sessions_app.takeover.staff_reply import (
-    DRAFT,
-    HandReply,
-    StaffReply,
-    chat_reply,
-    draft_of,
-    draft_question,
-    number_of,
-)
 from sessions_app.trials.dependencies import OFFLINE, enqueue_trial, trial_models
 from sessions_app.trials.run_trial import TrialRefusedError, TrialWanted, trial_start
 from sessions_app.turns.dependencies import max_answer_age
@@ -134,7 +126,7 @@ def reply(request: HttpRequest, chat_id: UUID) -> HttpResponse:
         panel |= {"text": text_posted(request), "problem": refused.text}
         return panel_page(request, chat, panel, status=409)
     _report(request, done)
-    is_taught = "?teach=" + str(done.turn.turn_id) if DRAFT in done.turn.context else ""
+    is_taught = "?teach=" + str(done.turn.turn_id) if staff_reply.DRAFT in done.turn.context else ""
     return redirect(f"{conversation_address(chat.pk)}{is_taught}")
 
 
@@ -144,10 +136,12 @@ def draft(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     The panel's script gets the draft alone; else the panel is shown, with what was typed.
     """
     chat = chat_to_act_on(request, chat_id)
-    found = None if "new" in request.POST else draft_of(chat, request.POST.get("draft", ""))
+    found = (
+        None if "new" in request.POST else staff_reply.draft_of(chat, request.POST.get("draft", ""))
+    )
     context: dict[str, Any] = {}
     try:
-        context["draft"] = found or _draft_start(request, draft_question(chat))
+        context["draft"] = found or _draft_start(request, staff_reply.draft_question(chat))
     except TrialRefusedError as refused:
         context["problem"] = translate_error(refused.args[0])
     if is_live(request):
@@ -178,7 +172,7 @@ def _draft_start(request: HttpRequest, question: Turn | None) -> AnswerTrial:
 def templates(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     """Show Meta's list; with ``?name=&language=`` the form of one template, with a preview."""
     chat = chat_to_act_on(request, chat_id)
-    if not takes_templates(number_of(chat, default_number())):
+    if not takes_templates(staff_reply.number_of(chat, default_number())):
         raise Http404
     name, language = request.GET.get("name", ""), request.GET.get("language", "")
     chosen = template_found(templates_provider(chat), name, language) if name else None
@@ -214,7 +208,7 @@ def template(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     return redirect(conversation_address(chat.pk))
 
 
-def _report(request: HttpRequest, done: HandReply) -> None:
+def _report(request: HttpRequest, done: staff_reply.HandReply) -> None:
     if not done.fresh:
         messages.info(request, _("This reply was sent already."))
     elif done.turn.provider == str(Provider.CONSOLE):
@@ -241,17 +235,17 @@ def text_posted(request: HttpRequest) -> str:
     return request.POST.get("text", "").replace("\r\n", "\n")
 
 
-def reply_posted(request: HttpRequest, chat: Chat) -> HandReply:
+def reply_posted(request: HttpRequest, chat: Chat) -> staff_reply.HandReply:
     """Send what the form holds. Raises ReplyRefusedError."""
     text = text_posted(request)
-    reply = StaffReply(
+    reply = staff_reply.StaffReply(
         text=text,
         key=_key_posted(request, text),
         quote=request.POST.get("quote", ""),
         file=request.FILES.get("file"),
         draft=request.POST.get("draft", ""),
     )
-    return chat_reply(
+    return staff_reply.chat_reply(
         chat_id=chat.pk,
         reply=reply,
         writer=writer_of(request),
@@ -273,7 +267,7 @@ def slots_posted(request: HttpRequest, count: int) -> list[str]:
 
 def template_posted(
     request: HttpRequest, chat: Chat, approved: ApprovedTemplate | None, values: list[str] | None
-) -> HandReply:
+) -> staff_reply.HandReply:
     """Send the form's template; ``values``: of one of Meta's list. Raises ReplyRefusedError."""
     typed = template_typed(request)
     key = _key_posted(request, "".join([*typed.values(), *(values or [])]))

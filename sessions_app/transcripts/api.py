@@ -21,13 +21,7 @@ from memoryproject.foundation.rest_kit.operations import conflicting, described,
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.chat_queries import chat_at
-from sessions_app.presentation.access import (
-    chat_in_reach,
-    chat_or_own,
-    own_chat,
-    require_memory,
-    session_within,
-)
+from sessions_app.presentation import access
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.transcript_files.parse_transcript import (
     MAX_FILE_SIZE,
@@ -146,7 +140,7 @@ class SessionTranscriptView(ApiView):
         Messages that can't alternate are left out; `Transcript-Left-Out` reports how many. With
         `Accept: application/json` or `?format=json` the answer names them.
         """
-        session = session_within(self.caller, session_id)
+        session = access.session_within(self.caller, session_id)
         text, exported = conversation_text(
             conversation=Conversation(session.chat, session),
             actor=self.caller.actor,
@@ -188,9 +182,9 @@ class TextView(ApiView):
 
         Raises NotFound for one out of reach.
         """
-        name = given.get("whatsapp_chat") or own_chat(self.caller)
+        name = given.get("whatsapp_chat") or access.own_chat(self.caller)
         if name:
-            chat_in_reach(self.caller, name)
+            access.chat_in_reach(self.caller, name)
         return Target(whatsapp_chat=name) if name else None
 
 
@@ -272,9 +266,9 @@ class TranscriptsView(TextView):
         target = self.target(given)
         if target is None and self.caller.is_bound:
             # Of several chats: it says which ones.
-            chat_or_own(self.caller, None)
+            access.chat_or_own(self.caller, None)
         target = target or Target()
-        require_memory(chat_at(target.whatsapp_chat))
+        access.require_memory(chat_at(target.whatsapp_chat))
         saved = batches_save(
             folder=OneText(given["text"]),
             target=target,

@@ -24,16 +24,8 @@ from sessions_app.conversations.chat_queries import chat_at
 from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.models import Chat, ChatSession, Message, TranscriptBatch, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
+from sessions_app.transcript_files import parse_transcript
 from sessions_app.transcript_files.continuity import Signs
-from sessions_app.transcript_files.parse_transcript import (
-    ASSISTANT,
-    MAX_FILE_SIZE,
-    USER,
-    BusyError,
-    FaultError,
-    FolderError,
-    message_text,
-)
 from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
     BatchFolder,
@@ -111,7 +103,9 @@ def alone_in(target: Target) -> AbstractContextManager[None]:
     digest = hashlib.sha256(f"transcripts\0{name}".encode()).digest()
     return advisory_lock(
         int.from_bytes(digest[:8], "big", signed=True),
-        BusyError("Another chat_memory saves into the same chat: run it again when that is done."),
+        parse_transcript.BusyError(
+            "Another chat_memory saves into the same chat: run it again when that is done."
+        ),
     )
 
 
@@ -147,9 +141,9 @@ def exchanges(messages: Iterable[Message]) -> Iterator[Exchange | LeftOut]:
     question: Message | None = None
     for message in messages:
         is_blank = not message.content.strip()
-        if message.role not in (USER, ASSISTANT):
+        if message.role not in (parse_transcript.USER, parse_transcript.ASSISTANT):
             yield LeftOut(message, OTHER_ROLE)
-        elif message.role == USER:
+        elif message.role == parse_transcript.USER:
             if question is not None:
                 yield LeftOut(question, UNANSWERED)
             question = None if is_blank else message
@@ -285,19 +279,19 @@ def transcripts_export(
     try:
         folder_make(path)
     except OSError as error:
-        raise FolderError(f"{path} can't be made: {error.strerror}.") from error
+        raise parse_transcript.FolderError(f"{path} can't be made: {error.strerror}.") from error
     folder = BatchFolder(path)
     with folder.locked():
         listing = folder.listing()
         if listing.batches or listing.problems:
-            raise FolderError(
+            raise parse_transcript.FolderError(
                 f"There are batches in {path} already: nothing is written over. Choose an empty "
                 "folder."
             )
         try:
             _write(conversation, path, messages_a_batch, exported, progress)
         except OSError as error:
-            raise FaultError(
+            raise parse_transcript.FaultError(
                 f"The batches can't be written to {path}: {error.strerror}. None of them is there."
             ) from error
     export_record(conversation, COMMAND_LINE, exported, files=exported.files)
@@ -340,11 +334,11 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
             exported.leave_out(found.message, found.reason)
             continue
         text = exchange_text(found, redacted=exported.redacted)
-        if len(text) > MAX_FILE_SIZE:
+        if len(text) > parse_transcript.MAX_FILE_SIZE:
             for message in found:
                 exported.leave_out(message, TOO_LARGE)
             continue
-        if texts and (2 * len(texts) >= size or held + len(text) > MAX_FILE_SIZE):
+        if texts and (2 * len(texts) >= size or held + len(text) > parse_transcript.MAX_FILE_SIZE):
             yield b"".join(texts)
             texts, held = [], 0
         texts.append(text)
@@ -357,7 +351,9 @@ def _batches(conversation: Conversation, size: int, exported: Exported) -> Itera
 def exchange_text(exchange: Exchange, *, redacted: bool) -> bytes:
     contents = [message.content for message in exchange]
     question, answer = map(redact, contents) if redacted else contents
-    text = message_text(role=USER, content=question) + message_text(role=ASSISTANT, content=answer)
+    text = parse_transcript.message_text(
+        role=parse_transcript.USER, content=question
+    ) + parse_transcript.message_text(role=parse_transcript.ASSISTANT, content=answer)
     return text.encode("utf-8")
 
 

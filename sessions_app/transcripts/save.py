@@ -22,23 +22,13 @@ from sessions_app.history.dependencies import build_transcript_backups, transcri
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
 from sessions_app.models import Chat, ChatSession, TranscriptBatch
+from sessions_app.transcript_files import transcript_folder
 from sessions_app.transcript_files.backups import BackupError, Backups, backup_name
 from sessions_app.transcript_files.parse_transcript import (
     USER,
     FaultError,
     RefusedError,
     TranscriptMessage,
-)
-from sessions_app.transcript_files.transcript_folder import (
-    NO_NUMBER,
-    BatchFile,
-    BatchFolder,
-    ChangedError,
-    Check,
-    Progress,
-    folder_check,
-    messages_again,
-    no_progress,
 )
 from sessions_app.transcripts.export_transcripts import Target, alone_in
 from sessions_app.transcripts.transcript_plan import Plan, digest_of, plan_make
@@ -59,10 +49,10 @@ class SaveDependencies:
     rules: IntakeRules
     backups: Backups
     keep: timedelta
-    progress: Progress = no_progress
+    progress: transcript_folder.Progress = transcript_folder.no_progress
 
 
-def build_save_dependencies(*, progress: Progress) -> SaveDependencies:
+def build_save_dependencies(*, progress: transcript_folder.Progress) -> SaveDependencies:
     """Return the dependencies of a save by the settings."""
     return SaveDependencies(
         rules=build_intake_rules(),
@@ -95,7 +85,7 @@ class Saved:
 
 def batches_save(
     *,
-    folder: BatchFolder,
+    folder: transcript_folder.BatchFolder,
     target: Target,
     dependencies: SaveDependencies,
     overlap: int | None = None,
@@ -112,7 +102,7 @@ def batches_save(
     now = now or timezone.now()
     saving = Saving(folder, target, dependencies, overlap, actor, now, backup_name(now))
     with folder.locked(), alone_in(target):
-        check = folder_check(folder=folder, progress=dependencies.progress)
+        check = transcript_folder.folder_check(folder=folder, progress=dependencies.progress)
         if check.problems:
             raise RefusedError(check.problems, check.further)
         if not check.files:
@@ -148,14 +138,14 @@ class Stored:
     plan: Plan
     session: ChatSession
     rows: list[TranscriptBatch]
-    to_back_up: list[BatchFile]
+    to_back_up: list[transcript_folder.BatchFile]
 
 
 @dataclass(frozen=True)
 class Saving:
     """One save of checked files. ``backup``: the name of the backup that it makes."""
 
-    folder: BatchFolder
+    folder: transcript_folder.BatchFolder
     target: Target
     dependencies: SaveDependencies
     overlap: int | None
@@ -163,7 +153,7 @@ class Saving:
     now: datetime
     backup: str
 
-    def run(self, check: Check) -> Saved:
+    def run(self, check: transcript_folder.Check) -> Saved:
         """Store the messages, back the files up, and clean them up. Raises as batches_save."""
         known = self.target.find()
         # A forgetting waits for the backup, so that it can sweep the backup, too.
@@ -171,14 +161,14 @@ class Saving:
             try:
                 with transaction.atomic():
                     stored = self._store(check)
-            except ChangedError as error:
+            except transcript_folder.ChangedError as error:
                 raise RefusedError([error.problem]) from error
             self._back_up(stored)
         saved = self._saved(check, stored)
         self._clean_up(check.files, stored.rows, saved)
         return saved
 
-    def _store(self, check: Check) -> Stored:
+    def _store(self, check: transcript_folder.Check) -> Stored:
         """Store the messages. Raises RefusedError and the database's errors."""
         conversation = self.target.lock(self.now)
         plan = plan_make(
@@ -227,7 +217,7 @@ class Saving:
     def _append(self, chat: Chat, session: ChatSession, plan: Plan) -> None:
         memory, progress = self.dependencies.rules.chat_memory, self.dependencies.progress
         role = memory.role_in(chat)
-        messages = messages_again(folder=self.folder, files=plan.rest)
+        messages = transcript_folder.messages_again(folder=self.folder, files=plan.rest)
         new = (
             _new_message(chat, file, message, self.now)
             for file, message in islice(messages, plan.overlap, None)
@@ -241,7 +231,7 @@ class Saving:
         transaction.on_commit(lambda: memory.embed(session.pk), robust=True)
 
     def _rows(
-        self, chat: Chat, session: ChatSession, files: Sequence[BatchFile]
+        self, chat: Chat, session: ChatSession, files: Sequence[transcript_folder.BatchFile]
     ) -> list[TranscriptBatch]:
         return [
             TranscriptBatch(
@@ -273,7 +263,7 @@ class Saving:
                 "they were. Mend that and run it again: nothing is stored twice."
             ) from error
 
-    def _saved(self, check: Check, stored: Stored) -> Saved:
+    def _saved(self, check: transcript_folder.Check, stored: Stored) -> Saved:
         plan, session = stored.plan, stored.session
         names = sorted({row.backup for row in stored.rows})
         return Saved(
@@ -290,7 +280,10 @@ class Saving:
         )
 
     def _clean_up(
-        self, files: Sequence[BatchFile], rows: Sequence[TranscriptBatch], saved: Saved
+        self,
+        files: Sequence[transcript_folder.BatchFile],
+        rows: Sequence[TranscriptBatch],
+        saved: Saved,
     ) -> None:
         """Remove the files that are unchanged since their backup. Raises FaultError."""
         left = []
@@ -328,7 +321,7 @@ class Saving:
 
 
 def _new_message(
-    chat: Chat, file: BatchFile, message: TranscriptMessage, now: datetime
+    chat: Chat, file: transcript_folder.BatchFile, message: TranscriptMessage, now: datetime
 ) -> NewMessage:
     """Return the message to store. Transcripts have no times, so it has the time of the save."""
     people = (chat.whatsapp_chat, ASSISTANT_ADDRESS)
@@ -339,5 +332,7 @@ def _new_message(
         timestamp=now,
         sender=sender,
         recipient=recipient,
-        metadata={} if file.number == NO_NUMBER else {"transcript_batch": file.number},
+        metadata={}
+        if file.number == transcript_folder.NO_NUMBER
+        else {"transcript_batch": file.number},
     )

@@ -7,15 +7,7 @@ from uuid import UUID
 from memories_app.store.retract import keyed_hash
 from sessions_app.models import TranscriptBatch
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.transcript_files.continuity import (
-    Kind,
-    Signs,
-    Standing,
-    batch_position,
-    holds_different_exchanges,
-    repeated_end,
-    standing_as_given,
-)
+from sessions_app.transcript_files import continuity
 from sessions_app.transcript_files.parse_transcript import Problem
 from sessions_app.transcript_files.transcript_folder import (
     NO_NUMBER,
@@ -138,27 +130,27 @@ def _number_problems(plan: Plan, records: dict[int, TranscriptBatch], last: int)
 def _place(
     plan: Plan,
     stored: StoredSigns,
-    batch: Signs,
+    batch: continuity.Signs,
     folder: BatchFolder,
     *,
     overlap: int | None,
     follows: bool,
 ) -> None:
     found = (
-        batch_position(stored=stored.signs, batch=batch, follows=follows)
+        continuity.batch_position(stored=stored.signs, batch=batch, follows=follows)
         if overlap is None
-        else standing_as_given(stored=stored.signs, batch=batch, overlap=overlap)
+        else continuity.standing_as_given(stored=stored.signs, batch=batch, overlap=overlap)
     )
-    if found.kind in (Kind.STORED, Kind.OVERLAP):
+    if found.kind in (continuity.Kind.STORED, continuity.Kind.OVERLAP):
         plan.overlap = found.position
         plan.stored_in = stored.places[found.stored][0]
         _note_form(plan, stored.signs.part(found.stored), batch)
-    elif found.kind is not Kind.NEW:
+    elif found.kind is not continuity.Kind.NEW:
         plan.problems.append(standing_problem(found, plan.rest, stored, folder))
     plan.add = len(batch) - plan.overlap
 
 
-def _note_form(plan: Plan, stored: Signs, batch: Signs) -> None:
+def _note_form(plan: Plan, stored: continuity.Signs, batch: continuity.Signs) -> None:
     """Note the messages of a given overlap that differ in form: the stored ones stay."""
     pairs = zip(stored.exact[: plan.overlap], batch.exact[: plan.overlap], strict=True)
     differing = sum(ours != theirs for ours, theirs in pairs)
@@ -189,22 +181,22 @@ def _conversation_problems(conversation: Conversation, file: str) -> list[Proble
 
 
 def standing_problem(
-    found: Standing, files: Sequence[BatchFile], stored: StoredSigns, folder: BatchFolder
+    found: continuity.Standing, files: Sequence[BatchFile], stored: StoredSigns, folder: BatchFolder
 ) -> Problem:
     """Return the reason to refuse the files, with the place of the message and the way out."""
-    if found.kind is Kind.NOT_THERE:
+    if found.kind is continuity.Kind.NOT_THERE:
         return _not_there(found, files, stored, folder)
     session_id, order_num = stored.places[found.stored]
     there = f"message {order_num} of session {session_id}"
-    first = 0 if found.kind is Kind.AMBIGUOUS else found.position
+    first = 0 if found.kind is continuity.Kind.AMBIGUOUS else found.position
     file, number, line = _locate(folder, files, first)
-    if found.kind is Kind.AMBIGUOUS:
+    if found.kind is continuity.Kind.AMBIGUOUS:
         what = (
             f"The first {_messages(found.position)} may be stored already, from {there} on, "
             "or may have been said again."
         )
         return Problem("ambiguous", file, what, _decide(found), line)
-    if found.kind is Kind.EARLIER:
+    if found.kind is continuity.Kind.EARLIER:
         what = (
             f"The stored conversation begins like this from the {_nth(number)} message on "
             f"({there}): what stands before it can't be put in front."
@@ -214,7 +206,7 @@ def standing_problem(
             "said anew, save it with --append."
         )
         return Problem("earlier", file, what, mend, line)
-    if found.kind is Kind.FORM:
+    if found.kind is continuity.Kind.FORM:
         what = f"The {_nth(number)} message differs from {there} only in {FORM}."
         mend = f"Put back the exact text, such as its own line ends. {_decide(found)}"
         return Problem("not_exact", file, what, mend, line)
@@ -223,7 +215,7 @@ def standing_problem(
     return Problem("not_exact", file, what, mend, line)
 
 
-def _decide(found: Standing) -> str:
+def _decide(found: continuity.Standing) -> str:
     """Return how the caller decides whether something was said again."""
     again = "Was all of it said again, save it with --append."
     if found.overlap:
@@ -235,7 +227,7 @@ def _decide(found: Standing) -> str:
 
 
 def _not_there(
-    found: Standing, files: Sequence[BatchFile], stored: StoredSigns, folder: BatchFolder
+    found: continuity.Standing, files: Sequence[BatchFile], stored: StoredSigns, folder: BatchFolder
 ) -> Problem:
     what = (
         f"The overlap was given as {found.overlap}, but the conversation has "
@@ -265,11 +257,15 @@ def boundary_problems(
     for before, file in zip((None, *files), files, strict=False):
         start, end = end, end + file.messages
         reach = max(start - file.messages, 0)
-        again = repeated_end(before=signs[reach:start], batch=signs[start:end]) if before else 0
+        again = (
+            continuity.repeated_end(before=signs[reach:start], batch=signs[start:end])
+            if before
+            else 0
+        )
         if before is None or not again:
             continue
         what = f"The first {_messages(again)} repeat the end of {before.name}"
-        if not holds_different_exchanges(signs[start : start + again]):
+        if not continuity.holds_different_exchanges(signs[start : start + again]):
             notes.append(f"{file.name}: {what[0].lower()}{what[1:]}; they count as said again.")
             continue
         mend = (

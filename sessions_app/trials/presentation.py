@@ -14,8 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from memories_app.facts.text_diff import SAME, Piece, word_diff
 from memoryproject.foundation.admin_kit.display import small_cost_shown

@@ -24,13 +24,7 @@ from memoryproject.foundation.integrations.llm.base import (
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.outside_services.guards import deadline
-from sessions_app.conversations.epochs import (
-    EpochSnapshot,
-    ForgottenMeanwhileError,
-    Reader,
-    epoch_check,
-    epoch_read,
-)
+from sessions_app.conversations import epochs
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.conversations.message_text import without_notice
 from sessions_app.limits.answer_limits import MeteredChatModel
@@ -43,13 +37,13 @@ from sessions_app.trials.given_texts import (
     Given,
     StoredPrompt,
     TrialBusyError,
+    TrialRefusedError as TrialRefusedError,
     instructions_by,
     prompt_apart,
     prompt_together,
     role_now,
     texts_given,
 )
-from sessions_app.trials.given_texts import TrialRefusedError as TrialRefusedError
 from sessions_app.turns.facade import (
     Dependencies,
     TurnWork,
@@ -234,14 +228,14 @@ def _run(
     turns = Turn.objects.select_related("chat", "session", "message", "replay")
     turn = turns.get(pk=trial.turn_id)
     owner = GODFATHER in (turn.user_role, role_now(turn, dependencies))
-    epoch = epoch_read(Reader(turn.chat_id, sees_all=owner))
+    epoch = epochs.epoch_read(epochs.Reader(turn.chat_id, sees_all=owner))
     try:
         with deadline(dependencies.rules.deadline.total_seconds()):
             made = _make(lease, turn, dependencies, model_named(trial.model))
         return _store(lease, epoch, made)
     except (TrialRefusedError, ChatModelError) as error:
         return _fail(lease, error_text(error))
-    except ForgottenMeanwhileError:
+    except epochs.ForgottenMeanwhileError:
         return _fail(lease, ErrorText("trial_forgotten"))
     except LeaseLostError:
         raise
@@ -327,7 +321,7 @@ def _instructions(
     return instructions_by(profile_current(), turn, stored, dependencies)
 
 
-def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:
+def _store(lease: Lease[AnswerTrial], epoch: epochs.EpochSnapshot, made: Made) -> str:
     """Store what was made. Raises ForgottenMeanwhileError and LeaseLostError."""
     completion = made.completion
     values: dict[str, Any] = {
@@ -344,7 +338,7 @@ def _store(lease: Lease[AnswerTrial], epoch: EpochSnapshot, made: Made) -> str:
         "finished_at": timezone.now(),
     }
     with transaction.atomic():
-        epoch_check(epoch)
+        epochs.epoch_check(epoch)
         if not lease.release(**values):
             raise lease.lost()
     return str(TrialState.DONE)

@@ -16,8 +16,8 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.errors.stored_errors import error_text
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from memoryproject.foundation.integrations.llm.base import Picture
-from memoryproject.foundation.integrations.openai_transcriber import MAX_BYTES as MAX_RECORDING
 from memoryproject.foundation.integrations.openai_transcriber import (
+    MAX_BYTES as MAX_RECORDING,
     Transcriber,
     Transcript,
     TranscriptionError,

@@ -5,8 +5,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
@@ -14,13 +13,8 @@ from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffA
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.errors.stored_errors import translate_error
+from memoryproject.foundation.outgoing_webhooks import endpoints
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_again, delivery_test
-from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    endpoint_change,
-    endpoint_create,
-    endpoint_remove,
-    endpoint_rotate,
-)
 from memoryproject.foundation.outgoing_webhooks.models import (
     DeliveryState,
     WebhookDelivery,
@@ -110,14 +104,14 @@ class WebhookEndpointAdmin(StaffAdmin):
         if change:
             given["enabled"] = data["enabled"]
             # The form has resolved the host; here the row is locked.
-            endpoint_change(endpoint_id=obj.pk, changes=given, resolve=False, **by)
+            endpoints.endpoint_change(endpoint_id=obj.pk, changes=given, resolve=False, **by)
         else:
-            made = endpoint_create(**given, **by)
+            made = endpoints.endpoint_create(**given, **by)
             obj.pk = made.pk
             request.__dict__["made_secret"] = made
 
     def delete_model(self, request: HttpRequest, obj: WebhookEndpoint) -> None:
-        endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
+        endpoints.endpoint_remove(endpoint_id=obj.pk, actor=staff_actor(request))
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """List only the endpoints. Their deliveries are deleted, too, but are too many to list."""
@@ -138,7 +132,7 @@ class WebhookEndpointAdmin(StaffAdmin):
         if len(keys) != 1:
             messages.warning(request, _("Choose one endpoint."))
             return None
-        endpoint = endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
+        endpoint = endpoints.endpoint_rotate(endpoint_id=keys[0], actor=staff_actor(request))
         return self._secret_page(request, endpoint)
 
     @admin.action(description=gettext_lazy("Send a test"), permissions=["change"])

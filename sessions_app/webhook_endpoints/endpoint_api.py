@@ -13,28 +13,12 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from memoryproject.foundation.errors.stored_errors import translate_error
-from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    MAX_NAME_LENGTH,
-    EndpointError,
-    EndpointNotFoundError,
-    endpoint_change,
-    endpoint_create,
-    endpoint_remove,
-    endpoint_rotate,
-)
+from memoryproject.foundation.outgoing_webhooks import endpoints
 from memoryproject.foundation.outgoing_webhooks.models import EVENT_TYPES, WebhookEndpoint
-from memoryproject.foundation.rest_kit import fields
+from memoryproject.foundation.rest_kit import fields, operations
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.errors import not_found, refuse
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    IF_MATCH,
-    described,
-    etag,
-    location,
-    versioned,
-)
 from memoryproject.foundation.rest_kit.serializers import (
     Choice,
     Items,
@@ -59,7 +43,7 @@ from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
 
 class EndpointBody(Strict):
-    name = Text(max_length=MAX_NAME_LENGTH)
+    name = Text(max_length=endpoints.MAX_NAME_LENGTH)
     url = Text(max_length=2000)
     event_types = Items(
         child=Choice(list(EVENT_TYPES)), required=False, max_length=len(EVENT_TYPES)
@@ -129,7 +113,7 @@ def endpoints_in_reach(caller: Caller) -> QuerySet[WebhookEndpoint]:
 class WebhookView(ApiView):
     """What the views of endpoints share."""
 
-    raises = {EndpointError: _refused, EndpointNotFoundError: not_found}
+    raises = {endpoints.EndpointError: _refused, endpoints.EndpointNotFoundError: not_found}
 
     def endpoint(self, endpoint_id: UUID) -> WebhookEndpoint:
         """Return the endpoint. Raises NotFound also for one out of reach."""
@@ -154,14 +138,14 @@ class EndpointsView(WebhookView, ListView):
     queryset = WebhookEndpoint.objects.all()
     serializer_class = EndpointSerializer
 
-    @described(operation_id="webhooks_list")
+    @operations.described(operation_id="webhooks_list")
     def get(self, request: Request) -> Response:
         """Return the endpoints; a bound token sees those of its own chats."""
         return self.page_of(endpoints_in_reach(self.caller))
 
-    @described(
+    @operations.described(
         operation_id="webhooks_add",
-        parameters=[etag(201), location(201)],
+        parameters=[operations.etag(201), operations.location(201)],
         request=EndpointBody,
         responses={201: EndpointWithSecretSerializer},
     )
@@ -174,7 +158,9 @@ class EndpointsView(WebhookView, ListView):
         body = self.body(EndpointBody)
         require_reading(self.caller)
         given = self.given({"whatsapp_chats": None, **body})
-        made = endpoint_create(**given, rules=build_address_rules(), actor=self.caller.actor)
+        made = endpoints.endpoint_create(
+            **given, rules=build_address_rules(), actor=self.caller.actor
+        )
         made.refresh_from_db()
         headers = {
             "Location": reverse("api-webhook", args=[made.public_id]),
@@ -191,17 +177,17 @@ class EndpointView(WebhookView):
         "PATCH": ["hooks.change_webhookendpoint"],
         "DELETE": ["hooks.delete_webhookendpoint"],
     }
-    answers = {"PATCH": [CHANGED_MEANWHILE], "DELETE": [CHANGED_MEANWHILE]}
+    answers = {"PATCH": [operations.CHANGED_MEANWHILE], "DELETE": [operations.CHANGED_MEANWHILE]}
 
-    @described(operation_id="webhooks_get", **versioned(EndpointSerializer))
+    @operations.described(operation_id="webhooks_get", **operations.versioned(EndpointSerializer))
     def get(self, request: Request, endpoint_id: UUID) -> Response:
         """Return the endpoint without its secret."""
         found = self.endpoint(endpoint_id)
         return etagged(request, EndpointSerializer(found).data, etag=endpoint_etag(found))
 
-    @described(
+    @operations.described(
         operation_id="webhooks_change",
-        parameters=[IF_MATCH, etag(200)],
+        parameters=[operations.IF_MATCH, operations.etag(200)],
         request=EndpointBody,
         responses=EndpointSerializer,
     )
@@ -211,7 +197,7 @@ class EndpointView(WebhookView):
         body = self.body(EndpointBody, partial=True)
         endpoint = self.endpoint(endpoint_id)
         require_reading(self.caller)
-        changed = endpoint_change(
+        changed = endpoints.endpoint_change(
             endpoint_id=endpoint.pk,
             changes=self.given(body),
             rules=build_address_rules(),
@@ -221,13 +207,15 @@ class EndpointView(WebhookView):
         headers = {"ETag": endpoint_etag(changed)}
         return Response(EndpointSerializer(changed).data, headers=headers)
 
-    @described(operation_id="webhooks_remove", parameters=[IF_MATCH], responses={204: None})
+    @operations.described(
+        operation_id="webhooks_remove", parameters=[operations.IF_MATCH], responses={204: None}
+    )
     @idempotent(atomic=True)
     def delete(self, request: Request, endpoint_id: UUID) -> Response:
         """Remove the endpoint: nothing more is sent to it. Once more: 404."""
         found = self.endpoint(endpoint_id)
         require_match(request, endpoint_etag(found))
-        endpoint_remove(endpoint_id=found.pk, actor=self.caller.actor)
+        endpoints.endpoint_remove(endpoint_id=found.pk, actor=self.caller.actor)
         return Response(status=204)
 
 
@@ -236,7 +224,7 @@ class RotateView(WebhookView):
     staff_rights = {"POST": ["hooks.change_webhookendpoint"]}
     needs_body = False
 
-    @described(
+    @operations.described(
         operation_id="webhooks_rotate", request=RotateBody, responses=EndpointWithSecretSerializer
     )
     @idempotent(atomic=True)
@@ -245,7 +233,7 @@ class RotateView(WebhookView):
         body = self.body(RotateBody)
         endpoint = self.endpoint(endpoint_id)
         require_reading(self.caller)
-        made = endpoint_rotate(
+        made = endpoints.endpoint_rotate(
             endpoint_id=endpoint.pk,
             actor=self.caller.actor,
             keep=timedelta(hours=body["keep_hours"]),

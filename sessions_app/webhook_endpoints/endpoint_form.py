@@ -6,8 +6,7 @@ from uuid import UUID
 
 from django import forms
 from django.db import transaction
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.stamped_form import ConflictCheckedForm
 from memoryproject.foundation.outgoing_webhooks.endpoints import EndpointError, endpoint_check

@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memories_app.models import Memory
 from sessions_app.conversations.chat_queries import token_chats

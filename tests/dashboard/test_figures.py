@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from datetime import timezone as zones
+from datetime import datetime, timedelta, timezone as zones
 from typing import Any
 from zoneinfo import ZoneInfo
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from argparse import ArgumentParser, _SubParsersAction
 
 import pytest
 from django.core.management import get_commands, load_command_class
@@ -36,6 +37,10 @@ def test_every_command_and_its_options_explain_themselves_and_stand_in_the_docs(
         assert all(action.help for action in parser._actions), f"{name}: an option without help"
 
 
+def options_of(parser: ArgumentParser) -> set[str]:
+    return {name for action in parser._actions for name in (action.dest, *action.option_strings)}
+
+
 def test_tables_of_commands_name_only_commands_and_options_that_are_there() -> None:
     files = [path for path in tracked_files() if path.name == "commands.yaml"]
     assert files
@@ -43,10 +48,15 @@ def test_tables_of_commands_name_only_commands_and_options_that_are_there() -> N
         (n, t) for file in files for n, t in read_table(str(file), file.name).items()
     ):
         parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
-        there = {
-            each for action in parser._actions for each in (action.dest, *action.option_strings)
-        }
-        assert set(texts.get("options", ())) <= there, name
+        actions = next(
+            (each.choices for each in parser._actions if isinstance(each, _SubParsersAction)), {}
+        )
+        there = {one: options_of(each) for one, each in actions.items()}
+        named = texts.get("actions", {})
+        assert named.keys() == there.keys(), name
+        for one, about in named.items():
+            assert set(about.get("options", ())) <= there[one], f"{name} {one}"
+        assert set(texts.get("options", ())) <= options_of(parser).union(*there.values()), name
 
 
 def test_commands_that_the_docs_name_are_there() -> None:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memoryproject.foundation.integrations.documents.read_document import in_reading_order
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.embedding.reader import OLD
-from tests.embedding.reader import OPENAI as NEW
+from tests.embedding.reader import OLD, OPENAI as NEW
 from tests.embedding.switching import Switching, switch_under_load
 from tests.loopback.openai_server import OpenAIServer
 

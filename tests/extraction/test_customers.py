@@ -11,8 +11,7 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from uuid import uuid4
 
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sessions_app.extraction.fact_store import CheckedFacts, facts_checked
 from sessions_app.extraction.facts_form import Fact

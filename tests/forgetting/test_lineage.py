@@ -9,8 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.apps import apps
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
+from hypothesis import Phase, given, settings, strategies as st
 from hypothesis.extra.django import TestCase
 
 from memories_app.models import Memory

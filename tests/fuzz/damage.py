@@ -7,8 +7,7 @@ import json
 import os
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 
 # `make fuzz` multiplies the number of examples of each test.
 FACTOR = int(os.environ.get("FUZZ_FACTOR", "1"))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sessions_app.conversations.phrases import languages, text_for
 from sessions_app.extraction.extract import Extractor, chat_learn

@@ -6,16 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memoryproject.foundation.rest_kit.authentication import caller_with
 from sessions_app.conversations.chat_queries import token_chats
 from sessions_app.mcp.server import instructions_for
 from sessions_app.mcp.tools import TOOLS
 from tests.api.calling import Api, api_with, make_token
-from tests.api.test_bound import Place, fingerprint
-from tests.api.test_bound import town as town
+from tests.api.test_bound import Place, fingerprint, town as town
 from tests.fuzz.damage import FACTOR
 from tests.mcp.rpc import Rpc, everything
 

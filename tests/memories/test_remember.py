@@ -11,8 +11,7 @@ from uuid import UUID
 import pytest
 from django.db import IntegrityError
 from django.utils import timezone as now_in
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from memories_app.embedding_models.vectors import due_vectors_make

@@ -11,8 +11,7 @@ from uuid import UUID
 from memoryproject.foundation.integrations.llm.base import ChatModelError, OfflineChatModel
 from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from sessions_app.models import ChatSession, Turn
-from sessions_app.recall.facade import Viewer as RecallViewer
-from sessions_app.recall.facade import hit_record, recall
+from sessions_app.recall.facade import Viewer as RecallViewer, hit_record, recall
 from tests.privacy.models import learn, sum_up, turns_put_on_record
 from tests.privacy.oracle import Viewer
 from tests.privacy.town import VIEWERS, Town, undone

@@ -6,8 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from django.utils import timezone
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra.django import TestCase
 
 from memories_app.store.change import memory_set_visibility

@@ -15,8 +15,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 if sys.version_info >= (3, 11):
-    from re import _constants as sre
-    from re import _parser as parser
+    from re import _constants as sre, _parser as parser
 else:
     import sre_constants as sre
     import sre_parse as parser

@@ -11,8 +11,7 @@ from django.utils import timezone as clock
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.llm.base import OfflineChatModel
-from sessions_app.hours import clock as times
-from sessions_app.hours import day_spans, hours_of
+from sessions_app.hours import clock as times, day_spans, hours_of
 from sessions_app.hours_answers import hours_answer
 from sessions_app.inbox.needs import is_unknown
 from sessions_app.models import AssistantProfile, ChatPause, Turn

@@ -17,8 +17,14 @@ from sessions_app.models.chats import Limits
 from sessions_app.summaries.summarizer import DATA, SKILLS, Summarizer
 from tests.doubles.own_context_limit import OwnContextLimit
 from tests.sessions.summing import summaries, talk_to
-from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from
-from tests.world import summing_up as is_summing_up
+from tests.world import (
+    CLIENT,
+    GODFATHER,
+    OTHER_CLIENT,
+    World,
+    message_from,
+    summing_up as is_summing_up,
+)
 
 
 def test_every_n_messages_are_summed_up_with_their_ids_and_times(world: World) -> None:

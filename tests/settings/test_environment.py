@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memoryproject.environment import (
     OF_ENV_FILE,

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from sessions_app.transcript_files.parse_transcript import RefusedError

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra.django import TestCase
 
 from memoryproject.foundation.audit.models import AuditEvent

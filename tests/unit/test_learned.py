@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sessions_app.extraction.extraction_prompt import FactsFormError
 from sessions_app.extraction.fact_store import is_carried, quoted_in

@@ -11,8 +11,7 @@ from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabl
 from conftest import SERVER, TOKEN
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from openai import AsyncOpenAI
-from pydantic_ai import Agent as PydanticAgent
-from pydantic_ai import BinaryContent
+from pydantic_ai import Agent as PydanticAgent, BinaryContent
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.test import TestModel
 from whatsapp_memory_client import AsyncMemoryClient, MemoryClient

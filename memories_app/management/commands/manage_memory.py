@@ -4,12 +4,12 @@ import argparse
 import json
 import os
 import sys
-from argparse import ArgumentParser
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db import DatabaseError, OperationalError
 from django.utils import timezone
 
@@ -38,25 +38,61 @@ from memories_app.memory_documents.tree_store import TreeStore
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import (
     MEMORY_OFF,
+    Argument,
+    DeclaredCommand,
     ProgressBar,
+    flag,
     folder_given,
+    option,
     refuse_missing_values,
 )
 
 WRITING = ("save", "import")
 
 
-class Command(BaseCommand):
+def _duration(text: str) -> timedelta:
+    try:
+        return read_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+# The options that may stand before or after the action.
+_ROOT: dict[str, Any] = {"type": folder_given, "metavar": "DIR"}
+# Suppressed: otherwise the default would override an option given before the action.
+_ANYWHERE = (
+    option("--root", **_ROOT, default=argparse.SUPPRESS),
+    option("--json", action="store_true", default=argparse.SUPPRESS),
+)
+_CATEGORY = option("--category", choices=CATEGORIES)
+_ONE = (
+    option("--category", choices=CATEGORIES, required=True),
+    option("--identifier", required=True, metavar="NAME"),
+)
+_FOLDER = (option("folder", type=folder_given, metavar="DIR"), flag("--replace"))
+_ARCHIVED = flag("--archived")
+_ACTIONS: dict[str, Sequence[Argument]] = {
+    "save": [*_ONE, option("--content", required=True), option("--session-id", metavar="ID")],
+    "load": [*_ONE, _ARCHIVED],
+    "list": [_CATEGORY, option("--since", type=_duration, metavar="TIME"), _ARCHIVED],
+    "query": [option("--pattern", required=True), _CATEGORY, _ARCHIVED],
+    "cleanup": [
+        _ONE[0],
+        option("--older-than", type=_duration, required=True, metavar="TIME"),
+        flag("--dry-run"),
+    ],
+    "archive": _ONE,
+    "export": _FOLDER,
+    "import": _FOLDER,
+}
+
+
+class Command(DeclaredCommand):
     """One method for each action; all actions work with any store."""
 
-    help = (
-        "Save, load, list, find, clean up, archive, export and import memory documents: context, "
-        "decisions, interfaces and handoffs. In the database, or with --root DIR in the files of "
-        "a memory folder."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        add_actions(parser)
+    arguments = [option("--root", **_ROOT), flag("--json")]
+    actions = {name: [*_ANYWHERE, *arguments] for name, arguments in _ACTIONS.items()}
+    action_shown = "ACTION"
 
     def handle(self, *args: Any, **options: Any) -> None:
         refuse_missing_values(options)
@@ -193,101 +229,6 @@ def _elsewhere(store: MemoryDocumentStore, options: dict[str, Any]) -> str:
 
 
 _SHOWN = 20
-_CATEGORY = f"One of {', '.join(CATEGORIES)}."
-_NAMED = "What it is called, such as feature-auth; in context the newest of that name is meant."
-
-
-def add_actions(parser: ArgumentParser) -> None:
-    """Add the sub-commands with their options."""
-    _everywhere(parser, root=None, as_json=False)
-    actions = parser.add_subparsers(
-        dest="action", required=True, metavar="ACTION", help="What to do; ACTION --help tells more."
-    )
-
-    def action(name: str, text: str) -> ArgumentParser:
-        found: ArgumentParser = actions.add_parser(name, help=text, description=text)
-        # Suppressed: otherwise the default would override an option given before the action.
-        _everywhere(found, root=argparse.SUPPRESS, as_json=argparse.SUPPRESS)
-        return found
-
-    save = action("save", "Create or update a document.")
-    _one(save, "What it is called: a name of a file without .json; context puts the date before.")
-    save.add_argument(
-        "--content",
-        required=True,
-        help="The content, a JSON object, or a document as load prints it; - for stdin.",
-    )
-    save.add_argument("--session-id", metavar="ID", help="The session that it comes from.")
-    load = action("load", "Print a document, exactly as it is stored.")
-    _one(load, _NAMED)
-    _archived(load)
-    listed = action("list", "List documents, with the time of their last save.")
-    _category(listed, required=False)
-    listed.add_argument(
-        "--since", type=_duration, metavar="TIME", help="Only those saved within 7d, 24h, 30m."
-    )
-    _archived(listed)
-    query = action("query", "Find documents by their names.")
-    query.add_argument(
-        "--pattern", required=True, help="Such as 'auth*': * any characters, ? one, [ab] a or b."
-    )
-    _category(query, required=False)
-    _archived(query)
-    cleanup = action("cleanup", "Remove documents that were last saved long ago.")
-    _category(cleanup)
-    cleanup.add_argument(
-        "--older-than", type=_duration, required=True, metavar="TIME", help="7d, 24h, 2w or 30m."
-    )
-    cleanup.add_argument("--dry-run", action="store_true", help="Only tell what would be removed.")
-    _one(action("archive", "Move a document to the archive."), _NAMED)
-    _transfer(action("export", "Write all documents, archived ones too, into a memory folder."))
-    _transfer(action("import", "Bring in all documents of a memory folder, archived ones too."))
-
-
-def _everywhere(parser: ArgumentParser, *, root: str | None, as_json: bool | str) -> None:
-    """Add the options that may stand before or after the action, with their defaults."""
-    parser.add_argument(
-        "--root",
-        type=folder_given,
-        default=root,
-        metavar="DIR",
-        help="Use the files below this memory folder, such as .claude/memory. "
-        "Default: the database.",
-    )
-    parser.add_argument(
-        "--json", action="store_true", default=as_json, help="Print the result as JSON."
-    )
-
-
-def _one(parser: ArgumentParser, identifier: str) -> None:
-    _category(parser)
-    parser.add_argument("--identifier", required=True, metavar="NAME", help=identifier)
-
-
-def _category(parser: ArgumentParser, *, required: bool = True) -> None:
-    text = _CATEGORY if required else f"{_CATEGORY} Default: all."
-    parser.add_argument("--category", choices=CATEGORIES, required=required, help=text)
-
-
-def _archived(parser: ArgumentParser) -> None:
-    parser.add_argument("--archived", action="store_true", help="Look in the archive instead.")
-
-
-def _transfer(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", type=folder_given, metavar="DIR", help="The memory folder.")
-    parser.add_argument(
-        "--replace",
-        action="store_true",
-        help="Where another text stands under the same name, put this one in its place. "
-        "Default: leave it alone and tell.",
-    )
-
-
-def _duration(text: str) -> timedelta:
-    try:
-        return read_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def content_given(option: str) -> bytes | str:

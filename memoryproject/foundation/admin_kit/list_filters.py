@@ -3,8 +3,7 @@ periods."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta, tzinfo
-from datetime import timezone as zones
+from datetime import date, datetime, timedelta, timezone as zones, tzinfo
 from typing import Any, ClassVar, TypeAlias
 
 from django.contrib import admin
@@ -12,8 +11,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import moment_shown
 

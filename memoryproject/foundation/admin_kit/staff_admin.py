@@ -22,8 +22,12 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin, TabularInline
 from unfold.forms import AdminForm, Fieldline
 
-from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
-from memoryproject.foundation.admin_kit.list_csv import BoundedPaginator, csv_download, list_csv
+from memoryproject.foundation.admin_kit.list_csv import (
+    PARAMETER as CSV,
+    BoundedPaginator,
+    csv_download,
+    list_csv,
+)
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, page_paths
 from memoryproject.foundation.admin_kit.stamped_form import conflict_checked
 

@@ -16,8 +16,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.admin_kit.display import column, shown_json, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import CSV_TYPE, as_download, csv_lines

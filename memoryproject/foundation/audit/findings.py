@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from memoryproject.foundation.audit.audit_events import FINDINGS
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error

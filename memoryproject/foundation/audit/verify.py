@@ -8,27 +8,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
-from memoryproject.foundation.audit.audit_logfile import (
-    MAX_LINE_LENGTH,
-    Fields,
-    line_head,
-    line_of,
-    line_read,
-    seal_of,
-)
-from memoryproject.foundation.audit.chain import (
-    BEGINNING,
-    CHAIN_LOCK,
-    WRONG_KEY,
-    ChainError,
-    Place,
-    audit_seal,
-    checkpoint_is_signed,
-    head_is_signed,
-    sealed_rows,
-    signed_rows,
-    waiting,
-)
+from memoryproject.foundation.audit import audit_logfile, chain
 from memoryproject.foundation.audit.findings import RESTORE, AuditReport, Findings
 from memoryproject.foundation.audit.models import AuditCheckpoint, AuditEvent, AuditHead
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
@@ -66,8 +46,8 @@ def audit_verify(
 def _seal(key: str, log_path: Path, found: Findings) -> str:
     """Seal the waiting events. Return why the chain can't be continued, or "" if it can."""
     try:
-        audit_seal(key=key, log_path=log_path)
-    except ChainError as error:
+        chain.audit_seal(key=key, log_path=log_path)
+    except chain.ChainError as error:
         return error_text(error)
     except OSError as error:
         text = ErrorText("log_unwritable", why=error.strerror)
@@ -87,7 +67,7 @@ class _Check:
         self._progress = progress
         self._checkpoints = list(AuditCheckpoint.objects.order_by("number"))
         self._lines: LogLines | None = None
-        self._place = BEGINNING
+        self._place = chain.BEGINNING
         # The seal that the row should have.
         self._computed = ""
         self._first: int | None = None
@@ -96,7 +76,7 @@ class _Check:
     def run(self, head: AuditHead | None, file: BufferedReader | None, log_path: Path) -> None:
         found = self._found
         if not key_fits(self._key, head, self._checkpoints):
-            found.add("wrong_key", "AUDIT_KEY", ErrorText("key_wrong"), WRONG_KEY)
+            found.add("wrong_key", "AUDIT_KEY", ErrorText("key_wrong"), chain.WRONG_KEY)
             return
         start = check_checkpoints(self._key, self._checkpoints, found)
         newest = AuditEvent.objects.order_by("-seq").filter(seq__gte=1).first()
@@ -113,7 +93,7 @@ class _Check:
             self._lines.finish()
 
     def _check_rows(self, first: int, last: int) -> None:
-        for fields, seal in sealed_rows(after=0):
+        for fields, seal in chain.sealed_rows(after=0):
             if fields.seq <= first:
                 self._found.add_numbers("row_pruned", fields.seq)
             elif fields.seq > last:
@@ -122,7 +102,7 @@ class _Check:
                 self._check_row(fields, seal)
                 self._progress(fields.seq - first, last - first)
 
-    def _check_row(self, fields: Fields, seal: str) -> None:
+    def _check_row(self, fields: audit_logfile.Fields, seal: str) -> None:
         differing = self._lines.meet(fields, seal) if self._lines else None
         if not self._fits(fields, seal):
             where = ErrorText("event_row", number=fields.seq, row=fields.id)
@@ -136,7 +116,7 @@ class _Check:
             text = ErrorText("line_differs", fields=", ".join(differing))
             self._found.add("line_changed", line, text, ADVICE)
 
-    def _fits(self, fields: Fields, seal: str) -> bool:
+    def _fits(self, fields: audit_logfile.Fields, seal: str) -> bool:
         """Return whether the seal is the row's own, and report rows missing before it.
 
         After a gap, the seal of the predecessor is taken from its line, if the file has it.
@@ -148,10 +128,10 @@ class _Check:
             self._found.add_numbers("row_deleted", self._place.seq + 1, fields.seq - 1)
             passed = self._lines.passed if self._lines else {}
             previous = {passed[seq] for seq in (fields.seq - 1,) if seq in passed}
-        self._place = Place(fields.seq, seal)
+        self._place = chain.Place(fields.seq, seal)
         self._count += 1
         self._first = self._first or fields.seq
-        computed = {seal_of(self._key, each, fields) for each in previous}
+        computed = {audit_logfile.seal_of(self._key, each, fields) for each in previous}
         fits = not computed or seal in computed
         self._computed = seal if fits else computed.pop()
         return fits
@@ -164,7 +144,7 @@ class _Check:
             last=self._place.seq if self._count else None,
             pruned=sum(one.events for one in self._checkpoints),
             checkpoints=len(self._checkpoints),
-            waiting=waiting().count(),
+            waiting=chain.waiting().count(),
             lines=self._lines.count if self._lines else 0,
             repeated_lines=self._lines.repeated if self._lines else 0,
             found=self._found.count,
@@ -181,7 +161,7 @@ def take_snapshot(log_path: Path) -> Iterator[tuple[AuditHead | None, BufferedRe
     """
     with ExitStack() as unlock, ExitStack() as stack:
         # Before the transaction: its first statement determines what it sees.
-        unlock.enter_context(advisory_lock(CHAIN_LOCK))
+        unlock.enter_context(advisory_lock(chain.CHAIN_LOCK))
         stack.enter_context(transaction.atomic(durable=True))
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -217,12 +197,12 @@ class LogLines:
         self.passed: dict[int, str] = {}
         self._advance()
 
-    def meet(self, fields: Fields, seal: str) -> list[str] | None:
+    def meet(self, fields: audit_logfile.Fields, seal: str) -> list[str] | None:
         """Find the event's line, and return the names of the columns that differ in it.
 
         The list is empty for an unchanged line. Returns None if there is no line.
         """
-        expected = line_of(fields, seal)
+        expected = audit_logfile.line_of(fields, seal)
         # An unchanged line needn't be parsed.
         if self._line == expected:
             self._advance()
@@ -244,7 +224,7 @@ class LogLines:
         Returns the number of the next line, 0 at the end.
         """
         while self._line:
-            head = line_head(self._line)
+            head = audit_logfile.line_head(self._line)
             if head is None:
                 text = ErrorText("line_unreadable")
                 self._found.add("line_unreadable", self._here(), text, ADVICE)
@@ -263,10 +243,10 @@ class LogLines:
         A duplicate is harmless. The line of a missing row shows what the row was. Any other line
         was forged.
         """
-        row = next(signed_rows(AuditEvent.objects.filter(seq=seq)), None)
+        row = next(chain.signed_rows(AuditEvent.objects.filter(seq=seq)), None)
         if row is None:
-            self.passed = {seq: str((line_read(self._line) or {}).get("seal", ""))}
-        elif self._line == line_of(*row):
+            self.passed = {seq: str((audit_logfile.line_read(self._line) or {}).get("seal", ""))}
+        elif self._line == audit_logfile.line_of(*row):
             self.repeated += 1
         else:
             text = ErrorText("line_other_event", number=seq)
@@ -288,7 +268,7 @@ def _lines(file: BufferedReader) -> Iterator[bytes]:
     size = file.tell()
     file.seek(0)
     while size > 0:
-        line = file.readline(min(size, MAX_LINE_LENGTH))
+        line = file.readline(min(size, audit_logfile.MAX_LINE_LENGTH))
         if not line:
             return
         size -= len(line)
@@ -297,7 +277,10 @@ def _lines(file: BufferedReader) -> Iterator[bytes]:
 
 def _differing(line: bytes, expected: bytes) -> list[str]:
     """Return the names of the fields that differ; "form" if only the encoding does."""
-    there, wanted = line_read(line, str) or {}, line_read(expected, str) or {}
+    there, wanted = (
+        audit_logfile.line_read(line, str) or {},
+        audit_logfile.line_read(expected, str) or {},
+    )
     names = [name for name in {**wanted, **there} if there.get(name) != wanted.get(name)]
     return names or ["form"]
 
@@ -313,22 +296,22 @@ def key_fits(key: str, head: AuditHead | None, checkpoints: list[AuditCheckpoint
     It checks the end of the chain, the checkpoints, and the first rows. An empty log fits every
     key.
     """
-    signed = [head_is_signed(head, key)] if head else []
+    signed = [chain.head_is_signed(head, key)] if head else []
     signed += [
-        checkpoint_is_signed(one, key, before)
+        chain.checkpoint_is_signed(one, key, before)
         for before, one in zip([None, *checkpoints], checkpoints, strict=False)
     ]
     last = checkpoints[-1] if checkpoints else None
-    place = Place(last.seq, last.seal) if last else BEGINNING
-    for fields, seal in sealed_rows(after=place.seq, batch=PROBED):
+    place = chain.Place(last.seq, last.seal) if last else chain.BEGINNING
+    for fields, seal in chain.sealed_rows(after=place.seq, batch=PROBED):
         if any(signed) or len(signed) > PROBED:
             break
-        signed.append(seal == seal_of(key, place.seal, fields))
-        place = Place(fields.seq, seal)
+        signed.append(seal == audit_logfile.seal_of(key, place.seal, fields))
+        place = chain.Place(fields.seq, seal)
     return any(signed) or not signed
 
 
-def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findings) -> Place:
+def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findings) -> chain.Place:
     """Check the checkpoints, and return the place where the rows begin."""
     before: AuditCheckpoint | None = None
     for place, one in enumerate(checkpoints, start=1):
@@ -337,21 +320,21 @@ def check_checkpoints(key: str, checkpoints: list[AuditCheckpoint], found: Findi
         goes_on = one.seq - one.events == (before.seq if before else 0)
         if not follows:
             found.add("checkpoint_removed", where, ErrorText("predecessor_removed"), RESTORE)
-        elif not (checkpoint_is_signed(one, key, before) and goes_on and one.number == place):
+        elif not (chain.checkpoint_is_signed(one, key, before) and goes_on and one.number == place):
             found.add("checkpoint_changed", where, ErrorText("changed"), RESTORE)
         before = one
-    return Place(before.seq, before.seal) if before else BEGINNING
+    return chain.Place(before.seq, before.seal) if before else chain.BEGINNING
 
 
 def check_head(
-    key: str, head: AuditHead | None, start: Place, newest: int | None, found: Findings
+    key: str, head: AuditHead | None, start: chain.Place, newest: int | None, found: Findings
 ) -> int:
     """Return the number at which the chain ends.
 
     ``newest``: the greatest number in the table, which is used if the stored end can't be trusted.
     """
     where = ErrorText("audit_head")
-    if head is not None and head_is_signed(head, key):
+    if head is not None and chain.head_is_signed(head, key):
         return max(head.seq, start.seq)
     if head is not None:
         found.add("head_changed", where, ErrorText("changed"), RESTORE)

@@ -24,16 +24,7 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from memoryproject.foundation.embedded_postgres.cluster import (
-    ROLE,
-    ServerAccount,
-    ensure_cluster,
-    make_server_file,
-    make_server_folder,
-    prepare_folders,
-    server_account,
-    server_environment,
-)
+from memoryproject.foundation.embedded_postgres import cluster
 from memoryproject.foundation.embedded_postgres.places import (
     OWN_SERVER,
     PORT,
@@ -77,7 +68,7 @@ def _connect(places: Places, password: str, database: str) -> psycopg.Connection
     return psycopg.connect(
         host=str(places.socket_dir),
         port=PORT,
-        user=ROLE,
+        user=cluster.ROLE,
         password=password,
         dbname=database,
         autocommit=True,
@@ -94,7 +85,7 @@ _EXIT_PRIORITY = -1000
 class EmbeddedPostgres:
     """The server of one DATA_DIR. Creating an instance has no effect; thread- and fork-safe."""
 
-    user = ROLE
+    user = cluster.ROLE
     database = DATABASE
     port = PORT
 
@@ -151,8 +142,8 @@ class EmbeddedPostgres:
         with self._guard:
             if self.is_held and self._provisioned and self.is_running():
                 return
-            account = server_account()
-            prepare_folders(self.places, account)
+            account = cluster.server_account()
+            cluster.prepare_folders(self.places, account)
             self._users_lock.acquire_shared()
             if self._exit_hook is None:
                 # Unlike atexit, this also runs at the end of a multiprocessing child, and only in
@@ -287,14 +278,14 @@ def answers(places: Places) -> bool:
     return pq.PGconn.ping(address.encode()) == pq.Ping.OK
 
 
-def start_server(places: Places, account: ServerAccount) -> None:
+def start_server(places: Places, account: cluster.ServerAccount) -> None:
     """Start the server on its cluster, which is built first if needed. Call under the start lock.
 
     Raises EmbeddedPostgresError with the end of the server's log when it doesn't start.
     """
-    ensure_cluster(places, account)
-    make_server_folder(places.socket_dir, account)
-    make_server_file(places.log, account)
+    cluster.ensure_cluster(places, account)
+    cluster.make_server_folder(places.socket_dir, account)
+    cluster.make_server_file(places.log, account)
     logged_before = places.log.stat().st_size
     while (process := clear_dead_server(places)) is not None:
         # The process that started it was killed, or the server is just shutting down.
@@ -317,7 +308,7 @@ def _comes_up(process: psutil.Process, places: Places) -> bool:
     return True
 
 
-def _launch(places: Places, account: ServerAccount) -> psutil.Process:
+def _launch(places: Places, account: cluster.ServerAccount) -> psutil.Process:
     options = [word for item in _options(places).items() for word in ("-c", "=".join(item))]
     command = account.command(postgres_program("postgres"), "-D", str(places.cluster), *options)
     # The server gets its own session: Ctrl-C in the terminal is for us, not for the server.
@@ -327,7 +318,7 @@ def _launch(places: Places, account: ServerAccount) -> psutil.Process:
         stderr=subprocess.STDOUT,
         text=True,
         cwd="/",
-        env=server_environment(),
+        env=cluster.server_environment(),
         start_new_session=True,
         check=False,
     )

@@ -20,20 +20,13 @@ from mcp.server.auth.provider import (
     RegistrationError,
     TokenError,
 )
-from mcp.shared.auth import OAuthClientInformationFull as Client
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import OAuthClientInformationFull as Client, OAuthToken
 from pydantic import AnyUrl
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.oauth.grants import GRANTED, ConsentRequest, canonical
+from memoryproject.foundation.rest_kit import tokens
 from memoryproject.foundation.rest_kit.models import ApiToken, OAuthClient, OAuthGrant
-from memoryproject.foundation.rest_kit.tokens import (
-    MAX_NAME_LENGTH,
-    SHOWN,
-    digest_of,
-    new_secret,
-    token_revoke,
-)
 
 ACCESS_LIFE = timedelta(hours=1)
 # Without a call of the application for so long, staff must consent again.
@@ -121,7 +114,7 @@ class Provider:
             raise AuthorizeError("invalid_request", "code_challenge isn't one of S256.")
         wanted = ConsentRequest(
             client_id=client.client_id,
-            name=(client.client_name or "")[:MAX_NAME_LENGTH],
+            name=(client.client_name or "")[: tokens.MAX_NAME_LENGTH],
             scopes=[scope for scope in GRANTED if scope in (params.scopes or GRANTED)],
             challenge=params.code_challenge,
             redirect_uri=str(params.redirect_uri),
@@ -154,8 +147,8 @@ class Provider:
         ``scopes``: those of the grant that the access token is to have. The access token before is
         not valid any more.
         """
-        digest = digest_of(token.code)
-        access, refresh = new_secret(), new_secret("r_")
+        digest = tokens.digest_of(token.code)
+        access, refresh = tokens.new_secret(), tokens.new_secret("r_")
         now = timezone.now()
         live = OAuthGrant.objects.select_for_update().filter(token__revoked_at=None)
         grant = live.filter(digest=digest, ends_at__gt=now).first()
@@ -163,12 +156,12 @@ class Provider:
             raise TokenError("invalid_grant", "It was used already.")
         given = [scope for scope in grant.scopes if scope in (scopes or token.scopes)]
         ApiToken.objects.filter(pk=grant.pk).update(
-            digest=digest_of(access),
-            prefix=access[:SHOWN],
+            digest=tokens.digest_of(access),
+            prefix=access[: tokens.SHOWN],
             scopes=given,
             expires_at=now + ACCESS_LIFE,
         )
-        grant.digest, grant.redeemed = digest_of(refresh), True
+        grant.digest, grant.redeemed = tokens.digest_of(refresh), True
         grant.spent = [*grant.spent, digest][-MAX_SPENT:]
         grant.ends_at = now + REFRESH_LIFE
         grant.save()
@@ -184,27 +177,27 @@ class Provider:
     @sync_to_async
     def load_access_token(self, token: str) -> AuthorizationCode | None:
         """Only to revoke it: calls are authenticated as those with other tokens."""
-        grant = OAuthGrant.objects.filter(token__digest=digest_of(token)).first()
+        grant = OAuthGrant.objects.filter(token__digest=tokens.digest_of(token)).first()
         return _read(grant, token)
 
     @sync_to_async
     def revoke_token(self, token: AuthorizationCode) -> None:
         """End the whole grant."""
-        token_revoke(token_id=int(token.subject or 0), actor=Actor("api", token.client_id))
+        tokens.token_revoke(token_id=int(token.subject or 0), actor=Actor("api", token.client_id))
 
     def _find(self, client: Client, secret: str, *, redeemed: bool) -> AuthorizationCode | None:
         """Return the application's grant with this code, or if redeemed, this refresh token.
 
         One that was used before ends its grant: two have it, and one of them has stolen it.
         """
-        digest = digest_of(secret)
+        digest = tokens.digest_of(secret)
         grants = OAuthGrant.objects.filter(
             client=client.client_id, token__resource=self.resource, token__revoked_at=None
         )
         found = grants.filter(digest=digest, redeemed=redeemed).first()
         if found is None:
             for key in grants.filter(spent__contains=[digest]).values_list("pk", flat=True):
-                token_revoke(token_id=key, actor=SYSTEM)
+                tokens.token_revoke(token_id=key, actor=SYSTEM)
         return _read(found, secret)
 
 

@@ -15,9 +15,13 @@ from opentelemetry.exporter.otlp.proto.http import trace_exporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Span as OtelSpan
-from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
-from opentelemetry.trace import Tracer as SdkTracer
+from opentelemetry.trace import (
+    Span as OtelSpan,
+    SpanKind,
+    StatusCode,
+    Tracer as SdkTracer,
+    set_span_in_context,
+)
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from memoryproject.foundation.process.tracing import TRACEPARENT, Attributes, Kind, Span

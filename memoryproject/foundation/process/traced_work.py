@@ -9,14 +9,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django_q.signals import post_execute_in_worker, pre_enqueue, pre_execute
 
-from memoryproject.foundation.process.tracing import (
-    OTHER,
-    TRACEPARENT,
-    Attribute,
-    Kind,
-    current_span,
-    span,
-)
+from memoryproject.foundation.process import tracing
 
 MAX_QUERY_LENGTH = 2_000
 OPERATIONS = frozenset(
@@ -41,27 +34,27 @@ def trace_work() -> None:
 
 
 def _job_enqueued(sender: object, task: dict[str, Any], **_: object) -> None:
-    if around := current_span():
-        task[TRACEPARENT] = around.traceparent
+    if around := tracing.current_span():
+        task[tracing.TRACEPARENT] = around.traceparent
 
 
 def _job_started(sender: object, task: dict[str, Any], **_: object) -> None:
-    function = task["func"] if isinstance(task["func"], str) else OTHER
+    function = task["func"] if isinstance(task["func"], str) else tracing.OTHER
     _job.enter_context(
-        span(
+        tracing.span(
             f"job {function.rpartition('.')[2]}",
-            Kind.CONSUMER,
-            parent=task.get(TRACEPARENT, ""),
+            tracing.Kind.CONSUMER,
+            parent=task.get(tracing.TRACEPARENT, ""),
             attributes={"memory.job.function": function},
         )
     )
 
 
 def _job_ended(sender: object, task: dict[str, Any], **_: object) -> None:
-    around = current_span()
+    around = tracing.current_span()
     if around is not None and not task["success"]:
         # Of the error django-q2 keeps only a text, which may quote.
-        around.fail(OTHER)
+        around.fail(tracing.OTHER)
     _job.close()
 
 
@@ -74,25 +67,25 @@ def _query(
     execute: Callable[..., Any], sql: object, params: Any, many: bool, context: dict[str, Any]
 ) -> Any:
     """Trace one query. Outside of a span there is none: workers ask for jobs all the time."""
-    if current_span() is None:
+    if tracing.current_span() is None:
         return execute(sql, params, many, context)
     name, attributes = query_shown(sql)
-    with span(name, Kind.CLIENT, attributes=attributes):
+    with tracing.span(name, tracing.Kind.CLIENT, attributes=attributes):
         return execute(sql, params, many, context)
 
 
-def query_shown(sql: object) -> tuple[str, dict[Attribute, str | int]]:
+def query_shown(sql: object) -> tuple[str, dict[tracing.Attribute, str | int]]:
     """Return a span's name and attributes for a query, without any value.
 
     Values are parameters, which aren't read. What is written into the statement itself as a text or
     a number is left out. Of a statement that isn't a text nothing is shown.
     """
-    shown: dict[Attribute, str | int] = {"db.system.name": "postgresql"}
+    shown: dict[tracing.Attribute, str | int] = {"db.system.name": "postgresql"}
     if not isinstance(sql, str):
-        return OTHER, shown
+        return tracing.OTHER, shown
     operation = sql[:20].lstrip().partition(" ")[0].upper()
     if operation not in OPERATIONS:
-        return OTHER, shown
+        return tracing.OTHER, shown
     text = _LITERAL.sub("?", sql)
     shown["db.operation.name"] = operation
     if not UNREADABLE & set(text):

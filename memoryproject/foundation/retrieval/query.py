@@ -7,12 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from memoryproject.foundation.text.characters import (
-    characters_within,
-    cut_to_tokens,
-    estimate_tokens,
-    fold,
-)
+from memoryproject.foundation.text import characters
 from memoryproject.foundation.text.chunks import cut_text
 from memoryproject.foundation.text.terms import WordForms, word_forms
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
@@ -160,10 +155,10 @@ def best_passage(text: str, query: str, *, tokens: int) -> str:
     Marks stand for what is left out before and after it. A passage ends at the end of a sentence
     if possible. The first one is returned where none has a word of the query.
     """
-    if estimate_tokens(text) <= tokens:
+    if characters.estimate_tokens(text) <= tokens:
         return text
     # The beginning may be in another script than the rest, so the result is measured again.
-    longest = max(characters_within(text, tokens - 2), 1)
+    longest = max(characters.characters_within(text, tokens - 2), 1)
     passages = cut_text(text, target=max(longest * 3 // 4, 1), most=longest)
     if not passages:
         return MARK
@@ -171,12 +166,12 @@ def best_passage(text: str, query: str, *, tokens: int) -> str:
     best = max(passages, key=lambda passage: _shared(passage.text, forms))
     before = f"{MARK} " if best.start > passages[0].start else ""
     after = f" {MARK}" if best.end < passages[-1].end else ""
-    return cut_to_tokens(f"{before}{best.text}{after}", tokens)
+    return characters.cut_to_tokens(f"{before}{best.text}{after}", tokens)
 
 
 def _shared(passage: str, forms: list[set[str]]) -> int:
     """Return how many words of the query are in the passage."""
-    folded = fold(passage)
+    folded = characters.fold(passage)
     return sum(any(form in folded for form in each) for each in forms)
 
 

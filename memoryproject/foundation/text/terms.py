@@ -5,17 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memoryproject.foundation.text.tokenizer import (
-    MAX_TERM,
-    MAX_TEXT,
-    Kind,
-    Token,
-    bare_forms,
-    kind_of,
-    other_stems,
-    stem,
-    tokenize,
-)
+from memoryproject.foundation.text import tokenizer
 from memoryproject.foundation.text.word_lists import HEBREW
 
 MAX_TERMS = 60_000
@@ -58,13 +48,13 @@ def index_text(text: str) -> IndexedText:
     """
     terms: list[str] = []
     length = 0
-    before: Token | None = None
-    for token in tokenize(text):
+    before: tokenizer.Token | None = None
+    for token in tokenizer.tokenize(text):
         length += not token.whole
         terms.extend(_token_terms(token))
         if before is not None and before.capitalised and token.capitalised:
             # A search for "TestCorp" also finds "Test Corp".
-            terms.append("~" + stem(before.text + token.text)[:MAX_TERM])
+            terms.append("~" + tokenizer.stem(before.text + token.text)[: tokenizer.MAX_TERM])
         before = token
         if len(terms) >= MAX_TERMS:
             break
@@ -73,7 +63,7 @@ def index_text(text: str) -> IndexedText:
 
 def _spaced_numbers(text: str) -> Iterator[str]:
     """Yield a term for each phone number that is divided by blanks: each part is a word."""
-    for found in _PHONE.finditer(text[:MAX_TEXT]):
+    for found in _PHONE.finditer(text[: tokenizer.MAX_TEXT]):
         if " " in found[0]:
             yield "~" + "".join(filter(str.isdigit, found[0]))[-_PHONE_END:]
 
@@ -83,7 +73,7 @@ def index_terms(text: str) -> list[str]:
     return index_text(text).terms
 
 
-def word_forms(token: Token) -> WordForms:
+def word_forms(token: tokenizer.Token) -> WordForms:
     """Return the forms under which ``token`` is indexed and searched."""
     if token.script == "hebrew":
         return _hebrew_forms(token.text)
@@ -92,17 +82,20 @@ def word_forms(token: Token) -> WordForms:
     if token.whole or token.script not in ("latin", "other"):
         return WordForms(token.text)
     # Only possible names are compared by sound.
-    named = token.script == "latin" and kind_of(token) in (Kind.PLAIN, Kind.NAME)
+    named = token.script == "latin" and tokenizer.kind_of(token) in (
+        tokenizer.Kind.PLAIN,
+        tokenizer.Kind.NAME,
+    )
     return _stemmed_forms(token.text, token.script, token.camel_parts, named)
 
 
 # As in the tokenizer.
 @lru_cache(maxsize=8_192)
-def _token_terms(token: Token) -> tuple[str, ...]:
+def _token_terms(token: tokenizer.Token) -> tuple[str, ...]:
     return tuple(_forms_as_terms(token))
 
 
-def _forms_as_terms(token: Token) -> Iterator[str]:
+def _forms_as_terms(token: tokenizer.Token) -> Iterator[str]:
     forms = word_forms(token)
     yield forms.word
     yield from ("~" + form for form in forms.bare + forms.parts)
@@ -112,18 +105,18 @@ def _forms_as_terms(token: Token) -> Iterator[str]:
 @lru_cache(maxsize=50_000)
 def _hebrew_forms(word: str) -> WordForms:
     # "האחריות" is no form of the word "אחרי": the remaining word must be informative.
-    bare = tuple(form for form in bare_forms(word) if form not in HEBREW.function)
+    bare = tuple(form for form in tokenizer.bare_forms(word) if form not in HEBREW.function)
     sounds = {key: None for form in (word, *bare) if (key := sound_key(form))}
     return WordForms(word, bare=bare, sounds=tuple(sounds))
 
 
 @lru_cache(maxsize=50_000)
 def _stemmed_forms(word: str, script: str, camel_parts: tuple[str, ...], named: bool) -> WordForms:
-    parts = tuple(dict.fromkeys(stem(part) for part in camel_parts))
-    own = stem(word) if script == "latin" else word
+    parts = tuple(dict.fromkeys(tokenizer.stem(part) for part in camel_parts))
+    own = tokenizer.stem(word) if script == "latin" else word
     key = sound_key(word) if named else None
     sounds = (key,) if key else ()
-    return WordForms(own, bare=other_stems(word, script, own), parts=parts, sounds=sounds)
+    return WordForms(own, bare=tokenizer.other_stems(word, script, own), parts=parts, sounds=sounds)
 
 
 # A key for words that sound alike: the same name in Hebrew and Latin letters, or misspelt.

@@ -11,7 +11,6 @@ from memoryproject.staff_site.server_state import parts
 
 
 class Command(ReportingCommand):
-    help = "Check the settings, the folders, the database, the migrations and the workers."
     json_help = "Print the result as JSON."
 
     def run(self, options: dict[str, Any]) -> None:

@@ -5,17 +5,13 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand
+
+from memoryproject.foundation.commands import DeclaredCommand
 
 USERNAME = "admin"
 
 
-class Command(BaseCommand):
-    help = (
-        "Make the user “admin” where there is none and print the password, once. "
-        "ADMIN_PASSWORD, where it is set, becomes the password."
-    )
-
+class Command(DeclaredCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         users = get_user_model()._default_manager
         admin = users.filter(username=USERNAME).first()

@@ -5,20 +5,15 @@ from typing import Any
 
 from django.core.checks import Tags
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from memoryproject.foundation.commands import DeclaredCommand
 from memoryproject.management.commands.migrate import is_upgrade
 from memoryproject.stored_schema import OtherSchemaError, schema_check
 from sessions_app.stored_settings import stored_settings_look
 
 
-class Command(BaseCommand):
-    help = (
-        "Prepare the database, at the first start and after an upgrade: tables, schedules, the "
-        "admin user, and the embedding model. Repeating it changes nothing. Start the web servers "
-        "and the workers afterwards."
-    )
-
+class Command(DeclaredCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("check", stdout=StringIO())
         call_command("migrate", verbosity=int(is_upgrade()), stdout=self.stdout)

@@ -2,16 +2,15 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
+from memoryproject.foundation.commands import DeclaredCommand
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.staff_site.alerts import ChannelError, Notice, configured_channels
 
 
-class Command(BaseCommand):
-    help = "Send a test alert to ALERT_WEBHOOK_URL and ALERT_EMAILS."
-
+class Command(DeclaredCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         notice = Notice(
             "test", str(ErrorText("alert_test")), f"{timezone.now():%Y-%m-%d %H:%M}", False

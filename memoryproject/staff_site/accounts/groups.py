@@ -16,7 +16,6 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.text import capfirst
-from django.utils.translation import gettext_lazy
 
 from memoryproject.foundation.tables import read_table
 
@@ -96,12 +95,7 @@ def after_migrate(sender: Any, apps: Any = global_apps, **_: Any) -> None:
 # Rules for changing accounts: nobody gives permissions they lack, or changes an account that has
 # more permissions.
 
-ACTIONS = {
-    "view": gettext_lazy("view"),
-    "add": gettext_lazy("add"),
-    "change": gettext_lazy("change"),
-    "delete": gettext_lazy("delete"),
-}
+ACTIONS = _TABLE["actions"]
 # Apps of libraries: failed logins and second factors are managed on pages of ours.
 WITHOUT_PAGES = ("axes", "otp_static", "otp_totp")
 

@@ -14,8 +14,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -23,21 +22,8 @@ from unfold.forms import AdminOwnPasswordChangeForm
 
 from memoryproject.foundation.admin_kit.staff_pages import staff_page
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_record
+from memoryproject.staff_site.accounts import second_factor
 from memoryproject.staff_site.accounts.lockout import failure_count, lock_holds
-from memoryproject.staff_site.accounts.second_factor import (
-    Checked,
-    backup_codes_left,
-    backup_codes_renew,
-    begun_of,
-    code_check,
-    device_of,
-    prove,
-    qr_code,
-    second_factor_begin,
-    second_factor_confirm,
-    second_factor_remove,
-    secret_shown,
-)
 
 HALF_WAY = "half_way"
 HALF_WAY_SECONDS = 300
@@ -87,7 +73,7 @@ class PasswordStep(LoginView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         user = form.get_user()
-        if device_of(user) is None:
+        if second_factor.device_of(user) is None:
             login(self.request, user)
             return HttpResponseRedirect(_first_page(user, self.get_success_url()))
         session = self.request.session
@@ -142,12 +128,12 @@ def _who(half_way: dict[str, Any] | None) -> Any:
     return user if same else None
 
 
-def code_checked(request: HttpRequest, user: Any, code: str) -> Checked:
+def code_checked(request: HttpRequest, user: Any, code: str) -> second_factor.Checked:
     """Check a code. A wrong one is a failed login; during a lock none is checked."""
     name = user.get_username()
     if lock_holds(request, name):
-        return Checked()
-    checked = code_check(user=user, code=code)
+        return second_factor.Checked()
+    checked = second_factor.code_check(user=user, code=code)
     if checked.device is None and checked.wait_until is None:
         failure_count(request, name, "code")
     return checked
@@ -156,11 +142,11 @@ def code_checked(request: HttpRequest, user: Any, code: str) -> Checked:
 def _come_in(request: HttpRequest, user: Any, device: TOTPDevice, address: str) -> HttpResponse:
     del request.session[HALF_WAY]
     login(request, user, backend=BACKEND)
-    prove(request, device)
+    second_factor.prove(request, device)
     return HttpResponseRedirect(address)
 
 
-def refusal_of(checked: Checked) -> str:
+def refusal_of(checked: second_factor.Checked) -> str:
     """Return the message about why a code was rejected."""
     if checked.wait_until is None:
         return _("This code is wrong, or it was used already.")
@@ -234,7 +220,7 @@ BEGUN_SECONDS = 900
 def second_factor_page(request: HttpRequest) -> HttpResponse:
     """Handle the page of the second factor."""
     doing = request.POST.get("do", "") if request.method == "POST" else ""
-    has_one = device_of(request.user) is not None
+    has_one = second_factor.device_of(request.user) is not None
     if doing == BEGIN and not has_one:
         return _begin(request)
     if doing == CONFIRM and not has_one:
@@ -252,7 +238,7 @@ def _begin(request: HttpRequest) -> HttpResponse:
     form = PasswordForm(request.POST)
     if not form.is_valid() or not _knows_password(request, form):
         return _page(request, **{BEGIN: form})
-    device = second_factor_begin(user=request.user)
+    device = second_factor.second_factor_begin(user=request.user)
     request.session[BEGUN] = {"device": device.pk, "at": int(timezone.now().timestamp())}
     return _here()
 
@@ -263,7 +249,7 @@ def _begun_here(request: HttpRequest) -> TOTPDevice | None:
     The session in which the password was typed is the only one that shows the secret and accepts a
     code for it.
     """
-    device, begun = begun_of(request.user), request.session.get(BEGUN)
+    device, begun = second_factor.begun_of(request.user), request.session.get(BEGUN)
     if device is None or begun is None or begun["device"] != device.pk:
         return None
     return device if timezone.now().timestamp() - begun["at"] <= BEGUN_SECONDS else None
@@ -275,10 +261,12 @@ def _confirm(request: HttpRequest) -> HttpResponse:
         return _here()
     form = CodeForm(request.POST)
     if form.is_valid():
-        codes = second_factor_confirm(user=request.user, code=form.cleaned_data["code"])
-        device = device_of(request.user)
+        codes = second_factor.second_factor_confirm(
+            user=request.user, code=form.cleaned_data["code"]
+        )
+        device = second_factor.device_of(request.user)
         if codes is not None and device is not None:
-            prove(request, device)
+            second_factor.prove(request, device)
             return _codes_page(request, codes)
         form.add_error("code", _("This code is wrong. Is the clock of the phone right?"))
     return _page(request, confirm=form)
@@ -290,8 +278,8 @@ def _with_proof(request: HttpRequest, doing: str) -> HttpResponse:
     if not form.is_valid() or not _proved(request, form):
         return _page(request, **{doing: form})
     if doing == CODES:
-        return _codes_page(request, backup_codes_renew(user=request.user))
-    second_factor_remove(user=request.user, actor=staff_actor(request))
+        return _codes_page(request, second_factor.backup_codes_renew(user=request.user))
+    second_factor.second_factor_remove(user=request.user, actor=staff_actor(request))
     messages.success(request, _("The second factor was removed."))
     return _here()
 
@@ -318,13 +306,13 @@ def _knows_password(request: HttpRequest, form: PasswordForm) -> bool:
 
 
 def _page(request: HttpRequest, **forms: Any) -> HttpResponse:
-    device = device_of(request.user)
+    device = second_factor.device_of(request.user)
     begun = _begun_here(request) if device is None else None
     shown = {
         "device": device,
-        "codes_left": backup_codes_left(request.user) if device else 0,
-        "qr_code": qr_code(begun) if begun else None,
-        "secret": secret_shown(begun) if begun else "",
+        "codes_left": second_factor.backup_codes_left(request.user) if device else 0,
+        "qr_code": second_factor.qr_code(begun) if begun else None,
+        "secret": second_factor.secret_shown(begun) if begun else "",
         "begin_form": forms.get(BEGIN) or PasswordForm(),
         "confirm_form": forms.get(CONFIRM) or CodeForm(),
         "codes_form": forms.get(CODES) or ProofForm(auto_id="codes_%s"),

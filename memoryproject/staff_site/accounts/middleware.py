@@ -13,8 +13,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect, Jso
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from memoryproject.foundation.admin_kit.staff_pages import is_live
 from memoryproject.staff_site.accounts.second_factor import Standing, keep_alive, standing_of

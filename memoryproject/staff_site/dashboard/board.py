@@ -10,8 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Min
 from django.template.defaultfilters import filesizeformat
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 from django_q.models import Schedule
 
 from memoryproject.foundation.admin_kit.display import cost_shown
@@ -19,6 +18,7 @@ from memoryproject.foundation.admin_kit.list_filters import TODAY, period_named,
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.integrations.llm.base import ModelTokens
 from memoryproject.foundation.process.storage import MIN_FREE_BYTES, free_bytes
+from memoryproject.staff_site import server_state
 from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.dashboard.figures import (
     ALL_MEMORIES,
@@ -47,13 +47,6 @@ from memoryproject.staff_site.dashboard.figures import (
     since_shown,
     slot_shown,
     usual_for,
-)
-from memoryproject.staff_site.server_state import (
-    BrokerGoneError,
-    clusters_working,
-    database_bytes,
-    jobs_known,
-    schedules_late,
 )
 from sessions_app.inbound.facade import unprocessed_count
 from sessions_app.limits.dependencies import build_usage_limits
@@ -288,8 +281,8 @@ def _now(to: Places, now: datetime) -> Iterator[Tile]:
 def _machine(to: Places, now: datetime) -> Iterator[Tile]:
     operations = to.operations()
     try:
-        working, queued = clusters_working(), count_shown(jobs_known())
-    except BrokerGoneError:
+        working, queued = server_state.clusters_working(), count_shown(server_state.jobs_known())
+    except server_state.BrokerGoneError:
         working, queued = [], ""
     address = to.list_of(QUEUE) or operations
     title, tone = _("Jobs in the queue"), "" if queued else "warn"
@@ -304,7 +297,7 @@ def _machine(to: Places, now: datetime) -> Iterator[Tile]:
     free = free_bytes(settings.DATA_DIR)
     notes = [Note(_("%(size)s free on the disk") % {"size": filesizeformat(free)})]
     tone = "bad" if free < MIN_FREE_BYTES else ""
-    size = filesizeformat(database_bytes())
+    size = filesizeformat(server_state.database_bytes())
     yield Tile("storage", _("Database"), size, operations, notes, tone, is_restless=True)
 
 
@@ -313,7 +306,7 @@ def _schedules(address: str, now: datetime) -> Tile:
     if not found:
         hint = [Note(_("Install them: manage.py install_schedules"))]
         return Tile("schedules", title, _("none installed"), address, hint, "bad")
-    late = schedules_late(now)
+    late = server_state.schedules_late(now)
     if not late:
         every = ngettext("%(number)s schedule", "%(number)s schedules", found)
         notes = [Note(every % {"number": count_shown(found)})]

@@ -11,8 +11,7 @@ from django.db.models import Min, Q, Sum
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from memoryproject.foundation.admin_kit.list_filters import DAYS, PARAMETER, TODAY, Period
 from memoryproject.foundation.integrations.llm.base import ModelTokens, model_tokens

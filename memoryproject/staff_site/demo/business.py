@@ -25,17 +25,8 @@ from memoryproject.foundation.outgoing_webhooks.models import (
 )
 from memoryproject.foundation.process.jobs import PatientBroker
 from memoryproject.foundation.rest_kit.tokens import token_create, token_revoke
+from memoryproject.staff_site.demo import story_texts
 from memoryproject.staff_site.demo.story import Story
-from memoryproject.staff_site.demo.story_texts import (
-    BUSINESS_FACTS,
-    CANNED_REPLIES,
-    FACTS_OF_PEOPLE,
-    LABELS,
-    PEOPLE,
-    PROFILE,
-    STAFF,
-    Fact,
-)
 from sessions_app.cards.make_cards import cards_make
 from sessions_app.forgetting.facade import ForgetDependencies, object_forget
 from sessions_app.history.clear_session import sessions_expire
@@ -52,17 +43,17 @@ memoryproject.foundation.integrations.embedders.base.EmbedderError: could not be
 
 def create_setup(story: Story) -> None:
     """Create the profile, the staff, and the knowledge of the assistant at the month's start."""
-    for name, first, last in STAFF:
+    for name, first, last in story_texts.STAFF:
         user = User.objects.create_user(name, first_name=first, last_name=last, is_staff=True)
         user.set_unusable_password()
         user.save()
-    AssistantProfile.objects.update_or_create(pk=1, defaults=PROFILE)
+    AssistantProfile.objects.update_or_create(pk=1, defaults=story_texts.PROFILE)
     with story.at(29, "10:00"):
-        for name, colour in LABELS:
+        for name, colour in story_texts.LABELS:
             Label.objects.create(name=name, colour=colour)
-        for name, shortcut, text in CANNED_REPLIES:
+        for name, shortcut, text in story_texts.CANNED_REPLIES:
             CannedReply.objects.create(name=name, shortcut=shortcut, text=text)
-    for fact in BUSINESS_FACTS:
+    for fact in story_texts.BUSINESS_FACTS:
         with story.at(fact.days, "08:00"):
             memory = _remember(story, fact)
         if fact.corrected:
@@ -77,7 +68,7 @@ def create_setup(story: Story) -> None:
 
 def create_staff_actions(story: Story) -> None:
     """Create the actions of staff, and the open decisions."""
-    for fact in FACTS_OF_PEOPLE:
+    for fact in story_texts.FACTS_OF_PEOPLE:
         with story.at(fact.days, "19:30"):
             _remember(story, fact)
     with story.at(1, "09:00"):
@@ -91,7 +82,7 @@ def create_staff_actions(story: Story) -> None:
     _jobs(story)
 
 
-def _remember(story: Story, fact: Fact) -> Memory:
+def _remember(story: Story, fact: story_texts.Fact) -> Memory:
     chat = Chat.objects.get(whatsapp_chat=fact.of.whatsapp_chat) if fact.of else None
     proposed = fact.confidence is not None
     source = None
@@ -127,12 +118,12 @@ def _forget(story: Story) -> None:
     """Forget a fact, a message and a whole person, each with its receipt."""
     dependencies = ForgetDependencies(chat_memory=story.rules.chat_memory)
     breads = Message.objects.filter(
-        chat__whatsapp_chat=PEOPLE["tom"].whatsapp_chat, content__contains="bread"
+        chat__whatsapp_chat=story_texts.PEOPLE["tom"].whatsapp_chat, content__contains="bread"
     )
     for kind, rows in (
         ("memory", Memory.objects.filter(content__startswith="The oven")),
         ("message", breads),
-        ("chat", Chat.objects.filter(whatsapp_chat=PEOPLE["iris"].whatsapp_chat)),
+        ("chat", Chat.objects.filter(whatsapp_chat=story_texts.PEOPLE["iris"].whatsapp_chat)),
     ):
         if row := rows.first():
             object_forget(kind=kind, object_id=row.pk, dependencies=dependencies, actor=NOA)

@@ -22,6 +22,7 @@ from memoryproject.foundation.integrations.llm.scripted import ScriptedChatModel
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
+from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.base import (
     ConsoleProvider,
     MediaSink,
@@ -29,30 +30,8 @@ from memoryproject.foundation.integrations.whatsapp.base import (
     SendResult,
     Template,
 )
-from memoryproject.foundation.integrations.whatsapp.events import (
-    Event,
-    InboundMessage,
-    Media,
-    MessageEdited,
-    MessageRevoked,
-    Party,
-    Reaction,
-    StatusUpdate,
-)
+from memoryproject.staff_site.demo import story_texts
 from memoryproject.staff_site.demo.staff_actions import perform
-from memoryproject.staff_site.demo.story_texts import (
-    MESSAGES,
-    PASSERS_BY,
-    PEOPLE,
-    SMALL_TALK,
-    STAFF_ACTIONS,
-    SUMMARY,
-    Person,
-    StaffAction,
-    Utterance,
-    demo_file,
-    mime_type_of,
-)
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.history.strategies import SummarizationStrategy
 from sessions_app.inbound.facade import IntakeRules, events_receive
@@ -105,7 +84,7 @@ class StoryProvider(ConsoleProvider):
         """Keep the template's name and values."""
         return self.send_text(text="\n".join([template.name, *template.parameters]))
 
-    def fetch_media(self, *, media: Media, into: MediaSink, **_message: object) -> None:
+    def fetch_media(self, *, media: events.Media, into: MediaSink, **_message: object) -> None:
         """Write one of the files into the sink."""
         into.write(self.files[media.media_id])
 
@@ -138,9 +117,13 @@ class Story:
             summarizer=Summarizer(chat_model=self.model), summarize_every_n_messages=SUM_UP_EVERY
         )
         memory = ChatMemoryService(
-            godfather=frozenset({PEOPLE["owner"].whatsapp_chat}), strategy=strategy
+            godfather=frozenset({story_texts.PEOPLE["owner"].whatsapp_chat}), strategy=strategy
         )
-        files = {each.file: demo_file(each.file) for each in MESSAGES if each.file}
+        files = {
+            each.file: story_texts.demo_file(each.file)
+            for each in story_texts.MESSAGES
+            if each.file
+        }
         for provider in self.providers.values():
             provider.files = files
         self.media = MediaDependencies(self.providers, configured_media_storage(), MAX_BYTES)
@@ -178,36 +161,38 @@ class Story:
 
     def tell(self, progress: Callable[[int, int], object]) -> None:
         """Create all conversations and the actions of staff, oldest first."""
-        all_of_it: list[Utterance | StaffAction]
-        all_of_it = [*MESSAGES, *self._small_talk(), *STAFF_ACTIONS]
+        all_of_it: list[story_texts.Utterance | story_texts.StaffAction]
+        all_of_it = [*story_texts.MESSAGES, *self._small_talk(), *story_texts.STAFF_ACTIONS]
         all_of_it.sort(key=lambda each: (-each.days, each.time))
         for number, each in enumerate(all_of_it, start=1):
             with self.at(each.days, each.time):
-                if isinstance(each, StaffAction):
+                if isinstance(each, story_texts.StaffAction):
                     perform(each)
                 else:
                     self._say(each)
-                    if each.person == PEOPLE["emma"]:
+                    if each.person == story_texts.PEOPLE["emma"]:
                         self._sum_up(each.person)
             progress(number, len(all_of_it))
 
-    def _sum_up(self, person: Person) -> None:
+    def _sum_up(self, person: story_texts.Person) -> None:
         """Summarise the person's session, as a worker does soon after a commit."""
         chat = Chat.objects.get(whatsapp_chat=person.whatsapp_chat)
         session = chat.sessions.latest("created_at")
         self.rules.chat_memory.strategy.post_add_messages_hook(session=session)
         self.rules.chat_memory.manage(conversation_id=session.pk)
 
-    def _small_talk(self) -> Iterator[Utterance]:
+    def _small_talk(self) -> Iterator[story_texts.Utterance]:
         for days in range(1, self.days):
             for _ in range(self.chance.randint(2, 6)):
-                address, name = self.chance.choice(PASSERS_BY)
-                text, answer = self.chance.choice(SMALL_TALK)
+                address, name = self.chance.choice(story_texts.PASSERS_BY)
+                text, answer = self.chance.choice(story_texts.SMALL_TALK)
                 provider = "green" if self.chance.random() < 0.3 else "cloud"
                 at = f"{self.chance.randint(7, 19):02d}:{self.chance.randint(0, 59):02d}"
-                yield Utterance(Person(address, name, provider), days, at, text, answer)
+                yield story_texts.Utterance(
+                    story_texts.Person(address, name, provider), days, at, text, answer
+                )
 
-    def _say(self, utterance: Utterance) -> None:
+    def _say(self, utterance: story_texts.Utterance) -> None:
         event = self._event(utterance)
         if utterance.fails == "missed":
             event = replace(event, timestamp=event.timestamp - timedelta(hours=30))
@@ -228,7 +213,7 @@ class Story:
             self.clock.pass_by(0 if utterance.then == "revoked" else 40)
             self._receive(self._then(utterance, event))
 
-    def _answer_chat(self, utterance: Utterance, event: InboundMessage) -> None:
+    def _answer_chat(self, utterance: story_texts.Utterance, event: events.InboundMessage) -> None:
         provider = self.providers[utterance.person.provider]
         if utterance.fails in FAILURES:
             provider.failure = FAILURES[utterance.fails]
@@ -242,13 +227,13 @@ class Story:
         if not utterance.fails:
             self._statuses(utterance, turn)
 
-    def _statuses(self, utterance: Utterance, turn: Turn) -> None:
+    def _statuses(self, utterance: story_texts.Utterance, turn: Turn) -> None:
         ids = turn.parts.values_list("provider_message_id", flat=True)
         for provider_id in [each for each in ids if each]:
             for status in list(STEPS)[: STEPS[utterance.status]]:
                 self.clock.pass_by(self.chance.uniform(0.5, 20))
                 self._receive(
-                    StatusUpdate(
+                    events.StatusUpdate(
                         **_about(utterance, f"{provider_id}:{status}"),
                         provider_message_id=provider_id,
                         status=status,
@@ -256,22 +241,22 @@ class Story:
                     )
                 )
 
-    def _event(self, utterance: Utterance) -> InboundMessage:
+    def _event(self, utterance: story_texts.Utterance) -> events.InboundMessage:
         key = f"wamid.{uuid.UUID(int=self.chance.getrandbits(128)).hex}"
         file = utterance.file
-        return InboundMessage(
+        return events.InboundMessage(
             **_about(utterance, f"message:{key}"),
             provider_message_id=key,
-            party=Party(phone=utterance.person.number, name=utterance.person.name),
+            party=events.Party(phone=utterance.person.number, name=utterance.person.name),
             timestamp=timezone.now(),
             kind=utterance.kind,
             text=utterance.text,
-            media=Media(file, mime_type=mime_type_of(file)) if file else None,
+            media=events.Media(file, mime_type=story_texts.mime_type_of(file)) if file else None,
             business_address="15550100001",
             **_group_of(utterance, name="group_name"),
         )
 
-    def _then(self, utterance: Utterance, event: InboundMessage) -> Event:
+    def _then(self, utterance: story_texts.Utterance, event: events.InboundMessage) -> events.Event:
         """Return the event of the person's later change of the message, such as an edit."""
         what, _, text = utterance.then.partition(":")
         about: dict[str, Any] = {
@@ -281,12 +266,12 @@ class Story:
             **_group_of(utterance),
         }
         if what == "edited":
-            return MessageEdited(**about, original_id=event.provider_message_id, text=text)
+            return events.MessageEdited(**about, original_id=event.provider_message_id, text=text)
         if what == "revoked":
-            return MessageRevoked(**about, original_id=event.provider_message_id)
-        return Reaction(**about, target_id=event.provider_message_id, emoji=text)
+            return events.MessageRevoked(**about, original_id=event.provider_message_id)
+        return events.Reaction(**about, target_id=event.provider_message_id, emoji=text)
 
-    def _receive(self, event: Event) -> None:
+    def _receive(self, event: events.Event) -> None:
         events_receive(received=[event], rules=self.rules, enqueue=lambda _chat: None)
 
     def _answer(self, request: ChatRequest) -> str:
@@ -294,21 +279,21 @@ class Story:
         self.clock.pass_by(self.chance.uniform(1.1, 4.8))
         first = request.messages[0].content
         if first.startswith(tuple(skill.task for skill in SKILLS.values())):
-            return SUMMARY
+            return story_texts.SUMMARY
         question = request.messages[-1].content
         # The text sent with a picture comes after a placeholder for the picture.
         found = [text for text in self.answers if text and question.endswith(text)]
         return self.answers[max(found, key=len)] if found else "With pleasure. How can we help?"
 
 
-def _group_of(utterance: Utterance, name: str = "") -> dict[str, Any]:
+def _group_of(utterance: story_texts.Utterance, name: str = "") -> dict[str, Any]:
     """Return the group of a message: its id and, if requested, its name."""
     if utterance.group is None:
         return {}
     return {"group_id": utterance.group.number, **({name: utterance.group.name} if name else {})}
 
 
-def _about(utterance: Utterance, key: str) -> dict[str, Any]:
+def _about(utterance: story_texts.Utterance, key: str) -> dict[str, Any]:
     number = NUMBER_IDS[utterance.person.provider]
     raw = {"from": utterance.person.number, "text": utterance.text}
     return {

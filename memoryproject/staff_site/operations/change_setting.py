@@ -23,17 +23,8 @@ from memoryproject.staff_site.operations.settings_in_force import (
     stored_shown,
     value_shown,
 )
+from sessions_app import stored_settings
 from sessions_app.models import StoredSetting
-from sessions_app.stored_settings import (
-    MAX_CHARACTERS,
-    ChangedMeanwhileError,
-    InvalidSettingsError,
-    is_set_elsewhere,
-    settings_seen,
-    settings_store,
-    stored_problems,
-    stored_text,
-)
 from sessions_app.trials.change_trial_page import TRIED_SETTINGS, setting_try
 
 # Pages that a value is copied from put these around it; nobody sees them.
@@ -45,18 +36,18 @@ class SettingsForm(forms.Form):
     """A field for each of some settings, named as they are, with what is stored.
 
     The field of a secret is empty; left so, the secret stays. A field is disabled where .env or the
-    environment wins. ``labels``: by name; by default the setting's own name.
+    environment wins. ``labels``: by name, of the settings that the form takes where no others are
+    named; by default the setting's own name.
     """
 
-    names: ClassVar[tuple[str, ...]] = ()
     labels: ClassVar[Mapping[str, Any]] = {}
 
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
     def __init__(self, data: Any = None, *, names: Iterable[str] = ()) -> None:
         super().__init__(data)
-        self.of = tuple(names) or self.names
-        self.initial["seen"] = settings_seen(self.of)
+        self.of = tuple(names) or tuple(self.labels)
+        self.initial["seen"] = stored_settings.settings_seen(self.of)
         stored = StoredSetting.objects.in_bulk(self.of)
         for name in self.of:
             self.fields[name] = setting_field(name, stored.get(name))
@@ -84,16 +75,16 @@ class SettingsForm(forms.Form):
         if not self.is_valid():
             return False
         try:
-            settings_store(
+            stored_settings.settings_store(
                 texts={**more, **self.texts()},
                 actor=staff_actor(request),
                 seen=(self.of, self.cleaned_data["seen"]),
             )
-        except InvalidSettingsError as error:
+        except stored_settings.InvalidSettingsError as error:
             for name, text in error.errors.items():
                 self.add_error(name if name in self.fields else None, translate_error(text))
             return False
-        except ChangedMeanwhileError:
+        except stored_settings.ChangedMeanwhileError:
             self.add_error(None, _("Somebody else changed this meanwhile. Load the page again."))
             self.status = CONFLICT
             return False
@@ -104,8 +95,8 @@ class SettingsForm(forms.Form):
 def setting_field(name: str, stored: StoredSetting | None) -> forms.CharField | forms.ChoiceField:
     """Return the field of a setting. ``stored``: what is stored of it."""
     setting = OWN_SETTINGS[name]
-    elsewhere = is_set_elsewhere(name)
-    text = stored_text(name, stored.value) if stored and not setting.secret else ""
+    elsewhere = stored_settings.is_set_elsewhere(name)
+    text = stored_settings.stored_text(name, stored.value) if stored and not setting.secret else ""
     shown = value_shown(name, getattr(settings, name))
     if isinstance(setting, Boolean | Choice) and not elsewhere:
         words = setting.choices if isinstance(setting, Choice) else ("true", "false")
@@ -116,14 +107,14 @@ def setting_field(name: str, stored: StoredSetting | None) -> forms.CharField | 
         initial=shown if elsewhere else text,
         required=False,
         disabled=elsewhere,
-        max_length=MAX_CHARACTERS,
+        max_length=stored_settings.MAX_CHARACTERS,
         widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off", "spellcheck": "false"}),
     )
     if elsewhere:
         field.help_text = _("Set in %(origin)s, which wins.") % {"origin": origin_shown(name)}
     elif setting.secret:
         field.widget = forms.PasswordInput(attrs={"dir": "ltr", "autocomplete": "new-password"})
-        if unread := stored_problems().get(name):
+        if unread := stored_settings.stored_problems().get(name):
             field.help_text = translate_error(unread)
         elif stored is not None:
             field.help_text = _("%(stored)s. Leave it empty to keep it.") % {
@@ -154,7 +145,7 @@ def change_setting_page(request: HttpRequest, name: str) -> HttpResponseBase:
         "meaning": OWN_SETTINGS[name].meaning,
         "value": value_shown(name, getattr(settings, name)),
         "origin": origin_shown(name),
-        "elsewhere": is_set_elsewhere(name),
+        "elsewhere": stored_settings.is_set_elsewhere(name),
         "stored": stored and stored_shown(stored),
         "may_try": name in TRIED_SETTINGS,
     }

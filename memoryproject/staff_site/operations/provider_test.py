@@ -3,8 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as TooLateError
+from concurrent.futures import ThreadPoolExecutor, TimeoutError as TooLateError
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,8 +14,7 @@ from django.core import signing
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 from django.views.decorators.debug import sensitive_post_parameters
 
 from memoryproject.foundation.admin_kit.staff_pages import staff_page, unstored

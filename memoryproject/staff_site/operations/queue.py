@@ -11,23 +11,13 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, ngettext
 from django_q.models import Failure, OrmQ, Schedule, Success, Task
 from django_q.signing import SignedPackage
 
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.tables import read_table
-from memoryproject.staff_site.server_state import (
-    LATE,
-    BrokerGoneError,
-    clusters,
-    enqueue,
-    is_redis,
-    queue_depth,
-    state_of,
-    takes_jobs,
-)
+from memoryproject.staff_site import server_state
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import WAITING_STATES, TurnState
 from sessions_app.schedules import PLANNED
@@ -184,15 +174,6 @@ def error_words(error: str) -> str:
 MAX_UNPACKED = 200
 MAX_FINISHED = 20
 
-# django-q2's states of its workers, which they report in English.
-WORKER_STATES = {
-    "Starting": gettext_lazy("starting"),
-    "Working": gettext_lazy("working"),
-    "Idle": gettext_lazy("idle"),
-    "Stopping": gettext_lazy("stopping"),
-    "Stopped": gettext_lazy("stopped"),
-}
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -214,11 +195,11 @@ def queue_state() -> dict[str, Any]:
     """
     now = timezone.now()
     try:
-        depth: int | None = queue_depth()
-        there = sorted(clusters(), key=lambda stat: stat.host)
-    except BrokerGoneError:
+        depth: int | None = server_state.queue_depth()
+        there = sorted(server_state.clusters(), key=lambda stat: stat.host)
+    except server_state.BrokerGoneError:
         depth, there = None, []
-    jobs = OrmQ.objects.none() if is_redis() else OrmQ.objects.order_by("id")
+    jobs = OrmQ.objects.none() if server_state.is_redis() else OrmQ.objects.order_by("id")
     # A job's lock is the time at which it was enqueued, until a worker takes it: then it is the
     # time until which nobody else may.
     queued, taken = jobs.filter(lock__lte=now), jobs.filter(lock__gt=now)
@@ -227,17 +208,21 @@ def queue_state() -> dict[str, Any]:
     answering = heartbeats(now)
     return {
         "depth": depth,
-        "is_redis": is_redis(),
+        "is_redis": server_state.is_redis(),
         "waiting": _by_kind(waiting),
         "running": _by_kind(running),
         "unpacked": len(waiting),
         "oldest": min((since for _kind, since in waiting), default=None),
         "answering": answering,
         "clusters": [
-            (stat, str(WORKER_STATES.get(state_of(stat), state_of(stat))), takes_jobs(stat))
+            (
+                stat,
+                str(_WORDS["workers"].get(state := server_state.state_of(stat), state)),
+                server_state.takes_jobs(stat),
+            )
             for stat in there
         ],
-        "stalled": not answering or not any(map(takes_jobs, there)),
+        "stalled": not answering or not any(map(server_state.takes_jobs, there)),
         "finished": _finished(),
     }
 
@@ -302,7 +287,7 @@ def _row(schedule: Schedule, job: Task | None, now: datetime) -> dict[str, Any]:
         # Records are kept of the last few hundred successful jobs only.
         "job": job,
         "fault": fault_of(job.result) if job and not job.success else None,
-        "late": due is not None and now - due > LATE,
+        "late": due is not None and now - due > server_state.LATE,
     }
 
 
@@ -333,7 +318,7 @@ def job_retry(*, key: str, actor: Actor) -> bool:
         return False
     options = {"hook": task.hook, "group": task.group, "task_name": task.name}
     given = {name: value for name, value in options.items() if value}
-    enqueue(task.func, *(task.args or ()), q_options=given, **(task.kwargs or {}))
+    server_state.enqueue(task.func, *(task.args or ()), q_options=given, **(task.kwargs or {}))
     return True
 
 
@@ -368,7 +353,7 @@ def schedule_run(*, schedule_id: int, actor: Actor) -> Schedule | None:
             "schedule.run", actor, "schedule", schedule.name or schedule.pk, task=schedule.func
         )
         group = {"group": schedule.name or str(schedule.pk)}
-        task_id = enqueue(schedule.func, q_options=group)
+        task_id = server_state.enqueue(schedule.func, q_options=group)
         # The job's id is known only now. The row is already locked by us, so this doesn't wait.
         Schedule.objects.filter(pk=schedule.pk).update(task=task_id)
     return schedule

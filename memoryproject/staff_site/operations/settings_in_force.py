@@ -11,8 +11,7 @@ from django.core.checks import CheckMessage
 from django.core.checks.registry import registry
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext as _, ngettext
 
 from memoryproject.environment import Url
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error

@@ -19,25 +19,10 @@ from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
 from memoryproject.staff_site.alerts import alerts_open
 from memoryproject.staff_site.navigation import raw_tables
+from memoryproject.staff_site.operations import queue
 from memoryproject.staff_site.operations.change_setting import change_setting_page
 from memoryproject.staff_site.operations.models_page import models_action, models_page
 from memoryproject.staff_site.operations.provider_test import RIGHT, operations_page, provider_page
-from memoryproject.staff_site.operations.queue import (
-    MAX_COUNTED,
-    TURN_KINDS,
-    by_chat,
-    counts,
-    dead_turn,
-    fault_of,
-    job_drop,
-    job_retry,
-    kind_of,
-    queue_state,
-    schedule_run,
-    schedules_shown,
-    turn_take_up,
-    turns_of,
-)
 from memoryproject.staff_site.operations.settings_in_force import settings_in_force
 from memoryproject.staff_site.server_state import BrokerGoneError, parts, replica_part
 from sessions_app.embedding.facade import texts_waiting
@@ -55,18 +40,18 @@ CHATS = ("sessions_app.view_chat", "sessions_app.view_message")
 
 def overview_page(request: HttpRequest) -> HttpResponseBase:
     """Show the state of the server on one page; each figure links to its page."""
-    schedules, providers = schedules_shown(), provider_states()
+    schedules, providers = queue.schedules_shown(), provider_states()
     files, quota = bytes_used(), build_media_quota()
     context = {
         "parts": [*parts(), *replica_part()],
         "alerts": alerts_open(),
         "problems": settings_in_force()["count"],
-        "queue": queue_state(),
+        "queue": queue.queue_state(),
         "without_vector": texts_waiting(),
         "failed": Failure.objects.count(),
         "late": [row for row in schedules["rows"] if row["late"]],
         "schedules": schedules,
-        "dead": counts(),
+        "dead": queue.counts(),
         "unprocessed": unprocessed_count(),
         "providers": providers,
         "configured": any(each.configured for each in providers),
@@ -89,9 +74,9 @@ def queue_page(request: HttpRequest) -> HttpResponseBase:
     failures = Failure.objects.defer("args", "kwargs").order_by("-stopped", "id")
     rows = _page_of(request, failures)
     context = {
-        "queue": queue_state(),
+        "queue": queue.queue_state(),
         "rows": rows,
-        "failed": [(task, kind_of(task.func), fault_of(task.result)) for task in rows],
+        "failed": [(task, queue.kind_of(task.func), queue.fault_of(task.result)) for task in rows],
         "now": timezone.now(),
     }
     return operations_page(request, "queue", title=_("Queue"), context=context)
@@ -99,7 +84,7 @@ def queue_page(request: HttpRequest) -> HttpResponseBase:
 
 def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
     """Retry a failed job, or remove it."""
-    verbs = {"retry": job_retry, "drop": job_drop}
+    verbs = {"retry": queue.job_retry, "drop": queue.job_drop}
     if verb not in verbs or not key.isalnum():
         raise Http404
     if not verbs[verb](key=key, actor=staff_actor(request)):
@@ -112,13 +97,13 @@ def job_action(request: HttpRequest, key: str, verb: str) -> HttpResponse:
 
 
 def schedules_page(request: HttpRequest) -> HttpResponseBase:
-    context = {"found": schedules_shown(), "now": timezone.now()}
+    context = {"found": queue.schedules_shown(), "now": timezone.now()}
     return operations_page(request, "schedules", title=_("Schedules"), context=context)
 
 
 def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
     """Run a schedule's job now."""
-    schedule = schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
+    schedule = queue.schedule_run(schedule_id=schedule_id, actor=staff_actor(request))
     if schedule is None:
         raise Http404
     text = _("“%(name)s” is in the queue. Load this page again to see how it went.")
@@ -128,15 +113,15 @@ def schedule_action(request: HttpRequest, schedule_id: int) -> HttpResponse:
 
 def turns_page(request: HttpRequest) -> HttpResponseBase:
     kind = request.GET.get("kind", "")
-    if kind not in TURN_KINDS:
+    if kind not in queue.TURN_KINDS:
         kind = ""
-    rows = _page_of(request, turns_of(kind))
+    rows = _page_of(request, queue.turns_of(kind))
     context = {
         "kind": kind,
-        "counts": counts(),
-        "most": MAX_COUNTED,
+        "counts": queue.counts(),
+        "most": queue.MAX_COUNTED,
         "rows": rows,
-        "chats": by_chat([dead_turn(turn) for turn in rows]),
+        "chats": queue.by_chat([queue.dead_turn(turn) for turn in rows]),
         "may_rerun": request.user.has_perm(RERUN),
         "may_replay": request.user.has_perm("sessions_app.view_turn"),
         "may_chats": request.user.has_perms(CHATS),
@@ -149,7 +134,7 @@ def turn_action(request: HttpRequest, turn_id: int) -> HttpResponse:
     """Let a worker process a stuck turn."""
     rights_required(request, RERUN)
     turn = get_object_or_404(Turn, pk=turn_id)
-    if turn_take_up(turn=turn, actor=staff_actor(request)):
+    if queue.turn_take_up(turn=turn, actor=staff_actor(request)):
         messages.success(request, _("A worker takes it up now."))
     else:
         messages.warning(request, _("Nothing was done: this answer is not stuck, or not any more."))

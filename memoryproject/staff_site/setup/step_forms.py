@@ -13,20 +13,15 @@ from django.conf import settings
 from django.conf.locale import LANG_INFO
 from django.db import transaction
 from django.http import HttpRequest
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.environment import WHATSAPP_ID
 from memoryproject.foundation.audit.audit_events import staff_edit_record
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.text.phone_numbers import number_shown
 from memoryproject.settings_table import OWN_SETTINGS
-from memoryproject.staff_site.operations.change_setting import (
-    CONFLICT,
-    INVISIBLE,
-    UNFIT,
-    SettingsForm,
-)
+from memoryproject.staff_site.operations import change_setting
+from memoryproject.staff_site.setup.steps import LABELS
 from sessions_app.conversations.epochs import profile_locked
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.models import AssistantProfile
@@ -77,11 +72,10 @@ def _countries() -> list[tuple[str, Any]]:
     return [("", _("in the number")), *((each, f"{each} +{code}") for each, code in codes)]
 
 
-class OwnerForm(SettingsForm):
+class OwnerForm(change_setting.SettingsForm):
     """Takes the owner's numbers in any spelling."""
 
-    names = ("GODFATHER_PHONE",)
-    labels: ClassVar = {"GODFATHER_PHONE": gettext_lazy("WhatsApp number of the owner")}
+    labels = LABELS["owner"]
 
     country = forms.ChoiceField(
         label=gettext_lazy("Country"),
@@ -104,7 +98,7 @@ class OwnerForm(SettingsForm):
     def clean(self) -> dict[str, Any]:
         """Write each number as an id."""
         cleaned: dict[str, Any] = super().clean() or {}
-        typed = INVISIBLE.sub("", cleaned.get("GODFATHER_PHONE") or "")
+        typed = change_setting.INVISIBLE.sub("", cleaned.get("GODFATHER_PHONE") or "")
         numbers = [word.strip() for word in re.split(r"[,;\n]", typed) if word.strip()]
         if numbers and not self.fields["GODFATHER_PHONE"].disabled:
             try:
@@ -150,11 +144,10 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         return ["languages" if name == "main_language" else name for name in changed]
 
 
-class BusinessForm(SettingsForm):
+class BusinessForm(change_setting.SettingsForm):
     """The business's time zone, with the fields of its profile in ``profile``."""
 
-    names = ("BUSINESS_TIME_ZONE",)
-    labels: ClassVar = {"BUSINESS_TIME_ZONE": gettext_lazy("Time zone")}
+    labels = LABELS["business"]
 
     def __init__(self, data: Any = None) -> None:
         super().__init__(data)
@@ -167,7 +160,7 @@ class BusinessForm(SettingsForm):
 
     def store(self, request: HttpRequest, **more: str) -> bool:
         """Store both parts, or none."""
-        self.status = UNFIT
+        self.status = change_setting.UNFIT
         with transaction.atomic():
             stored = profile_locked()
             seen = stored.updated_at.isoformat()
@@ -177,7 +170,7 @@ class BusinessForm(SettingsForm):
             if self.profile.cleaned_data["was"] not in ("", seen):
                 text = _("Somebody else changed this meanwhile. Load the page again.")
                 self.profile.add_error(None, text)
-                self.status = CONFLICT
+                self.status = change_setting.CONFLICT
                 return False
             if not super().store(request, **more):
                 return False
@@ -186,15 +179,10 @@ class BusinessForm(SettingsForm):
         return True
 
 
-class ModelForm(SettingsForm):
+class ModelForm(change_setting.SettingsForm):
     """The server of the chat model. A preset gives the address where none is typed."""
 
-    names = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")
-    labels: ClassVar = {
-        "OPENAI_BASE_URL": gettext_lazy("Address of the server"),
-        "OPENAI_API_KEY": gettext_lazy("Key"),
-        "OPENAI_MODEL": gettext_lazy("Name of the model"),
-    }
+    labels = LABELS["model"]
 
     preset = forms.ChoiceField(
         label=gettext_lazy("Which server"),
@@ -227,28 +215,11 @@ class ModelForm(SettingsForm):
         return super().store(request, **changeable({"CHAT_MODEL": "openai"}), **more)
 
 
-class CloudForm(SettingsForm):
+class CloudForm(change_setting.SettingsForm):
     """What Meta's pages show of an app."""
 
     provider = "cloud"
-    names: ClassVar[tuple[str, ...]] = (
-        "WHATSAPP_CLOUD_PHONE_NUMBER_ID",
-        "WHATSAPP_CLOUD_ACCESS_TOKEN",
-        "WHATSAPP_CLOUD_APP_SECRET",
-        "WHATSAPP_BUSINESS_ACCOUNT_ID",
-    )
-    labels: ClassVar = {
-        "WHATSAPP_CLOUD_PHONE_NUMBER_ID": gettext_lazy(
-            "Phone number ID: your app, WhatsApp, API Setup"
-        ),
-        "WHATSAPP_CLOUD_ACCESS_TOKEN": gettext_lazy(
-            "Access token: a permanent one of a system user, in the business settings"
-        ),
-        "WHATSAPP_CLOUD_APP_SECRET": gettext_lazy("App secret: your app, App settings, Basic"),
-        "WHATSAPP_BUSINESS_ACCOUNT_ID": gettext_lazy(
-            "WhatsApp Business Account ID (for templates): beside the phone number ID"
-        ),
-    }
+    labels = LABELS["cloud"]
     # What the provider sends us back: made here, to be pasted there.
     token = "WHATSAPP_CLOUD_VERIFY_TOKEN"  # noqa: S105 its name
 
@@ -256,8 +227,8 @@ class CloudForm(SettingsForm):
         """Refuse what is plainly no id or token: a telephone number, a whole header."""
         cleaned: dict[str, Any] = super().clean() or {}
         # A disabled field has words about what is set elsewhere.
-        for name in (each for each in self.names if not self.fields[each].disabled):
-            typed = INVISIBLE.sub("", cleaned.get(name) or "").strip()
+        for name in (each for each in self.of if not self.fields[each].disabled):
+            typed = change_setting.INVISIBLE.sub("", cleaned.get(name) or "").strip()
             if "_ID" in name and not re.fullmatch(r"[0-9, ]*", typed):
                 self.add_error(name, _("This id has only digits; it isn't the telephone number."))
             elif OWN_SETTINGS[name].secret and re.search(r"[^\s,]\s+[^\s,]", typed):
@@ -279,12 +250,7 @@ class GreenForm(CloudForm):
     """What Green API's console shows of an instance."""
 
     provider = "green"
-    names = ("GREEN_API_URL", "GREEN_API_ID_INSTANCE", "GREEN_API_TOKEN")
-    labels: ClassVar = {
-        "GREEN_API_URL": gettext_lazy("apiUrl, in the instance's settings"),
-        "GREEN_API_ID_INSTANCE": gettext_lazy("idInstance"),
-        "GREEN_API_TOKEN": gettext_lazy("apiTokenInstance"),
-    }
+    labels = LABELS["green"]
     token = "GREEN_API_WEBHOOK_TOKEN"  # noqa: S105 its name
 
 
@@ -293,7 +259,7 @@ def changeable(texts: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if not is_set_elsewhere(name)}
 
 
-FORMS: dict[str, type[SettingsForm]] = {
+FORMS: dict[str, type[change_setting.SettingsForm]] = {
     "owner": OwnerForm,
     "business": BusinessForm,
     "model": ModelForm,

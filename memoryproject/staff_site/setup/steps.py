@@ -7,24 +7,17 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from memories_app.models import Memory
 from memoryproject.foundation.integrations.whatsapp.registry import provider_states
+from memoryproject.foundation.tables import read_table
 from memoryproject.staff_site.operations.provider_test import RIGHT
 from memoryproject.staff_site.operations.settings_in_force import origin_shown
 from sessions_app.conversations.history_queries import profile_current
 from sessions_app.stored_settings import is_set_elsewhere
 
-TITLES = {
-    "owner": gettext_lazy("The owner's number"),
-    "business": gettext_lazy("Your business"),
-    "model": gettext_lazy("Language model"),
-    "whatsapp": gettext_lazy("WhatsApp"),
-    "facts": gettext_lazy("First facts"),
-    "colleague": gettext_lazy("First colleague"),
-    "end": gettext_lazy("Try it out"),
-}
+_WORDS = read_table(__file__, "words.yaml")
+TITLES, LABELS = _WORDS["titles"], _WORDS["labels"]
 NAMES = tuple(TITLES)
 
 

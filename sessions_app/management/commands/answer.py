@@ -4,16 +4,16 @@ import logging
 import signal
 import sys
 import threading
-from argparse import ArgumentParser
 from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memoryproject.checks import SETTINGS
 from memoryproject.foundation.audit.tasks import note_settings
+from memoryproject.foundation.commands import DeclaredCommand, option
 from sessions_app.schedules import future_times_repair
 from sessions_app.tasks import sweep_turns
 from sessions_app.turns.dependencies import build_answerer
@@ -25,27 +25,20 @@ logger = logging.getLogger(__name__)
 SWITCH_SECONDS = 0.0005
 
 
-class Command(BaseCommand):
-    help = (
-        "Answer messages in threads until Ctrl-C. Any number of these programs run at once, on any "
-        "number of machines."
-    )
+class Command(DeclaredCommand):
     # Checking all would load the staff's pages and the API.
     requires_system_checks = (SETTINGS,)
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--threads",
-            type=int,
-            default=settings.ANSWER_THREADS,
-            help="How many answers are made at once (default: ANSWER_THREADS).",
-        )
+    arguments = [option("--threads", type=int)]
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["threads"] < 1:
+        threads = options["threads"]
+        if threads is None:
+            threads = settings.ANSWER_THREADS
+        if threads < 1:
             raise CommandError("--threads must be at least 1.")
         sys.setswitchinterval(SWITCH_SECONDS)
-        answerer = build_answerer(threads=options["threads"], tend=tend)
+        answerer = build_answerer(threads=threads, tend=tend)
 
         def stop(_number: int, _frame: FrameType | None) -> None:
             answerer.stop()

@@ -11,15 +11,7 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
-from memoryproject.foundation.commands import (
-    ProgressBar,
-    ReportingCommand,
-    UsageError,
-    flag,
-    folder_given,
-    option,
-    refuse_missing_values,
-)
+from memoryproject.foundation import commands
 from sessions_app.conversations.chat_queries import chat_option
 from sessions_app.conversations.message_store import ConversationNotFoundError
 from sessions_app.transcript_files.parse_transcript import (
@@ -48,12 +40,12 @@ class StepBars:
 
     def __init__(self) -> None:
         self._step = ""
-        self._bar = ProgressBar(sys.stderr)
+        self._bar = commands.ProgressBar(sys.stderr)
 
     def __call__(self, step: str, done: int, total: int) -> None:
         if step != self._step:
             self._step = step
-            self._bar = ProgressBar(sys.stderr)
+            self._bar = commands.ProgressBar(sys.stderr)
             if sys.stderr.isatty():
                 sys.stderr.write(f"{step} …\n")
         self._bar(done, total)
@@ -65,7 +57,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     """Run the command. A save can be run again at any time: nothing is stored twice."""
 
     refusals = {
@@ -76,36 +68,25 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("action", choices=ACTIONS),
-        option(
-            "--dir",
-            type=folder_given,
-            default=FOLDER,
-            help=f"The folder of batches. Default: {FOLDER}.",
-        ),
+        commands.option("action", choices=ACTIONS),
+        commands.option("--dir", type=commands.folder_given, default=FOLDER),
         [
-            option("--session", metavar="SESSION_ID"),
-            option(
+            commands.option("--session", metavar="SESSION_ID"),
+            commands.option(
                 "--chat",
                 metavar="WHATSAPP_CHAT",
                 help="The chat they belong to, such as 15550100123@c.us; a save makes it when it "
                 f"is new. Default of save and status: {DEFAULT_CHAT}.",
             ),
         ],
-        [flag("--append"), option("--overlap", type=_count, metavar="N")],
-        option(
-            "--batch-size",
-            type=int,
-            default=MESSAGES_A_BATCH,
-            metavar="MESSAGES",
-            help=f"With export: messages in a batch, an even number. Default: {MESSAGES_A_BATCH}.",
-        ),
-        flag("--strict"),
-        flag("--redact"),
+        [commands.flag("--append"), commands.option("--overlap", type=_count, metavar="N")],
+        commands.option("--batch-size", type=int, default=MESSAGES_A_BATCH, metavar="MESSAGES"),
+        commands.flag("--strict"),
+        commands.flag("--redact"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:
-        refuse_missing_values(options)
+        commands.refuse_missing_values(options)
         target = _target(options)
         run = getattr(self, f"_{options['action']}")
         try:
@@ -152,10 +133,10 @@ class Command(ReportingCommand):
 
     def _export(self, folder: BatchFolder, target: Target | None, options: dict[str, Any]) -> None:
         if target is None:
-            raise UsageError("Say what to export: --session or --chat.")
+            raise commands.UsageError("Say what to export: --session or --chat.")
         size = options["batch_size"]
         if size < 2 or size % 2:
-            raise UsageError("--batch-size must be an even number, 2 or more.")
+            raise commands.UsageError("--batch-size must be an even number, 2 or more.")
         conversation = target.find()
         if conversation is None:
             raise CommandError(f"There is no chat {target.whatsapp_chat}.")
@@ -238,7 +219,9 @@ def _target(options: dict[str, Any]) -> Target | None:
         try:
             return Target(session_id=UUID(options["session"]))
         except ValueError:
-            raise UsageError(f"--session: {options['session']!r} is no session's id.") from None
+            raise commands.UsageError(
+                f"--session: {options['session']!r} is no session's id."
+            ) from None
     address = options["chat"]
     if address is None:
         return None

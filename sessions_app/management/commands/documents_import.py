@@ -9,14 +9,8 @@ from django.core.management.base import CommandError
 from memories_app.documents.document_store import DocumentBusyError
 from memories_app.documents.read_document import document_store
 from memories_app.models import DocumentState, SourceDocument, Visibility
+from memoryproject.foundation import commands
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import (
-    GO_ON,
-    ProgressBar,
-    ReportingCommand,
-    UsageError,
-    option,
-)
 from memoryproject.foundation.integrations.documents.sniffing import DocumentError
 from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.conversations.epochs import ChatGoneError
@@ -29,22 +23,22 @@ from sessions_app.turns.dependencies import build_file_dependencies
 BLOCK = 1024 * 1024
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     """Can be run again at any time: a file that was read already is left as it is."""
 
     json_help = "Print the result as JSON."
     fills_memory = True
-    refusals = {**ReportingCommand.refusals, KeyboardInterrupt: GO_ON}
+    refusals = {**commands.ReportingCommand.refusals, KeyboardInterrupt: commands.GO_ON}
 
     arguments = [
-        option("files", metavar="FILE", type=Path, nargs="+"),
-        option("--chat", metavar="WHATSAPP_CHAT"),
-        option("--visibility", choices=Visibility.values, default=""),
+        commands.option("files", metavar="FILE", type=Path, nargs="+"),
+        commands.option("--chat", metavar="WHATSAPP_CHAT"),
+        commands.option("--visibility", choices=Visibility.values, default=""),
     ]
 
     def run(self, options: dict[str, Any]) -> None:
         chat = self._checked(options)
-        progress = ProgressBar(sys.stderr)
+        progress = commands.ProgressBar(sys.stderr)
         results: list[dict[str, Any]] = []
         for number, path in enumerate(options["files"], start=1):
             results.append(_read(path, chat, options["visibility"]))
@@ -59,7 +53,7 @@ class Command(ReportingCommand):
         """Return the chat after checking that all files exist."""
         missing = [str(path) for path in options["files"] if not path.is_file()]
         if missing:
-            raise UsageError(f"No such file: {', '.join(missing)}")
+            raise commands.UsageError(f"No such file: {', '.join(missing)}")
         chat = chat_chosen(options["chat"], returncode=2) if options["chat"] else None
         if chat is not None and chat.memory_enabled is False:
             raise CommandError(
@@ -67,7 +61,7 @@ class Command(ReportingCommand):
                 "the admin first."
             )
         if options["visibility"] == str(Visibility.CHAT) and chat is None:
-            raise UsageError("--visibility chat needs --chat.")
+            raise commands.UsageError("--visibility chat needs --chat.")
         return chat
 
 

@@ -24,23 +24,10 @@ VARIABLE = "MCP_TOKEN"
 
 
 class Command(ReportingCommand):
-    help = (
-        "Serve the tools of the Model Context Protocol over stdin and stdout, for an assistant "
-        f"that starts this command. The token of the API in {VARIABLE} says what it may do and "
-        "see; `create_api_token` makes one. Ends when stdin does. Logs go to stderr."
-    )
-
     json_help = ""
     fills_memory = True
 
-    arguments = [
-        option(
-            "--token-file",
-            type=Path,
-            metavar="FILE",
-            help=f"Read the token from this file instead of the variable {VARIABLE}.",
-        )
-    ]
+    arguments = [option("--token-file", type=Path, metavar="FILE")]
 
     def run(self, options: dict[str, Any]) -> None:
         rest = Rest(_secret(options["token_file"]))

@@ -8,32 +8,26 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from memories_app.visibility import memories_for_staff
+from memoryproject.foundation import commands
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import (
-    ProgressBar,
-    ReportingCommand,
-    UsageError,
-    flag,
-    option,
-)
 from memoryproject.foundation.process.storage import file_replaced
 from sessions_app.conversations.chat_queries import chat_chosen
 from sessions_app.memories.transfer import VECTORS_TELL, memories_export
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     json_help = ""
 
     arguments = [
-        option("--chat", metavar="WHATSAPP_CHAT"),
-        option("--out", metavar="FILE", type=Path),
-        flag("--embeddings"),
-        flag("--redact"),
+        commands.option("--chat", metavar="WHATSAPP_CHAT"),
+        commands.option("--out", metavar="FILE", type=Path),
+        commands.flag("--embeddings"),
+        commands.flag("--redact"),
     ]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["redact"] and options["embeddings"]:
-            raise UsageError(VECTORS_TELL)
+            raise commands.UsageError(VECTORS_TELL)
         memories = memories_for_staff()
         if options["chat"]:
             memories = memories.filter(chat_id=chat_chosen(options["chat"]).pk)
@@ -64,7 +58,7 @@ def _write(path: Path, lines: Iterable[str], total: int) -> int:
     """
     if path.exists() and not path.is_file():
         raise CommandError(f"{path} is not a file. Without --out, standard output is written.")
-    progress = ProgressBar(sys.stderr)
+    progress = commands.ProgressBar(sys.stderr)
     written = 0
     with file_replaced(path) as file:
         for written, line in enumerate(lines, start=1):

@@ -8,15 +8,8 @@ from typing import Any, BinaryIO
 from django.core.management.base import CommandError
 from django.db import DatabaseError
 
+from memoryproject.foundation import commands
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import (
-    GO_ON,
-    ProgressBar,
-    ReportingCommand,
-    UsageError,
-    flag,
-    option,
-)
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.memories.transfer import ImportReport, lines_of, memories_import
@@ -25,13 +18,13 @@ SHOWN = 20
 STOPPED = "Stopped: {error} What is in stays; run it again to go on."
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     """Can be run again at any time: what is there already stays as it is."""
 
     fills_memory = True
-    refusals = {EmbedderError: STOPPED, DatabaseError: STOPPED, KeyboardInterrupt: GO_ON}
+    refusals = {EmbedderError: STOPPED, DatabaseError: STOPPED, KeyboardInterrupt: commands.GO_ON}
 
-    arguments = [option("file", metavar="FILE"), flag("--no-vectors")]
+    arguments = [commands.option("file", metavar="FILE"), commands.flag("--no-vectors")]
 
     def run(self, options: dict[str, Any]) -> None:
         report = _import(options["file"], with_vectors=not options["no_vectors"])
@@ -51,12 +44,12 @@ def _import(name: str, *, with_vectors: bool) -> ImportReport:
                 actor=COMMAND_LINE,
             )
     except OSError as error:
-        raise UsageError(f"{name} can't be read: {error.strerror}.") from error
+        raise commands.UsageError(f"{name} can't be read: {error.strerror}.") from error
 
 
 def _lines(file: BinaryIO, size: int) -> Iterator[bytes]:
     """Yield the lines, and show how much of the file is read; ``size``: 0 where it isn't known."""
-    progress = ProgressBar(sys.stderr)
+    progress = commands.ProgressBar(sys.stderr)
     for line in lines_of(file):
         yield line
         if size:

@@ -13,16 +13,9 @@ from django.db.models import F, Func, IntegerField, Model
 from django.utils import timezone
 from pgvector.django import CosineDistance
 
+from memories_app import vector_search
 from memories_app.embedding_models.vectors import memories_lacking, vectors_delete
 from memories_app.models import EmbeddingModel, EmbeddingState, Memory, MemoryEmbedding
-from memories_app.vector_search import (
-    Vector,
-    cast_of,
-    index_drop,
-    index_state,
-    nearest_by_index,
-    nearest_exactly,
-)
 from memoryproject.foundation.commands import (
     UNUSABLE,
     ProgressBar,
@@ -33,14 +26,7 @@ from memoryproject.foundation.commands import (
 )
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.integrations.embedders.openai_embedder import RetryingEmbedder
-from sessions_app.embedding import choice
-from sessions_app.embedding.maintenance import (
-    VECTORS,
-    ReembedRunningError,
-    embeddings_tend,
-    indexes_ensure,
-    reembed_lock,
-)
+from sessions_app.embedding import choice, maintenance
 from sessions_app.embedding.message_vectors import messages_lacking
 from sessions_app.embedding.reembed import Reembedded, Target, TooBusyError, reembed
 from sessions_app.models import Message, MessageEmbedding
@@ -55,7 +41,7 @@ class Command(ReportingCommand):
     json_help = "Print the result as JSON."
     refusals = {
         EmbedderError: f"{{error}} {STAYS}",
-        ReembedRunningError: "{error}",
+        maintenance.ReembedRunningError: "{error}",
         TooBusyError: "{error}",
         DatabaseError: UNUSABLE,
         KeyboardInterrupt: f"Stopped. {STAYS}",
@@ -91,7 +77,7 @@ class Command(ReportingCommand):
         return self._reembed(_chosen(options["model"]), options)
 
     def _init(self) -> tuple[dict[str, Any], str]:
-        done = embeddings_tend(embedder=choice.embedder(), now=timezone.now())
+        done = maintenance.embeddings_tend(embedder=choice.embedder(), now=timezone.now())
         active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
         name = active.model_id if active else None
         return {"model": name, **done}, f"Embedding model in use: {name or 'none yet'}."
@@ -110,7 +96,7 @@ class Command(ReportingCommand):
         self, chosen: choice.Choice, options: dict[str, Any]
     ) -> tuple[dict[str, Any], str]:
         done = self._make(choice.target(chosen))
-        tended = embeddings_tend(
+        tended = maintenance.embeddings_tend(
             embedder=choice.embedder(),
             now=timezone.now(),
             keep=timedelta(minutes=options["keep_old"]),
@@ -192,11 +178,11 @@ def embeddings_inspect(*, model: EmbeddingModel, embedder: Embedder) -> dict[str
     faults, in words.
     """
     of_model = {"model": model.model_id}
-    state = index_state(model.model_id)
+    state = vector_search.index_state(model.model_id)
     problems: list[str] = []
-    for table in VECTORS:
-        of_table = index_state(model.model_id, table)
-        if not of_table.valid and cast_of(model.dimensions, table) is not None:
+    for table in maintenance.VECTORS:
+        of_table = vector_search.index_state(model.model_id, table)
+        if not of_table.valid and vector_search.cast_of(model.dimensions, table) is not None:
             broken = "broken" if of_table.exists else "missing"
             problems.append(f"The index {of_table.name} is {broken}.")
         wrong = _of_wrong_size(table, model)
@@ -260,7 +246,7 @@ def _look_by_index(model: EmbeddingModel) -> tuple[int, int, list[str]]:
     return len(sample), astray, [problem] if astray > MAX_ASTRAY * len(sample) else []
 
 
-def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
+def _is_misled(key: Any, vector: vector_search.Vector, model: EmbeddingModel) -> bool:
     """Return whether the index's results are far from the true nearest neighbours."""
     everywhere: dict[str, Any] = {
         "scope": Memory.objects.all(),
@@ -268,8 +254,8 @@ def _is_misled(key: Any, vector: Vector, model: EmbeddingModel) -> bool:
         "vector": vector,
         "limit": 2,
     }
-    truth = nearest_exactly(**everywhere)
-    by_index = nearest_by_index(**everywhere)
+    truth = vector_search.nearest_exactly(**everywhere)
+    by_index = vector_search.nearest_by_index(**everywhere)
     rows = MemoryEmbedding.objects.filter(memory_id__in=[*truth, *by_index], model=model.model_id)
     distances = dict(rows.values_list("memory_id", CosineDistance("vector", list(vector))))
 
@@ -284,10 +270,10 @@ def index_rebuild(*, model: EmbeddingModel) -> bool:
 
     Returns False if the model can have no index. Raises ReembedRunningError.
     """
-    with reembed_lock():
-        for table in VECTORS:
-            index_drop(model_id=model.model_id, table=table)
-        return bool(indexes_ensure(model))
+    with maintenance.reembed_lock():
+        for table in maintenance.VECTORS:
+            vector_search.index_drop(model_id=model.model_id, table=table)
+        return bool(maintenance.indexes_ensure(model))
 
 
 def vectors_drop(*, model: EmbeddingModel, embedder: Embedder) -> int:
@@ -298,10 +284,10 @@ def vectors_drop(*, model: EmbeddingModel, embedder: Embedder) -> int:
     The embedder's current dimensions are recorded. Raises ReembedRunningError, EmbedderError.
     """
     dimensions = embedder.dimensions
-    with reembed_lock():
+    with maintenance.reembed_lock():
         removed = 0
-        for table in VECTORS:
-            index_drop(model_id=model.model_id, table=table)
+        for table in maintenance.VECTORS:
+            vector_search.index_drop(model_id=model.model_id, table=table)
             removed += vectors_delete(table=table, model_id=model.model_id)
         model.dimensions = dimensions
         model.save(update_fields=["dimensions"])

@@ -30,25 +30,10 @@ from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
 )
 from memoryproject.foundation.leases import advisory_lock
+from sessions_app.backup import restore_checks
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
 from sessions_app.backup.archive_writer import media_put_back
 from sessions_app.backup.dependencies import ACCESS, access_of
-from sessions_app.backup.restore_checks import (
-    DATA_WHERE,
-    OF_A_FRESH_DATABASE,
-    RestoreError,
-    State,
-    Table,
-    check_applied,
-    check_empty,
-    check_form,
-    check_no_jobs,
-    others_connected,
-    remove_newer_tables,
-    rows_of,
-    state_of,
-    use_fixed_form,
-)
 from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
 from sessions_app.models import Broadcast
 from sessions_app.models.takeover import BroadcastState
@@ -66,7 +51,7 @@ class Command(ReportingCommand):
 
     refusals = {
         ArchiveError: "{error}",
-        RestoreError: "{error}",
+        restore_checks.RestoreError: "{error}",
         DatabaseError: "Nothing was restored: {error}",
         OSError: "Nothing was restored: {error}",
     }
@@ -113,13 +98,13 @@ class Command(ReportingCommand):
         )
 
     def _make_tables(self, older: "Sequence[Node]") -> None:
-        if others := others_connected():
+        if others := restore_checks.others_connected():
             self.stderr.write(
                 f"{others} other connections to this database are open: the server and the "
                 "workers should be stopped."
             )
         if older:
-            remove_newer_tables(older)
+            restore_checks.remove_newer_tables(older)
             MigrationExecutor(connection).migrate(older)
         else:
             call_command("migrate", verbosity=0, interactive=False)
@@ -188,12 +173,14 @@ def backup_restore(
     with ArchiveReader(path, access=access) as archive:
         archive.check_all()
         manifest = archive.manifest
-        check_no_jobs(manifest)
+        restore_checks.check_no_jobs(manifest)
         # Also while the first one creates the tables.
-        with advisory_lock(_LOCK, RestoreError("Another restore is at work in this database.")):
-            state = state_of(manifest)
+        with advisory_lock(
+            _LOCK, restore_checks.RestoreError("Another restore is at work in this database.")
+        ):
+            state = restore_checks.state_of(manifest)
             with connection.cursor() as cursor:
-                check_empty(cursor)
+                restore_checks.check_empty(cursor)
             make_tables(state.older)
             with media_put_back(archive, media) as files:
                 _put_back(archive, state, write_keys, progress)
@@ -212,7 +199,7 @@ def _upgrade(manifest: Manifest, make_tables: Callable[[Sequence[Node]], None]) 
     try:
         make_tables([])
     except DatabaseError as error:
-        raise RestoreError(
+        raise restore_checks.RestoreError(
             f"All rows were restored, as version {manifest.product_version} had them, but they "
             f"can't be brought up to date: {error}. Once that is mended, run `manage.py prepare`."
         ) from error
@@ -221,7 +208,7 @@ def _upgrade(manifest: Manifest, make_tables: Callable[[Sequence[Node]], None]) 
 
 def _put_back(
     archive: ArchiveReader,
-    state: State,
+    state: restore_checks.State,
     write_keys: WriteKeys,
     progress: Callable[[int, int], None],
 ) -> None:
@@ -230,12 +217,12 @@ def _put_back(
     tables = state.tables
     try:
         with transaction.atomic(durable=True), connection.cursor() as cursor:
-            use_fixed_form(cursor)
+            restore_checks.use_fixed_form(cursor)
             _lock(cursor, tables)
             # Check again: from here on nobody can change the tables.
-            check_applied(manifest, migrations_applied(cursor))
-            check_form(manifest, tables)
-            check_empty(cursor)
+            restore_checks.check_applied(manifest, migrations_applied(cursor))
+            restore_checks.check_form(manifest, tables)
+            restore_checks.check_empty(cursor)
             cursor.execute("SET CONSTRAINTS ALL DEFERRED")
             _empty(cursor, tables)
             # Each row is written once and read once.
@@ -253,7 +240,7 @@ def _put_back(
             write_keys({name: b"".join(archive.blocks(key)) for name, key in manifest.keys.items()})
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
-            raise RestoreError(
+            raise restore_checks.RestoreError(
                 "The database is in use. Stop the server and the workers, then try again."
             ) from error
         raise
@@ -266,21 +253,26 @@ def _record(manifest: Manifest) -> None:
     audit_record_many(events=[event], seal=False)
 
 
-def _lock(cursor: Any, tables: list[Table]) -> None:
+def _lock(cursor: Any, tables: list[restore_checks.Table]) -> None:
     """Block other writers until the end."""
     cursor.execute("SELECT set_config('lock_timeout', %s, true)", [LOCK_TIMEOUT])
     names = sql.SQL(", ").join(sql.Identifier(table.name) for table in tables)
     cursor.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(names))
 
 
-def _empty(cursor: Any, tables: list[Table]) -> None:
+def _empty(cursor: Any, tables: list[restore_checks.Table]) -> None:
     with removal_allowed():
         for table in tables:
-            if table.name in OF_A_FRESH_DATABASE or table.name in DATA_WHERE:
+            if (
+                table.name in restore_checks.OF_A_FRESH_DATABASE
+                or table.name in restore_checks.DATA_WHERE
+            ):
                 cursor.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table.name)))
 
 
-def _copy_in(cursor: Any, archive: ArchiveReader, table: Table, count: RowCount) -> None:
+def _copy_in(
+    cursor: Any, archive: ArchiveReader, table: restore_checks.Table, count: RowCount
+) -> None:
     with connection.wrap_database_errors, cursor.copy(table.copy_in()) as copy:
         for block in archive.blocks(archive.manifest.tables[table.name]):
             copy.write(block)
@@ -292,15 +284,17 @@ def _set_sequences(cursor: Any, manifest: Manifest) -> None:
         cursor.execute("SELECT setval(%s, %s, %s)", [name, value, used])
 
 
-def _check_same(cursor: Any, manifest: Manifest, table: Table, count: RowCount) -> None:
+def _check_same(
+    cursor: Any, manifest: Manifest, table: restore_checks.Table, count: RowCount
+) -> None:
     """Check that the restored table is equal to the one in the backup."""
     digest = hashlib.sha256()
-    with rows_of(table, cursor) as rows:
+    with restore_checks.rows_of(table, cursor) as rows:
         for block in rows:
             digest.update(block)
             count.add(block)
     if digest.hexdigest() != manifest.tables[table.name].sha256:
-        raise RestoreError(
+        raise restore_checks.RestoreError(
             f"{table.name} did not come back as it was backed up; nothing was restored. "
             "Does this PostgreSQL write values in another form than the one of the backup?"
         )

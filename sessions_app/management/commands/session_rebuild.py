@@ -16,15 +16,10 @@ from sessions_app.conversations.session_lifecycle import cards_request
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
+from sessions_app.legacy_import import session_folder
 from sessions_app.legacy_import.import_folder import FolderImport
 from sessions_app.legacy_import.import_session import token_limit
 from sessions_app.legacy_import.parse_sessions import session_uuid
-from sessions_app.legacy_import.session_folder import (
-    FolderError,
-    ImportReport,
-    LegacyFolder,
-    as_text,
-)
 from sessions_app.models import ChatSession, Message, SummarizationMetadata
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -36,7 +31,7 @@ class Command(ReportingCommand):
     """Run the command. It can be run again at any time."""
 
     json_help = "Print before and after as JSON."
-    refusals = {**ReportingCommand.refusals, FolderError: "{error}"}
+    refusals = {**ReportingCommand.refusals, session_folder.FolderError: "{error}"}
 
     arguments = [
         option("session_id", metavar="SESSION_ID"),
@@ -60,7 +55,7 @@ class Command(ReportingCommand):
             "messages_changed": changed,
             "taken_in": taken.as_dict() if taken else None,
         }
-        lines = [as_text(taken)] if taken else []
+        lines = [session_folder.as_text(taken)] if taken else []
         lines.append(f"session {session_id}")
         for name, value in after.items():
             lines.append(f"  {name}: {(before or {}).get(name, 'none')} -> {value}")
@@ -69,9 +64,9 @@ class Command(ReportingCommand):
         if taken and taken.skipped:
             raise CommandError(f"{len(taken.skipped)} of its messages were skipped: see the log.")
 
-    def _take_in(self, session_id: UUID, options: dict[str, Any]) -> ImportReport:
+    def _take_in(self, session_id: UUID, options: dict[str, Any]) -> session_folder.ImportReport:
         return FolderImport(
-            folder=LegacyFolder(options["folder"]),
+            folder=session_folder.LegacyFolder(options["folder"]),
             rules=build_intake_rules(),
             now=timezone.now(),
             embedder=None if options["no_vectors"] else embedder(),

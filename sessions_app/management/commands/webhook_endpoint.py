@@ -1,14 +1,13 @@
 """Manage the endpoints of outgoing webhooks."""
 
 import json
-from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.foundation.commands import ReportingCommand, UsageError
+from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     EndpointError,
@@ -31,44 +30,29 @@ from sessions_app.webhook_endpoints.dependencies import (
 )
 from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 
+NAME = option("name")
+EVENT_HELP = (
+    "It is told of this; give it several times. Default: all. "
+    f"{'; '.join(f'{name}: {text}' for name, text in EVENT_TYPES.items())}."
+)
+
 
 class Command(ReportingCommand):
     # Only one action has the option.
     json_help = ""
     refusals = {**ReportingCommand.refusals, EndpointNotFoundError: "{error}"}
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, help="What to do.")
-        add = _named(actions, "add", "Make an endpoint and print its secret.")
-        add.add_argument("url", help="Where it is posted: https://…")
-        events = "; ".join(f"{name}: {text}" for name, text in EVENT_TYPES.items())
-        add.add_argument(
-            "--event",
-            action="append",
-            choices=list(EVENT_TYPES),
-            help=f"It is told of this; give it several times. Default: all. {events}.",
-        )
-        add.add_argument(
-            "--chat",
-            action="append",
-            metavar="WHATSAPP_CHAT",
-            help="Bind it to this chat, such as 15550100123@c.us; give it several times. It is "
-            "told of no other. A chat that is new is made.",
-        )
-        listing = actions.add_parser("list", help="Show all endpoints and how they do.")
-        listing.add_argument("--json", action="store_true", help="As JSON.")
-        rotate = _named(actions, "rotate", "Give it a new secret and print that.")
-        rotate.add_argument(
-            "--keep-hours",
-            type=int,
-            default=24,
-            metavar="HOURS",
-            help="So long the old secret signs as well. Default: 24; 0: not at all.",
-        )
-        _named(actions, "enable", "Send to it again.")
-        _named(actions, "disable", "Send nothing to it; what happens meanwhile isn't kept for it.")
-        _named(actions, "remove", "Remove it with its log.")
-        _named(actions, "test", "Send it a test now; the exit code says whether it took it.")
+    actions = {
+        "add": [
+            NAME,
+            option("url"),
+            option("--event", action="append", choices=list(EVENT_TYPES), help=EVENT_HELP),
+            option("--chat", action="append", metavar="WHATSAPP_CHAT"),
+        ],
+        "list": [flag("--json")],
+        "rotate": [NAME, option("--keep-hours", type=int, default=24, metavar="HOURS")],
+        **{action: [NAME] for action in ("enable", "disable", "remove", "test")},
+    }
 
     def run(self, options: dict[str, Any]) -> None:
         try:
@@ -137,13 +121,6 @@ class Command(ReportingCommand):
         if after.state != "delivered":
             raise CommandError(f"{options['name']} didn't take it: {after.error}")
         self.stdout.write(f"{options['name']} took it: it answered {after.last_status}.")
-
-
-def _named(actions: Any, name: str, text: str) -> ArgumentParser:
-    """Add a subcommand for one endpoint."""
-    parser: ArgumentParser = actions.add_parser(name, help=text, description=text)
-    parser.add_argument("name", help="The endpoint's name.")
-    return parser
 
 
 def _key(options: dict[str, Any]) -> int:

@@ -12,17 +12,9 @@ from memories_app.errors import MemoryValidationError
 from memories_app.models import Memory
 from memories_app.store.change import memory_patch
 from memories_app.store.deduplicate import CREATED
+from memoryproject.foundation.rest_kit import operations
 from memoryproject.foundation.rest_kit.authentication import Caller, require_reading
 from memoryproject.foundation.rest_kit.idempotency import idempotent
-from memoryproject.foundation.rest_kit.operations import (
-    CHANGED_MEANWHILE,
-    IF_MATCH,
-    conflicting,
-    described,
-    etag,
-    location,
-    versioned,
-)
 from memoryproject.foundation.rest_kit.views import (
     ApiView,
     ListView,
@@ -54,12 +46,7 @@ from sessions_app.memories.api.writing import (
     outcome_of,
 )
 from sessions_app.models import Chat
-from sessions_app.presentation.access import (
-    memories_in_reach,
-    refuse_beyond_chats,
-    require_longterm,
-    require_memory,
-)
+from sessions_app.presentation import access
 from sessions_app.recall.facade import memories_named
 
 
@@ -71,19 +58,21 @@ def memory_etag(memory: Any) -> str:
 
 def memory_within(caller: Caller, memory_id: UUID, missing: str) -> Any:
     """Return the memory with its chat's name; raise NotFound also for an inaccessible one."""
-    memory = memories_named(memories_in_reach(caller)).filter(pk=memory_id).first()
+    memory = memories_named(access.memories_in_reach(caller)).filter(pk=memory_id).first()
     if memory is None:
         raise NotFound(missing)
     return memory
 
 
 FORGOTTEN_SINCE = "It was stored, and forgotten since."
-SAYS_THE_SAME = conflicting(
+SAYS_THE_SAME = operations.conflicting(
     "Another memory says the same already.",
     "Another memory says the same already.",
     code="duplicate",
 )
-SUPERSEDED = conflicting("It was superseded.", "The memory was superseded: change the newer one.")
+SUPERSEDED = operations.conflicting(
+    "It was superseded.", "The memory was superseded: change the newer one."
+)
 
 
 class MemoriesView(ListView):
@@ -97,7 +86,7 @@ class MemoriesView(ListView):
     raises = RAISES
     answers = {
         "POST": [
-            conflicting(
+            operations.conflicting(
                 "The known memory is being changed, or the chat was erased.",
                 "It was changed meanwhile.",
             )
@@ -114,14 +103,14 @@ class MemoriesView(ListView):
     def get_queryset(self) -> Any:
         return memories_named()
 
-    @described(operation_id="memories_list")
+    @operations.described(operation_id="memories_list")
     def get(self, request: Request) -> Response:
         """Return active memories that haven't expired, or those with a `status`."""
-        return self.page_of(self.get_queryset().filter(memories_in_reach(self.caller)))
+        return self.page_of(self.get_queryset().filter(access.memories_in_reach(self.caller)))
 
-    @described(
+    @operations.described(
         operation_id="memories_remember",
-        parameters=[etag(200, 201), location(201)],
+        parameters=[operations.etag(200, 201), operations.location(201)],
         request=NewMemorySerializer,
         responses={201: StoredMemorySerializer, 200: StoredMemorySerializer},
     )
@@ -143,7 +132,7 @@ class MemoriesView(ListView):
             headers=headers,
         )
 
-    @described(
+    @operations.described(
         operation_id="memories_change_batch",
         request=PatchMemoriesSerializer,
         responses=PatchedMemoriesSerializer,
@@ -153,7 +142,7 @@ class MemoriesView(ListView):
         bodies = self.body(PatchMemoriesSerializer)["memories"]
         require_reading(self.caller)
         ids = memories_change(bodies, self.caller)
-        found = memories_named(memories_in_reach(self.caller)).in_bulk(ids)
+        found = memories_named(access.memories_in_reach(self.caller)).in_bulk(ids)
         memories = [found[key] for key in ids if key in found]
         return Response(PatchedMemoriesSerializer({"memories": memories}).data)
 
@@ -164,7 +153,7 @@ class MemoryBatchView(ApiView):
     kinds = {"POST": "bulk"}
     raises = {**RAISES, MemoryValidationError: invalid_batch}
 
-    @described(
+    @operations.described(
         operation_id="memories_remember_batch",
         request=MemoryBatchSerializer,
         responses={201: MemoryBatchResultSerializer, 200: MemoryBatchResultSerializer},
@@ -187,23 +176,25 @@ class MemoryView(ApiView):
     scopes = {"GET": "read", "PATCH": "write", "DELETE": "forget"}
     staff_rights = {"GET": ["memories_app.view_memory"], "PATCH": ["memories_app.change_memory"]}
     answers = {
-        "PATCH": [SAYS_THE_SAME, SUPERSEDED, CHANGED_MEANWHILE],
-        "DELETE": [CHANGED_MEANWHILE],
+        "PATCH": [SAYS_THE_SAME, SUPERSEDED, operations.CHANGED_MEANWHILE],
+        "DELETE": [operations.CHANGED_MEANWHILE],
     }
     raises = RAISES
 
     def memory(self, memory_id: UUID) -> Any:
         return memory_within(self.caller, memory_id, f"There is no memory {memory_id}.")
 
-    @described(operation_id="memories_get", **versioned(MemoryDetailSerializer))
+    @operations.described(
+        operation_id="memories_get", **operations.versioned(MemoryDetailSerializer)
+    )
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Return the memory, whatever its status. Send its `ETag` as `If-Match` with a change."""
         memory = self.memory(memory_id)
         return etagged(request, MemoryDetailSerializer(memory).data, etag=memory_etag(memory))
 
-    @described(
+    @operations.described(
         operation_id="memories_change",
-        parameters=[IF_MATCH, etag(200)],
+        parameters=[operations.IF_MATCH, operations.etag(200)],
         request=ChangeMemorySerializer,
         responses=MemoryDetailSerializer,
     )
@@ -212,9 +203,9 @@ class MemoryView(ApiView):
         changes = self.body(ChangeMemorySerializer)
         memory = self.memory(memory_id)
         require_reading(self.caller)
-        require_longterm()
-        require_memory(Chat.objects.filter(pk=memory.chat_id).first())
-        refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
+        access.require_longterm()
+        access.require_memory(Chat.objects.filter(pk=memory.chat_id).first())
+        access.refuse_beyond_chats(self.caller, changes.get("visibility", memory.visibility))
         memory_patch(
             memory_id=memory_id,
             changes=changes,
@@ -229,7 +220,7 @@ class MemoryView(ApiView):
 
     def _check(self, locked: Memory) -> None:
         memory = self.memory(locked.pk)
-        refuse_beyond_chats(self.caller, memory.visibility)
+        access.refuse_beyond_chats(self.caller, memory.visibility)
         require_match(self.request, memory_etag(memory))
 
     @forgets(operation_id="memories_forget")

@@ -37,14 +37,7 @@ from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.forgetting.presentation import FORGETTING
 from sessions_app.models import Chat
-from sessions_app.presentation.access import (
-    chat_in_reach,
-    memories_in_reach,
-    own_chat,
-    refuse_beyond_chats,
-    require_longterm,
-    require_memory,
-)
+from sessions_app.presentation import access
 
 SOURCE = "api"
 MAX_PROBLEMS = 100
@@ -104,17 +97,17 @@ def memories_to_store(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[
 
     Raises MemoryDisabled, NotFound, PermissionDenied, MemoryValidationError.
     """
-    require_longterm()
+    access.require_longterm()
     if caller.is_bound and not all(each.get("whatsapp_chat") for each in bodies):
-        own = own_chat(caller)
+        own = access.own_chat(caller)
         bodies = [{**each, "whatsapp_chat": each.get("whatsapp_chat") or own} for each in bodies]
     names = list(dict.fromkeys(each.get("whatsapp_chat") for each in bodies))
-    known = {name: chat_in_reach(caller, name) for name in names if name}
+    known = {name: access.chat_in_reach(caller, name) for name in names if name}
     for name in names:
-        require_memory(known[name] if name else None)
+        access.require_memory(known[name] if name else None)
     news = [_new_memory(each, known) for each in bodies]
     for new in news:
-        refuse_beyond_chats(caller, new.visibility)
+        access.refuse_beyond_chats(caller, new.visibility)
     problems = [problem for place, new in enumerate(news) for problem in problems_of(new, place)]
     if problems:
         raise MemoryValidationError(problems, many=len(news) > 1)
@@ -131,8 +124,8 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
 
     Raises ValidationError and Conflict, with the place; MemoryDisabled, PermissionDenied.
     """
-    require_longterm()
-    reach = Memory.objects.filter(memories_in_reach(caller))
+    access.require_longterm()
+    reach = Memory.objects.filter(access.memories_in_reach(caller))
     known = reach.in_bulk([body["memory_id"] for body in bodies])
     chats = Chat.objects.in_bulk({each.chat_id for each in known.values()})
     patches: dict[UUID, dict[str, Any]] = {}
@@ -144,14 +137,14 @@ def memories_change(bodies: Sequence[dict[str, Any]], caller: Caller) -> list[UU
         if key not in known:
             raise refuse(f"There is no memory {key}.", code="not_found", attr=attr)
         changes = {name: value for name, value in body.items() if name != "memory_id"}
-        require_memory(chats.get(known[key].chat_id))
-        refuse_beyond_chats(caller, changes.get("visibility", known[key].visibility))
+        access.require_memory(chats.get(known[key].chat_id))
+        access.refuse_beyond_chats(caller, changes.get("visibility", known[key].visibility))
         patches[key] = changes
 
     def check(locked: Memory) -> None:
         if not caller.may_see(locked.chat_id):
             raise MemoryNotFoundError(f"There is no memory {locked.pk}.")
-        refuse_beyond_chats(caller, locked.visibility)
+        access.refuse_beyond_chats(caller, locked.visibility)
 
     try:
         memories_patch(patches=patches, actor=caller.actor, embedder=embedder(), check=check)

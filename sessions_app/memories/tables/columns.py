@@ -13,8 +13,7 @@ from datetime import datetime
 from itertools import islice
 from pathlib import Path
 
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext as _, gettext_lazy
 
 from memoryproject.foundation.integrations.documents.sniffing import encoding_of
 from memoryproject.foundation.text.characters import fold

@@ -10,8 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html_join
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext, pgettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext, pgettext
 
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_pages import (
@@ -27,8 +26,7 @@ from sessions_app.models import AnswerRating, Note, RatingReason, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns.admin.replay import UNANSWERED, answer_of, question_of
-from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN
-from sessions_app.turns.admin.rerun_page import run_again, say_run_again
+from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN, run_again, say_run_again
 from sessions_app.turns.answer_review import (
     MAX_AT_ONCE,
     MAX_FAILURES,

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext_lazy, pgettext_lazy
+from django.utils.translation import gettext as _, ngettext_lazy, pgettext_lazy
 
 from memories_app.models import Memory
 from memories_app.review.presentation import VISIBILITIES, memory_link, type_label

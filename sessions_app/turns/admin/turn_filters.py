@@ -12,8 +12,7 @@ from django.db.models import Case, F, FloatField, Q, QuerySet, Value, When
 from django.db.models.expressions import Combinable, Expression
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memoryproject.foundation.admin_kit.display import small_cost_shown
 from memoryproject.foundation.admin_kit.list_filters import (

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from cards_app.errors import SessionDataError
 from cards_app.memory_card import FIELDS, Card, check_card, generate_memory_card

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments, kept_sentences
 from tests.tables import table

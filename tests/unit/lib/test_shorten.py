@@ -9,8 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memoryproject.foundation.admin_kit.stamped_form import digest_of, read_stamp, stamp_of
 from memoryproject.foundation.commands import ProgressBar

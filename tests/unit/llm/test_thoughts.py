@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memoryproject.foundation.integrations.llm.thoughts import without_calls, without_thoughts
 from tests.tables import table

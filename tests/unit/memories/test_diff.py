@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memories_app.facts.text_diff import GONE, NEW, SAME, Piece, word_diff
 from tests.tables import table

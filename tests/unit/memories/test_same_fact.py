@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memories_app.facts.facts import Verdict, fact_key, likeness_of, verdict_on
 from tests.tables import table

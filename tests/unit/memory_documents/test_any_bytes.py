@@ -8,8 +8,7 @@ from datetime import timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from memories_app.memory_document_format.envelope import (
     MAX_LENGTH,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memoryproject.foundation.integrations.whatsapp.markdown import to_whatsapp
 from memoryproject.foundation.retrieval.subqueries import MAX_CHARACTERS, periods_asked

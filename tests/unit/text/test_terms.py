@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from memoryproject.foundation.retrieval.query import MAX_QUERY_TERMS, informative_terms, query_terms
 from memoryproject.foundation.text.characters import fold, readable

@@ -16,13 +16,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.context_limit import read_overflow
 from memoryproject.foundation.integrations.llm.reading import filtered, is_filtered, words_of
 from memoryproject.foundation.integrations.retry import AttemptFailed, retry_after
-from memoryproject.foundation.outside_services.guards import (
-    TIMEOUT_WEIGHT,
-    Guard,
-    ServicePausedError,
-    Unguarded,
-    time_left,
-)
+from memoryproject.foundation.outside_services import guards
 from memoryproject.foundation.process.tracing import call_span, current_span, note_status
 from memoryproject.foundation.text.characters import storable
 
@@ -68,7 +62,7 @@ class OpenAIConnection:
         base_url: str | None,
         *,
         timeout: float = 30.0,
-        guard: Guard | None = None,
+        guard: guards.Guard | None = None,
         headers: Sequence[tuple[str, str]] = (),
         api_version: str = "",
     ) -> None:
@@ -76,7 +70,7 @@ class OpenAIConnection:
 
         Raises ValueError for a URL that isn't http(s).
         """
-        self._guard = guard or Unguarded()
+        self._guard = guard or guards.Unguarded()
         self._key = (api_key or "").strip()
         self._timeout = timeout
         # A shorter header is no secret, but may be a name of the business.
@@ -94,13 +88,13 @@ class OpenAIConnection:
 
         Raises AttemptFailed, with no secret in it.
         """
-        left = time_left()
+        left = guards.time_left()
         timeout = self._timeout if left is None else min(self._timeout, left)
         if timeout < MIN_ATTEMPT_SECONDS:
             raise AttemptFailed(ErrorText("answer_deadline"), permanent=True, is_outside=True)
         try:
             return self._guard.call(lambda: self._attempt(request, timeout))
-        except ServicePausedError:
+        except guards.ServicePausedError:
             raise AttemptFailed(
                 ErrorText("service_paused"), permanent=True, is_outside=True, is_unasked=True
             ) from None
@@ -137,7 +131,7 @@ class OpenAIConnection:
             raise self._refusal(error) from None
         except openai.APITimeoutError:
             raise AttemptFailed(
-                ErrorText("model_timeout", seconds=f"{timeout:.3g}"), sickness=TIMEOUT_WEIGHT
+                ErrorText("model_timeout", seconds=f"{timeout:.3g}"), sickness=guards.TIMEOUT_WEIGHT
             ) from None
         except openai.APIConnectionError:
             raise AttemptFailed(ErrorText("model_unreachable"), sickness=1) from None

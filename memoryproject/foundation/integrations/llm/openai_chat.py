@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations import retry
+from memoryproject.foundation.integrations.llm import server_traits
 from memoryproject.foundation.integrations.llm.base import (
     AnswerSchema,
     ChatModelError,
@@ -19,23 +21,7 @@ from memoryproject.foundation.integrations.llm.reading import (
     read_answer,
     with_calls_of_text,
 )
-from memoryproject.foundation.integrations.llm.server_traits import (
-    JSON_OBJECT,
-    PROMPT,
-    Sent,
-    Traits,
-    TraitsStore,
-    UnsharedTraits,
-    fitted,
-    learned_from,
-)
 from memoryproject.foundation.integrations.llm.thoughts import without_calls
-from memoryproject.foundation.integrations.retry import (
-    DELAYS,
-    AttemptFailed,
-    call_with_retries,
-    do_nothing,
-)
 from memoryproject.foundation.process.tracing import Span, model_span
 from memoryproject.foundation.text.characters import readable
 
@@ -65,8 +51,8 @@ class OpenAIChatModel:
         model: str,
         *,
         sleep: Callable[[float], None] = time.sleep,
-        delays: Sequence[float] = DELAYS,
-        traits: TraitsStore | None = None,
+        delays: Sequence[float] = retry.DELAYS,
+        traits: server_traits.TraitsStore | None = None,
         extra_body: Mapping[str, Any] | None = None,
         **connection: Any,
     ) -> None:
@@ -75,22 +61,22 @@ class OpenAIChatModel:
         self._model = model
         self._sleep = sleep
         self._delays = delays
-        self._traits = traits or UnsharedTraits()
+        self._traits = traits or server_traits.UnsharedTraits()
         self._extra_body = extra_body or {}
 
     def complete(
-        self, request: ChatRequest, *, before_attempt: Callable[[], None] = do_nothing
+        self, request: ChatRequest, *, before_attempt: Callable[[], None] = retry.do_nothing
     ) -> Completion:
         """See ChatModel.complete."""
         with model_span("chat", self._model) as traced:
             try:
-                completion, attempts = call_with_retries(
+                completion, attempts = retry.call_with_retries(
                     lambda: self._ask(request),
                     sleep=self._sleep,
                     before_attempt=before_attempt,
                     delays=self._delays,
                 )
-            except AttemptFailed as failure:
+            except retry.AttemptFailed as failure:
                 raise ChatModelError.of(failure) from None
             _note(traced, completion)
         return replace(completion, attempts=attempts)
@@ -101,17 +87,17 @@ class OpenAIChatModel:
 
     def _ask(self, request: ChatRequest) -> Completion:
         """Ask, and again in another form as long as the server's refusals name one."""
-        known = traits = Traits.of(self._traits.load())
-        tried: list[Traits] = []
+        known = traits = server_traits.Traits.of(self._traits.load())
+        tried: list[server_traits.Traits] = []
         while True:
             tried.append(traits)
             try:
                 completion = self._ask_in_form(request, traits)
-            except AttemptFailed as failure:
+            except retry.AttemptFailed as failure:
                 other = None
                 if failure.refused and failure.overflow is None:
-                    sent = Sent.of(request, traits)
-                    other = learned_from(failure.words, sent, traits, tried)
+                    sent = server_traits.Sent.of(request, traits)
+                    other = server_traits.learned_from(failure.words, sent, traits, tried)
                 if other is None:
                     raise
                 traits = other
@@ -120,7 +106,7 @@ class OpenAIChatModel:
                     if ended.answer is not None:
                         completion = ended.answer
                         break
-                    raise AttemptFailed(ErrorText("model_only_thought")) from None
+                    raise retry.AttemptFailed(ErrorText("model_only_thought")) from None
                 # Kept at once: this wasn't a refusal, and such a model thinks each time.
                 traits = replace(traits, room=ROOM_TO_THINK)
                 self._traits.save(replace(known, room=ROOM_TO_THINK).record())
@@ -130,7 +116,7 @@ class OpenAIChatModel:
             self._traits.save(traits.record())
         return completion
 
-    def _ask_in_form(self, request: ChatRequest, traits: Traits) -> Completion:
+    def _ask_in_form(self, request: ChatRequest, traits: server_traits.Traits) -> Completion:
         completion = self._connection.post(
             PATH, self._body(request, traits), lambda found: read_answer(found, model=self._model)
         )
@@ -140,13 +126,15 @@ class OpenAIChatModel:
         text = without_calls(completion.text)
         if not readable(text).strip() and not (names and completion.tool_calls):
             # It calls what nobody offered.
-            raise AttemptFailed(ErrorText("model_empty"))
+            raise retry.AttemptFailed(ErrorText("model_empty"))
         return replace(completion, text=text)
 
-    def _body(self, request: ChatRequest, traits: Traits) -> dict[str, Any]:
-        messages = [message.as_request() for message in fitted(request.messages, traits)]
+    def _body(self, request: ChatRequest, traits: server_traits.Traits) -> dict[str, Any]:
+        messages = [
+            message.as_request() for message in server_traits.fitted(request.messages, traits)
+        ]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
-        if request.answer_schema is not None and traits.answer_form != PROMPT:
+        if request.answer_schema is not None and traits.answer_form != server_traits.PROMPT:
             body["response_format"] = _response_format(traits.answer_form, request.answer_schema)
         if request.max_reply_tokens is not None and traits.reply_limit:
             most = traits.most_reply_tokens
@@ -172,7 +160,7 @@ def _note(traced: Span, completion: Completion) -> None:
 
 
 def _response_format(form: str, schema: AnswerSchema) -> dict[str, Any]:
-    if form == JSON_OBJECT:
+    if form == server_traits.JSON_OBJECT:
         return {"type": "json_object"}
     wanted = {"name": schema.name, "schema": dict(schema.schema), "strict": True}
     return {"type": "json_schema", "json_schema": wanted}

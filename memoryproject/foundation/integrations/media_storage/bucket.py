@@ -18,13 +18,7 @@ from storages.backends.s3 import S3Storage
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
-from memoryproject.foundation.outside_services.guards import (
-    REFUSED_WEIGHT,
-    TIMEOUT_WEIGHT,
-    Guard,
-    ServicePausedError,
-    Unguarded,
-)
+from memoryproject.foundation.outside_services import guards
 from memoryproject.foundation.text.uuids import is_canonical_uuid
 
 T = TypeVar("T")
@@ -61,9 +55,11 @@ class BucketStorage(MediaStorage):
 
     is_remote: ClassVar[bool] = True
 
-    def __init__(self, bucket: Bucket, *, incoming: Path, guard: Guard | None = None) -> None:
+    def __init__(
+        self, bucket: Bucket, *, incoming: Path, guard: guards.Guard | None = None
+    ) -> None:
         self.bucket = bucket
-        self._guard = guard or Unguarded()
+        self._guard = guard or guards.Unguarded()
         super().__init__(_storage(bucket), incoming=incoming)
 
     def put(self, name: str, path: Path) -> None:
@@ -115,7 +111,7 @@ class BucketStorage(MediaStorage):
 
         try:
             return self._guard.call(reported)
-        except ServicePausedError:
+        except guards.ServicePausedError:
             raise MediaStorageError("S3 didn't answer lately and isn't asked now") from None
 
     def _remove(self, key: str) -> None:
@@ -178,17 +174,17 @@ def _reported() -> Iterator[None]:
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "")
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        is_down = TIMEOUT_WEIGHT if status >= 500 or code == "SlowDown" else 0
+        is_down = guards.TIMEOUT_WEIGHT if status >= 500 or code == "SlowDown" else 0
         raise MediaStorageError(
             f"S3 refused {error.operation_name}: {code}",
-            sickness=REFUSED_WEIGHT if code in REFUSED else is_down,
+            sickness=guards.REFUSED_WEIGHT if code in REFUSED else is_down,
             sickness_text=ErrorText("service_status", status=status),
         ) from None
     except (BotoCoreError, Boto3Error) as error:
         # The client has tried twice.
         raise MediaStorageError(
             f"S3 doesn't answer: {type(error).__name__}",
-            sickness=TIMEOUT_WEIGHT,
+            sickness=guards.TIMEOUT_WEIGHT,
             sickness_text=ErrorText("service_unreachable"),
         ) from None
 

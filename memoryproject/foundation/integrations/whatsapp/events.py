@@ -6,13 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memoryproject.foundation.integrations.lenient import (
-    Fields,
-    compact,
-    number_shown,
-    phone_digits,
-    text_of,
-)
+from memoryproject.foundation.integrations import lenient
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import whatsapp_chat_of_provider
 from memoryproject.foundation.text.phone_numbers import phone_forms
 
@@ -31,8 +25,8 @@ def names_number(text: str, number: str) -> bool:
 
 def same_number(one: str, other: str) -> bool:
     """Return whether both are the same phone number, possibly in the form ``…@c.us``."""
-    digits = phone_digits(one.partition("@")[0])
-    return bool(digits) and digits in phone_forms(phone_digits(other.partition("@")[0]))
+    digits = lenient.phone_digits(one.partition("@")[0])
+    return bool(digits) and digits in phone_forms(lenient.phone_digits(other.partition("@")[0]))
 
 
 @dataclass(frozen=True)
@@ -316,22 +310,22 @@ class Content:
 
 def unsupported(provider_type: str, text: str = "", **metadata: Any) -> Content:
     """Return the content of a message that can't be read; the metadata states the reason."""
-    details = compact(provider_type=provider_type, **metadata)
+    details = lenient.compact(provider_type=provider_type, **metadata)
     return Content(kind="unsupported", text=text, metadata=details)
 
 
-def location_content(*, name: str, address: str, place: Fields) -> Content | None:
+def location_content(*, name: str, address: str, place: lenient.Fields) -> Content | None:
     """Return a location in words: "Example HQ, 1 Example Way (37.46, -122.21)"; None if empty.
 
     ``place`` holds its latitude and longitude.
     """
     latitude, longitude = place.get("latitude"), place.get("longitude")
-    coordinates = [number_shown(latitude), number_shown(longitude)]
+    coordinates = [lenient.number_shown(latitude), lenient.number_shown(longitude)]
     pin = f"({', '.join(coordinates)})" if all(coordinates) else ""
     named = ", ".join(part for part in (name, address) if part)
     if not (named or pin):
         return None
-    details = compact(name=name, address=address, latitude=latitude, longitude=longitude)
+    details = lenient.compact(name=name, address=address, latitude=latitude, longitude=longitude)
     return Content(
         kind="location", text=f"{named or 'Location'} {pin}".strip(), metadata={"location": details}
     )
@@ -348,7 +342,7 @@ class Card:
     role: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        return compact(
+        return lenient.compact(
             name=self.name,
             phones=list(self.phones),
             emails=list(self.emails),
@@ -399,7 +393,7 @@ def vcard_card(vcard: str, name: str = "") -> Card:
     )
 
 
-def poll_content(question: str, options: Iterable[Fields]) -> Content | None:
+def poll_content(question: str, options: Iterable[lenient.Fields]) -> Content | None:
     """Return a poll in words: "Which colour? green, red". None if it has no question."""
     names = [name for option in options if (name := option.text("optionName", "name"))]
     if not question:
@@ -408,7 +402,7 @@ def poll_content(question: str, options: Iterable[Fields]) -> Content | None:
     return Content(
         kind="poll",
         text=f"{title} {', '.join(names)}" if names else question,
-        metadata={"poll": compact(question=question, options=names)},
+        metadata={"poll": lenient.compact(question=question, options=names)},
     )
 
 
@@ -436,13 +430,15 @@ def call_content(outcome: str, seconds: int | None = None, *, is_ours: bool = Fa
     if seconds and seconds > 0:
         text += f" ({seconds // 60}:{seconds % 60:02})"
     return Content(
-        kind="call", text=text, metadata={"call": compact(outcome=outcome, seconds=seconds)}
+        kind="call", text=text, metadata={"call": lenient.compact(outcome=outcome, seconds=seconds)}
     )
 
 
 def button_content(*, kind: str, title: str, **details: Any) -> Content | None:
     """Return a pressed button or chosen row; its text is the title. None if it has none."""
-    shown = {key: text_of(value) for key, value in details.items()}
+    shown = {key: lenient.text_of(value) for key, value in details.items()}
     if not title:
         return None
-    return Content(kind=kind, text=title, metadata={"button": compact(title=title, **shown)})
+    return Content(
+        kind=kind, text=title, metadata={"button": lenient.compact(title=title, **shown)}
+    )

@@ -13,14 +13,7 @@ from urllib.parse import urlsplit
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.whatsapp.base import OutgoingFile, SendError
-from memoryproject.foundation.outside_services.guards import (
-    PAUSE_SECONDS,
-    REFUSED_WEIGHT,
-    TIMEOUT_WEIGHT,
-    Guard,
-    ServicePausedError,
-    Unguarded,
-)
+from memoryproject.foundation.outside_services import guards
 from memoryproject.foundation.process.tracing import call_span, note_status
 
 if TYPE_CHECKING:
@@ -61,7 +54,7 @@ class Connection:
 
     timeout: float
     transport: httpx.BaseTransport | None = None
-    guard: Guard | None = None
+    guard: guards.Guard | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     refuses_account: Callable[[httpx.Response], bool] = lambda _response: False
 
@@ -98,18 +91,18 @@ class Connection:
         def post() -> httpx.Response:
             response = ask()
             if response.status_code == HTTPStatus.UNAUTHORIZED or self.refuses_account(response):
-                raise _SickAnswer(response, REFUSED_WEIGHT)
+                raise _SickAnswer(response, guards.REFUSED_WEIGHT)
             if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise _SickAnswer(response, 1)
             return response
 
         try:
-            return (self.guard or Unguarded()).call(post)
+            return (self.guard or guards.Unguarded()).call(post)
         except _SickAnswer as sick:
             return sick.response
-        except ServicePausedError:
+        except guards.ServicePausedError:
             raise SendError(
-                ErrorText("service_paused"), retry_after=PAUSE_SECONDS, is_paused=True
+                ErrorText("service_paused"), retry_after=guards.PAUSE_SECONDS, is_paused=True
             ) from None
 
     def _ask(
@@ -142,7 +135,7 @@ class Connection:
             raise SendError(
                 ErrorText(code, kind=type(error).__name__),
                 outcome_unknown=is_sent,
-                sickness=TIMEOUT_WEIGHT if isinstance(error, httpx.TimeoutException) else 1,
+                sickness=guards.TIMEOUT_WEIGHT if isinstance(error, httpx.TimeoutException) else 1,
             ) from None
 
 

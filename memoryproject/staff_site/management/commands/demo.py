@@ -3,19 +3,19 @@
 import secrets
 import time
 import uuid
-from argparse import ArgumentParser
 from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from memoryproject.folders import START
 from memoryproject.foundation.audit.audit_events import Actor
+from memoryproject.foundation.commands import DeclaredCommand, option
 from memoryproject.foundation.integrations.loopback.providers import (
     GraphServer,
     GreenServer,
@@ -29,17 +29,7 @@ from memoryproject.foundation.integrations.whatsapp.events import (
     Reaction,
 )
 from memoryproject.foundation.integrations.whatsapp.posting import LOOPBACK
-from memoryproject.staff_site.demo.story_texts import (
-    CONVERSATIONS,
-    DEMO_SETTINGS,
-    FILES,
-    conversation,
-    demo_file,
-    events_of,
-    mime_type_of,
-    restamp,
-    with_files_at,
-)
+from memoryproject.staff_site.demo import story_texts
 from sessions_app.models import MediaFile, Turn
 from sessions_app.models.stored_media import MediaState
 from sessions_app.models.turns import WAITING_STATES, TurnState
@@ -50,24 +40,13 @@ ANSWER_WITHIN_SECONDS = 60
 GODFATHER = "15550199999@c.us"
 
 
-class Command(BaseCommand):
+class Command(DeclaredCommand):
     """The providers are replaced by servers on this machine; nothing leaves it.
 
     The servers listen at the addresses in WHATSAPP_CLOUD_API_URL and GREEN_API_URL.
     """
 
-    help = (
-        "Replay recorded conversations of both WhatsApp providers, in English and Hebrew and "
-        "with the godfather, against the running server, and print the answers. Can be run "
-        "again and again."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--url",
-            default=f"http://127.0.0.1:{settings.PORT}",
-            help="The running server. Default: %(default)s",
-        )
+    arguments = [option("--url", default=f"http://127.0.0.1:{settings.PORT}")]
 
     def handle(self, *args: Any, **options: Any) -> None:
         url = options["url"].rstrip("/")
@@ -80,11 +59,13 @@ class Command(BaseCommand):
                 name: stack.enter_context(server) for name, server in _stand_ins(url).items()
             }
             for server in servers.values():
-                for file_id, name in FILES.items():
-                    server.add_file(demo_file(name), mime_type_of(name), file_id=file_id)
+                for file_id, name in story_texts.FILES.items():
+                    server.add_file(
+                        story_texts.demo_file(name), story_texts.mime_type_of(name), file_id=file_id
+                    )
             played = [
                 event
-                for provider, name in CONVERSATIONS
+                for provider, name in story_texts.CONVERSATIONS
                 for event in self._replay(url, provider, name, servers[provider])
             ]
             # The workers fetch the files from the stand-ins, which end with the command.
@@ -112,7 +93,7 @@ class Command(BaseCommand):
         The stand-ins' addresses are on this machine. The set-up replaces them.
         """
         texts: dict[str, str] = {}
-        for values in DEMO_SETTINGS:
+        for values in story_texts.DEMO_SETTINGS:
             if all(settings.CONFIG_ORIGINS[name] == "default" for name in values):
                 texts |= {name: text or secrets.token_urlsafe(24) for name, text in values.items()}
         if texts:
@@ -123,14 +104,14 @@ class Command(BaseCommand):
     def _replay(self, url: str, provider: str, name: str, server: ProviderServer) -> list[Event]:
         """Play one conversation; return its events."""
         played: list[Event] = []
-        self.stdout.write(f"\n— {CONVERSATIONS[provider, name]} —")
+        self.stdout.write(f"\n— {story_texts.CONVERSATIONS[provider, name]} —")
         if name == "godfather" and GODFATHER not in settings.GODFATHER_PHONE:
             self.stdout.write(f"    (GODFATHER_PHONE is not {GODFATHER}: here he is a client.)")
         unique = uuid.uuid4().hex
-        for recorded in conversation(provider, name):
-            payload = restamp(recorded, timezone.now(), unique)
-            payload = with_files_at(payload, server.files, server.file_url)
-            events = events_of(provider, payload)
+        for recorded in story_texts.conversation(provider, name):
+            payload = story_texts.restamp(recorded, timezone.now(), unique)
+            payload = story_texts.with_files_at(payload, server.files, server.file_url)
+            events = story_texts.events_of(provider, payload)
             played += events
             for event in events:
                 self.stdout.write(_shown(event))

@@ -10,12 +10,6 @@ from memoryproject.staff_site.operations.model_check import Report, model_findin
 
 
 class Command(ReportingCommand):
-    help = (
-        "Ask the configured servers of models a few questions: for an answer, a function call, "
-        "JSON, vectors, a transcript. Print what works, what was learned, and what to set. It "
-        "ends with 1 where something doesn't work."
-    )
-
     def run(self, options: dict[str, Any]) -> None:
         report = Report(list(model_findings()), timezone.now())
         marks = {True: "good", None: "note", False: "trouble"}

@@ -1,35 +1,18 @@
 """Lift locks after failed logins."""
 
 import json
-from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
-from memoryproject.staff_site.accounts.lockout import (
-    attempts_that_count,
-    failures_by_pair,
-    login_unlock,
-    name_mark,
-    names_by_mark,
-    pairs_locked,
-)
+from memoryproject.foundation.commands import DeclaredCommand, flag, option
+from memoryproject.staff_site.accounts import lockout
 
 
-class Command(BaseCommand):
-    help = (
-        "Let a name be tried again at once after too many failed logins, from everywhere; or show "
-        "which names are locked."
-    )
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        which = parser.add_mutually_exclusive_group()
-        which.add_argument("name", nargs="?", help="The user name.")
-        which.add_argument("--all", action="store_true", help="Every name.")
-        which.add_argument("--list", action="store_true", help="Show failed logins that count.")
-        parser.add_argument("--json", action="store_true", help="Show them as JSON.")
+class Command(DeclaredCommand):
+    arguments = [[option("name", nargs="?"), flag("--all"), flag("--list")], flag("--json")]
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"]:
@@ -37,17 +20,17 @@ class Command(BaseCommand):
             return
         if not options["name"] and not options["all"]:
             raise CommandError("Say which name, or --all, or --list.", returncode=2)
-        attempts = attempts_that_count(timezone.now())
+        attempts = lockout.attempts_that_count(timezone.now())
         if options["name"]:
-            attempts = attempts.filter(username=name_mark(options["name"]))
-        freed = login_unlock(attempts=attempts, actor=COMMAND_LINE)
+            attempts = attempts.filter(username=lockout.name_mark(options["name"]))
+        freed = lockout.login_unlock(attempts=attempts, actor=COMMAND_LINE)
         if not freed:
             raise CommandError("There are no failed logins that count.")
         self.stdout.write(f"{options['name'] or 'All'}: free again.")
 
     def _list(self, *, as_json: bool) -> None:
         now = timezone.now()
-        names, locked = names_by_mark(), pairs_locked(now)
+        names, locked = lockout.names_by_mark(), lockout.pairs_locked(now)
         rows = [
             {
                 "name": names.get(mark or ""),
@@ -55,7 +38,7 @@ class Command(BaseCommand):
                 "failures": failures,
                 "locked": (mark, address) in locked,
             }
-            for mark, address, failures in failures_by_pair(now)
+            for mark, address, failures in lockout.failures_by_pair(now)
         ]
         if as_json:
             self.stdout.write(json.dumps(rows))

@@ -1,7 +1,6 @@
 """Verify the audit log."""
 
 import sys
-from argparse import ArgumentParser
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -13,17 +12,11 @@ from memoryproject.foundation.audit.chain import ChainError, audit_begin_anew, l
 from memoryproject.foundation.audit.findings import flaws
 from memoryproject.foundation.audit.tasks import verification_note
 from memoryproject.foundation.audit.verify import audit_verify
-from memoryproject.foundation.commands import ProgressBar, ReportingCommand
+from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag
 
 
 class Command(ReportingCommand):
     """Verifies the log. Changes nothing, except that waiting events are sealed."""
-
-    help = (
-        "Seal the events that wait, then check the whole audit log: that no event was edited, "
-        "deleted, inserted or moved, that its end wasn't cut off, and that the log file says "
-        "the same. Exits with 1 where anything is wrong. The server may run meanwhile."
-    )
 
     refusals = {
         ChainError: "{error}",
@@ -31,20 +24,7 @@ class Command(ReportingCommand):
         DatabaseError: "The database can't be read: {error}",
     }
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument(
-            "--write-log",
-            action="store_true",
-            help="First write the log file anew from the database, where it is missing because "
-            "a backup was restored.",
-        )
-        parser.add_argument(
-            "--begin-anew",
-            action="store_true",
-            help="First seal all events afresh, as they are now, where the chain can't be gone on "
-            "with: the key is lost, or somebody changed the mark of its end.",
-        )
+    arguments = [flag("--write-log"), flag("--begin-anew")]
 
     def run(self, options: dict[str, Any]) -> None:
         if options["write_log"]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.lenient import Fields
 from memoryproject.foundation.integrations.retry import retry_after
+from memoryproject.foundation.integrations.whatsapp import downloading
 from memoryproject.foundation.integrations.whatsapp.base import (
     Account,
     Choice,
@@ -24,12 +25,6 @@ from memoryproject.foundation.integrations.whatsapp.base import (
 )
 from memoryproject.foundation.integrations.whatsapp.cloud.error_policies import policy_for
 from memoryproject.foundation.integrations.whatsapp.cloud.interactive import interactive_content
-from memoryproject.foundation.integrations.whatsapp.downloading import (
-    Source,
-    ask_about_file,
-    download,
-    too_large,
-)
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.integrations.whatsapp.outgoing_text import text_length
 from memoryproject.foundation.integrations.whatsapp.posting import (
@@ -100,7 +95,7 @@ class CloudProvider:
         self._business_account_id = business_account_id
         self._api_url = api_url.rstrip("/")
         self.list_key = f"{self._api_url} {business_account_id}" if business_account_id else ""
-        self._source = Source(self._api_url, timeout=timeout, transport=transport)
+        self._source = downloading.Source(self._api_url, timeout=timeout, transport=transport)
         self._lines = {
             number: _Line(
                 f"{self._api_url}/{quote(number, safe='')}",
@@ -231,13 +226,13 @@ class CloudProvider:
             raise MediaError("the message names no file", code="gone", permanent=True)
         about_url = f"{self._api_url}/{quote(media.media_id, safe='')}"
         headers = self._line(chat).connection.headers
-        answer = ask_about_file(self._source, "GET", about_url, headers=headers)
+        answer = downloading.ask_about_file(self._source, "GET", about_url, headers=headers)
         if not answer.is_success:
             raise _media_error_of(answer)
         about = answer_object(answer)
         if (about.whole("file_size") or 0) > max_bytes:
-            raise too_large()
-        download(
+            raise downloading.too_large()
+        downloading.download(
             self._source,
             about.text("url"),
             into=into,

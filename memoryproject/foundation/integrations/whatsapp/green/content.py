@@ -8,24 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryproject.foundation.integrations.lenient import Fields, compact, listed, text_of
-from memoryproject.foundation.integrations.whatsapp.events import (
-    ENDED,
-    MISSED,
-    REJECTED,
-    Card,
-    Content,
-    Media,
-    button_content,
-    call_content,
-    contacts_content,
-    location_content,
-    poll_content,
-    unsupported,
-    vcard_card,
-    vote_content,
-)
+from memoryproject.foundation.integrations.whatsapp import events
 
-Reader = Callable[[Fields], Content | None]
+Reader = Callable[[Fields], events.Content | None]
 # Green API's replacement for content that it could not decode.
 _ERROR_MARKER = re.compile(r"\s*\{\{SWE[0-9]{3}\}\}\s*")
 _FREQUENTLY_FORWARDED = 4  # WhatsApp's own "forwarded many times" starts at five hands
@@ -65,7 +50,7 @@ def real_text(value: Any) -> str:
     return "" if is_error_marker(text) else text
 
 
-def read_content(data: Fields) -> Content:
+def read_content(data: Fields) -> events.Content:
     """Return the content of ``messageData``.
 
     The kind is "unsupported" where it is new, empty or an error.
@@ -74,7 +59,7 @@ def read_content(data: Fields) -> Content:
     reader = _READERS.get(provider_type)
     content = reader(data) if reader else None
     if content is None:
-        return unsupported(provider_type or "(none)", errors=_errors(data))
+        return events.unsupported(provider_type or "(none)", errors=_errors(data))
     return content
 
 
@@ -118,23 +103,25 @@ def _errors(data: Fields) -> list[dict[str, str]]:
     return [{"code": marker.strip("{}")} for marker in dict.fromkeys(found)]
 
 
-def _text(data: Fields) -> Content | None:
+def _text(data: Fields) -> events.Content | None:
     plain = real_text(data.at("textMessageData").get("textMessage"))
     text = plain or real_text(data.at("extendedTextMessageData").get("text"))
-    return Content(kind="text", text=text) if text else None
+    return events.Content(kind="text", text=text) if text else None
 
 
 def _media(kind: str) -> Reader:
-    def read(data: Fields) -> Content | None:
+    def read(data: Fields) -> events.Content | None:
         found = data.at("fileMessageData")
         caption, url = real_text(found.get("caption")), real_text(found.get("downloadUrl"))
         if not url:
             provider_type = data.text("typeMessage")
-            return unsupported(provider_type, caption, errors=_errors(data))
-        media = Media(url=url, mime_type=found.text("mimeType"), filename=found.text("fileName"))
+            return events.unsupported(provider_type, caption, errors=_errors(data))
+        media = events.Media(
+            url=url, mime_type=found.text("mimeType"), filename=found.text("fileName")
+        )
         shown = _media_kind(kind, found, media.mime_type)
         renamed = data.text("typeMessage") if kind == "document" != shown else ""
-        return Content(
+        return events.Content(
             kind=shown,
             text=caption,
             media=media,
@@ -159,37 +146,37 @@ def _media_kind(kind: str, found: Fields, mime_type: str) -> str:
     return kind
 
 
-def _location(data: Fields) -> Content | None:
+def _location(data: Fields) -> events.Content | None:
     place = data.at("locationMessageData", "liveLocationMessageData")
-    return location_content(
+    return events.location_content(
         name=real_text(place.get("nameLocation")),
         address=real_text(place.get("address")),
         place=place,
     )
 
 
-def _contact(data: Fields) -> Content | None:
-    return contacts_content([_card(data.at("contactMessageData"))])
+def _contact(data: Fields) -> events.Content | None:
+    return events.contacts_content([_card(data.at("contactMessageData"))])
 
 
-def _contacts(data: Fields) -> Content | None:
+def _contacts(data: Fields) -> events.Content | None:
     # The key differs between generations of Green API's documents.
     for holder in (data.at("messageData"), data.at("contactsArrayMessageData"), data):
         if holder.get("contacts"):
-            return contacts_content(map(_card, holder.objects("contacts")))
+            return events.contacts_content(map(_card, holder.objects("contacts")))
     return None
 
 
-def _card(card: Fields) -> Card:
-    return vcard_card(card.text("vcard"), real_text(card.get("displayName")))
+def _card(card: Fields) -> events.Card:
+    return events.vcard_card(card.text("vcard"), real_text(card.get("displayName")))
 
 
-def _poll(data: Fields) -> Content | None:
+def _poll(data: Fields) -> events.Content | None:
     poll = data.at("pollMessageData", "pollCreationMessage")
-    return poll_content(real_text(poll.get("name")), poll.objects("options"))
+    return events.poll_content(real_text(poll.get("name")), poll.objects("options"))
 
 
-def read_vote(data: Fields, sender: str) -> Content:
+def read_vote(data: Fields, sender: str) -> events.Content:
     """Return the content of a vote, by the options that its sender has chosen now.
 
     Green API reports each voter alone; where it names several, only the sender's options count.
@@ -207,38 +194,38 @@ def read_vote(data: Fields, sender: str) -> Content:
     ]
     if not chosen:
         # Nobody took a vote back: the options can't be read.
-        return unsupported("pollUpdateMessage")
-    content = vote_content(poll.text("stanzaId"), real_text(poll.get("name")), options)
-    return content or unsupported("pollUpdateMessage")
+        return events.unsupported("pollUpdateMessage")
+    content = events.vote_content(poll.text("stanzaId"), real_text(poll.get("name")), options)
+    return content or events.unsupported("pollUpdateMessage")
 
 
 # Green API spells the recipient's hanging up in two ways. A call that rings isn't over yet.
 _CALL_ENDS = {
-    "pickUp": ENDED,
-    "hangUp": REJECTED,
-    "hungUp": REJECTED,
-    "missed": MISSED,
-    "declined": MISSED,
+    "pickUp": events.ENDED,
+    "hangUp": events.REJECTED,
+    "hungUp": events.REJECTED,
+    "missed": events.MISSED,
+    "declined": events.MISSED,
 }
 
 
-def read_call_end(call: Fields, *, is_ours: bool) -> Content | None:
+def read_call_end(call: Fields, *, is_ours: bool) -> events.Content | None:
     """Return the content of a call that is over; None for one that isn't."""
     outcome = _CALL_ENDS.get(call.text("status"))
     if outcome is None:
         return None
-    if is_ours and outcome == REJECTED:
-        outcome = MISSED  # "all participants did not answer"
-    return call_content(outcome, call.seconds("duration"), is_ours=is_ours)
+    if is_ours and outcome == events.REJECTED:
+        outcome = events.MISSED  # "all participants did not answer"
+    return events.call_content(outcome, call.seconds("duration"), is_ours=is_ours)
 
 
 def _pressed(*keys: str) -> Reader:
     """Return a reader for an answer by button or list; ``keys`` name the object that holds it."""
 
-    def read(data: Fields) -> Content | None:
+    def read(data: Fields) -> events.Content | None:
         found = data.at(*keys)
         title = found.text("selectedDisplayText", "selectedButtonText", "title")
-        return button_content(
+        return events.button_content(
             kind="interactive",
             title="" if is_error_marker(title) else title,
             id=found.text("selectedId", "selectedButtonId", "selectedRowId", "rowId")
@@ -252,11 +239,11 @@ def _pressed(*keys: str) -> Reader:
 def _offered(key: str) -> Reader:
     """Return a reader for a message with buttons or a list; only its text counts."""
 
-    def read(data: Fields) -> Content | None:
+    def read(data: Fields) -> events.Content | None:
         found = data.at(key)
         lines = [real_text(found.get(name)) for name in _OFFERED_KEYS]
         text = "\n".join(line for line in lines if line)
-        return Content(kind="interactive", text=text) if text else None
+        return events.Content(kind="interactive", text=text) if text else None
 
     return read
 

@@ -14,21 +14,7 @@ from memoryproject.foundation.integrations.lenient import (
     phone_digits,
     storable,
 )
-from memoryproject.foundation.integrations.whatsapp.events import (
-    Event,
-    Ignored,
-    InboundMessage,
-    MessageEdited,
-    MessageRevoked,
-    Notice,
-    OwnSend,
-    Party,
-    Reaction,
-    StatusUpdate,
-    names_number,
-    same_number,
-    with_ids_that_fit,
-)
+from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.green.content import (
     read_call_end,
     read_content,
@@ -69,7 +55,7 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
-def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[Event]:
+def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[events.Event]:
     """Return the event of one webhook body, in a list (Ignored, if it requires no action).
 
     ``received_at`` (now, if not given; aware) replaces a timestamp that can't be read. Never
@@ -89,7 +75,7 @@ def parse_green(payload: Any, *, received_at: datetime | None = None) -> list[Ev
         reader = _read_quota
     if reader is None:
         return [body.ignored(f"webhook type {body.type or '(none)'!r} needs nothing")]
-    return [with_ids_that_fit(reader(body))]
+    return [events.with_ids_that_fit(reader(body))]
 
 
 @dataclass(frozen=True)
@@ -138,14 +124,14 @@ class Body:
         number_id = self.raw.at("instanceData").text("idInstance")
         return event_head("green", number_id, dict(self.raw), key=key, label=self.type)
 
-    def ignored(self, reason: str, key: str = "") -> Ignored:
-        return Ignored(**self.head(key), reason=reason)
+    def ignored(self, reason: str, key: str = "") -> events.Ignored:
+        return events.Ignored(**self.head(key), reason=reason)
 
 
 # A message: received, typed on the phone, or sent by our API.
 
 
-def _read_message(body: Body) -> Event:
+def _read_message(body: Body) -> events.Event:
     if not body.message_id:
         return body.ignored("a message without an id")
     key = body.message_key
@@ -157,7 +143,7 @@ def _read_message(body: Body) -> Event:
     if body.type == SENT_BY_API:
         if provider_type in (*_ABOUT_ANOTHER, VOTE):
             return body.ignored("a change that our own API call made", key)
-        return OwnSend(
+        return events.OwnSend(
             **body.head(key),
             provider_message_id=body.message_id,
             whatsapp_chat=whatsapp_chat_of_provider(body.sender.text("chatId")),
@@ -175,7 +161,7 @@ def _read_message(body: Body) -> Event:
     return _inbound(body, data, about)
 
 
-def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> Event:
+def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> events.Event:
     """Return a reaction, an edit or a deletion: all name another message of the same chat."""
     provider_type, key = data.text("typeMessage"), body.message_key
     found, extended = data.at(f"{provider_type}Data"), data.at("extendedTextMessageData")
@@ -187,18 +173,18 @@ def _about_another(body: Body, data: Fields, about: dict[str, Any]) -> Event:
     if not target:
         return body.ignored(f"{provider_type} that names no message", key)
     if provider_type == "deletedMessage":
-        return MessageRevoked(**about, original_id=target)
+        return events.MessageRevoked(**about, original_id=target)
     if provider_type == "reactionMessage":
         if body.type == TYPED_ON_PHONE:
             return body.ignored("a reaction by the business itself", key)
-        return Reaction(**about, target_id=target, emoji=real_text(extended.get("text")))
+        return events.Reaction(**about, target_id=target, emoji=real_text(extended.get("text")))
     text = real_text(found.text("textMessage", "text", "caption"))
     if not text:
         return body.ignored("an edit whose new content can't be read", key)
-    return MessageEdited(**about, original_id=target, text=text)
+    return events.MessageEdited(**about, original_id=target, text=text)
 
 
-def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
+def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> events.InboundMessage:
     is_vote = data.text("typeMessage") == VOTE
     content = read_vote(data, body.sender.text("sender")) if is_vote else read_content(data)
     quoted, extended = data.at("quotedMessage"), data.at("extendedTextMessageData")
@@ -209,7 +195,7 @@ def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
     quoted_sender = quoted.text("participant") or extended.text("participant")
     own = phone_digits(body.wid.partition("@")[0])
     in_group = about["group_id"] is not None
-    return InboundMessage(
+    return events.InboundMessage(
         **about,
         provider_message_id=body.message_id,
         kind=content.kind,
@@ -219,8 +205,8 @@ def _inbound(body: Body, data: Fields, about: dict[str, Any]) -> InboundMessage:
         reply_to_id=(
             quoted.text("stanzaId") or extended.text("stanzaId") or pressed.text("stanzaId") or None
         ),
-        mentions_us=in_group and names_number(content.text, own),
-        replies_to_us=bool(own) and same_number(quoted_sender, body.wid),
+        mentions_us=in_group and events.names_number(content.text, own),
+        replies_to_us=bool(own) and events.same_number(quoted_sender, body.wid),
         from_business=body.type == TYPED_ON_PHONE,
         business_address=own,
         business_lid=body.own_lid,
@@ -243,7 +229,7 @@ def _group_of(address: str) -> str | None:
     return (name or None) if domain.lower() == GROUP_DOMAIN else None
 
 
-def _person(*addresses: str, name: str = "", phone: str = "") -> Party:
+def _person(*addresses: str, name: str = "", phone: str = "") -> events.Party:
     """Return a person with one or several addresses; ``phone`` is one given separately."""
     phones = [found for address in addresses if (found := _phone_of(address))]
     others = [
@@ -251,12 +237,12 @@ def _person(*addresses: str, name: str = "", phone: str = "") -> Party:
         for address in addresses
         if "@" in address and not _phone_of(address) and _group_of(address) is None
     ]
-    return Party(
+    return events.Party(
         phone=next(iter(phones), phone) or None, other=next(filter(None, others), None), name=name
     )
 
 
-def _sender_of(sender_data: Fields) -> Party:
+def _sender_of(sender_data: Fields) -> events.Party:
     """Return the author of an incoming message: in a group the sender, else the chat's person."""
     chat, sender = sender_data.text("chatId"), sender_data.text("sender")
     name = sender_data.text("senderName", "senderContactName")
@@ -266,7 +252,7 @@ def _sender_of(sender_data: Fields) -> Party:
     return _person(chat, sender, name=name or sender_data.text("chatName"), phone=phone)
 
 
-def _client_of(body: Body) -> Party:
+def _client_of(body: Body) -> events.Party:
     """Return the person that the owner wrote to from the phone; in a group, only ourselves."""
     chat = body.sender.text("chatId")
     if _group_of(chat) is not None:
@@ -298,7 +284,7 @@ _STATE_LEVELS = {
 _ACCEPTED = {"authorized": True, "notAuthorized": False, "blocked": False, "suspended": False}
 
 
-def _read_status(body: Body) -> Event:
+def _read_status(body: Body) -> events.Event:
     """Return the status of a message from an ``outgoingMessageStatus``."""
     reported = body.raw.text("status")
     if not body.message_id:
@@ -310,7 +296,7 @@ def _read_status(body: Body) -> Event:
     reasons = [_FAILURES.get(reported, ""), body.raw.text("description")]
     chat = body.raw.text("chatId")
     party = _person(chat)
-    return StatusUpdate(
+    return events.StatusUpdate(
         **body.head(key),
         provider_message_id=body.message_id,
         status=status,
@@ -320,12 +306,12 @@ def _read_status(body: Body) -> Event:
     )
 
 
-def _read_state(body: Body) -> Event:
+def _read_state(body: Body) -> events.Event:
     """Return the event of a ``stateInstanceChanged``: whether the instance can send at all."""
     state = body.raw.text("stateInstance")
     if not state:
         return body.ignored("a state that is not told")
-    return Notice(
+    return events.Notice(
         **body.head(),
         level=_STATE_LEVELS.get(state, "warning"),
         summary=f"The Green API instance is now {state}",
@@ -334,7 +320,7 @@ def _read_state(body: Body) -> Event:
     )
 
 
-def _read_quota(body: Body) -> Event:
+def _read_quota(body: Body) -> events.Event:
     """Return the notice of an exhausted quota: messages to or from further chats are dropped."""
     quota = body.raw.at("quotaData")
     used, total = number_shown(quota.get("used")), number_shown(quota.get("total"))
@@ -343,10 +329,10 @@ def _read_quota(body: Body) -> Event:
         summary += f" ({used} of {total})"
     if described := quota.text("description"):
         summary += f". {described}"
-    return Notice(**body.head(), level="warning", summary=summary)
+    return events.Notice(**body.head(), level="warning", summary=summary)
 
 
-def _read_call(body: Body) -> Event:
+def _read_call(body: Body) -> events.Event:
     """Return a call that is over as a message of kind "call"."""
     is_ours = body.type == CALLED_BY_US
     party = _person(body.raw.text("to", "from") if is_ours else body.raw.text("from"))
@@ -355,7 +341,7 @@ def _read_call(body: Body) -> Event:
         return body.ignored(f"a call that isn't over: {body.raw.text('status') or '(none)'}")
     if not (body.message_id and party.addresses()):
         return body.ignored("a call without an id or a person")
-    return InboundMessage(
+    return events.InboundMessage(
         **body.head(f"call:{body.message_id}"),
         party=party,
         timestamp=body.timestamp,
@@ -366,7 +352,7 @@ def _read_call(body: Body) -> Event:
     )
 
 
-_READERS: dict[str, Callable[[Body], Event]] = {
+_READERS: dict[str, Callable[[Body], events.Event]] = {
     RECEIVED: _read_message,
     TYPED_ON_PHONE: _read_message,
     SENT_BY_API: _read_message,
