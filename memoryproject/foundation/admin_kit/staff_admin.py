@@ -115,6 +115,12 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
             context.update({"crumb": name, "title": name, "subtitle": None})
         return super().render_change_form(request, context, *args, **kwargs)
 
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        context = {"list_title": self.list_title, **(extra_context or {})}
+        return super().delete_view(request, object_id, context)
+
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:
