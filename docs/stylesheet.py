@@ -18,8 +18,9 @@ CODE = ("templates", "memoryproject", "sessions_app", "memories_app", "cards_app
 CLASS = re.compile(r"\.((?:\\.|[\w-])+)")
 # A class may hold quotes itself: after:content-['check'].
 WORDS = (re.compile(r"[^\s\"'`=<>{}]+"), re.compile(r'[^\s"]+'))
-# Django finds some by the end of their name alone.
-NAMED = re.compile(r"[\w.-]+\.html")
+NAMED = re.compile(r"[\w./-]+\.html")
+# Of fields that no page has: edited texts with formats, and two lists to move between.
+UNUSED = re.compile(r"(?:^|:)(?:prose|selector)")
 ESCAPE = re.compile(r"\\(.)")
 # Between selectors; not in parentheses or escaped.
 COMMA = re.compile(r"(?<!\\),(?![^()]*\))")
@@ -30,16 +31,20 @@ GROUPS = ("@layer", "@media", "@supports", "@container")
 def style_sheet() -> str:
     """Return unfold's style sheet without the rules of classes that nothing names."""
     packages = [folder_of(name) for name in ("unfold", "django.contrib.admin", "django.forms")]
-    own = [path for kind in ("*.html", "*.js") for path in _files(ROOT / "templates", kind)]
-    own += _files(ROOT / "memoryproject/static", "*.js")
+    own = [*_files(TEMPLATES, "*.html"), *_files(ROOT / "memoryproject/static", "*.js")]
     for folder in (*(ROOT / name for name in CODE), *packages):
-        own += [path for kind in ("*.py", "*.js") for path in _files(folder, kind)]
+        own += _files(folder, "*.py")
+    # The other scripts of the packages are libraries, with styles of their own.
+    own.append(packages[0] / "static/unfold/js/app.js")
+    for scripts in ("static/admin/js", "static/admin/js/admin"):
+        own += (packages[1] / scripts).glob("*.js")
     texts = [path.read_text(encoding="utf-8") for path in sorted(set(own))]
     words: set[str] = set()
     for text in _with_templates(texts, packages):
         words.update(*(pattern.findall(text) for pattern in WORDS))
     sheet = packages[0] / "static/unfold/css/styles.css"
-    return "".join(_used(sheet.read_text(encoding="utf-8"), words))
+    used = {word for word in words if not UNUSED.search(word)}
+    return "".join(_used(sheet.read_text(encoding="utf-8"), used))
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
@@ -47,17 +52,24 @@ def _files(folder: Path, kind: str) -> list[Path]:
 
 
 def _with_templates(texts: list[str], packages: list[Path]) -> Iterator[str]:
-    """Yield the texts, and the packages' templates that they name, and those that these name."""
-    templates = [path for folder in packages for path in (folder / "templates").rglob("*.html")]
-    left: dict[str, list[Path]] = {}
-    for path in templates:
-        left.setdefault(path.name, []).append(path)
+    """Yield the texts, and the packages' templates that they name, and those that these name.
+
+    Not those that a template of ours replaces.
+    """
+    left: dict[str, Path] = {}
+    for folder in (package / "templates" for package in packages):
+        for path in folder.rglob("*.html"):
+            name = path.relative_to(folder).as_posix()
+            if not (TEMPLATES / name).exists():
+                left.setdefault(name, path)
     texts = list(texts)
     while texts:
         text = texts.pop()
         yield text
-        for name in left.keys() & set(NAMED.findall(text)):
-            texts += [path.read_text(encoding="utf-8") for path in left.pop(name)]
+        named = set(NAMED.findall(text))
+        # Django finds some by the end of their name alone.
+        named |= {f"admin/{name}" for name in named if "/" not in name}
+        texts += [left.pop(name).read_text(encoding="utf-8") for name in left.keys() & named]
 
 
 def folder_of(package: str) -> Path:

@@ -14,8 +14,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import column, shown_mark
-from memoryproject.foundation.admin_kit.staff_admin import StaffAdmin
+from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_mark
+from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.admin_kit.staff_pages import (
     OwnPage,
     rights_required,
@@ -90,6 +90,7 @@ class TokenForm(AccessForm):
 
     class Meta(AccessForm.Meta):
         fields = ("name", "scopes", "expires_at")
+        help_texts: ClassVar[dict[str, str]] = {"name": ""}
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean()
@@ -112,8 +113,13 @@ class ConsentForm(AccessForm):
         scopes.choices = [choice for choice in scopes.choices if choice[0] in wanted.scopes]
 
 
+def _end_of(token: ApiToken) -> datetime | None:
+    """Applications replace their tokens each hour, for as long as they use them."""
+    return token.grant.ends_at if hasattr(token, "grant") else token.expires_at
+
+
 @admin.register(ApiToken)
-class ApiTokenAdmin(StaffAdmin):
+class ApiTokenAdmin(ReadOnlyAdmin):
     """Tokens are created and revoked, never changed or deleted: the audit log refers to them.
 
     Those of applications are replaced and cleaned up by themselves.
@@ -136,38 +142,19 @@ class ApiTokenAdmin(StaffAdmin):
     row_time = ""
     list_filter = (("grant", admin.EmptyFieldListFilter), "expires_at", "last_used_at")
     search_fields = ("name", "prefix")
-    shown = (
-        "name",
-        "prefix",
-        "application",
-        "shown_scopes",
-        "bound_to",
-        "shown_state",
-        "created_at",
-        "created_by",
-        "valid_until",
-        "revoked_at",
-        "last_used_at",
-    )
+    allowed = ("add",)
+    given = ("name", "scopes", "chats", "every_chat", "expires_at", "never_expires")
+    made = (None, "name prefix application shown_scopes bound_to shown_state")
+    times = (gettext_lazy("Times"), "created_at created_by valid_until revoked_at last_used_at")
+    fieldsets = sections(made, times)
     own_pages: ClassVar[Any] = {"consent": OwnPage("consent/", "consent", "GET HEAD POST")}
 
-    def get_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
-        if obj:
-            return self.shown
-        return ("name", "scopes", "chats", "every_chat", "expires_at", "never_expires")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
-        return self.shown if obj else ()
-
-    def has_change_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
-        return False
+    def get_fieldsets(self, request: HttpRequest, obj: ApiToken | None = None) -> Any:
+        return super().get_fieldsets(request, obj) if obj else ((None, {"fields": self.given}),)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """Allow users who may change tokens; the page itself offers no changes."""
-        return super().has_change_permission(request)
+        return request.user.has_perm("api.change_apitoken")
 
     def save_model(self, request: HttpRequest, obj: ApiToken, form: Any, change: bool) -> None:
         """Let the service create the row, with its digest and its audit event."""
@@ -251,10 +238,11 @@ class ApiTokenAdmin(StaffAdmin):
             return ""
         return token.grant.client.metadata.get("client_name") or _("unnamed")
 
-    @admin.display(description=gettext_lazy("expires at"), ordering="expires_at")
-    def valid_until(self, token: ApiToken) -> datetime | None:
-        """Applications replace their tokens each hour, for as long as they use them."""
-        return token.grant.ends_at if hasattr(token, "grant") else token.expires_at
+    valid_until = column(
+        gettext_lazy("expires at"),
+        lambda token: moment_shown(end) if (end := _end_of(token)) else "–",
+        ordering="expires_at",
+    )
 
     @admin.display(description=gettext_lazy("chats"))
     def bound_to(self, token: ApiToken) -> str:
@@ -272,7 +260,7 @@ class ApiTokenAdmin(StaffAdmin):
     def shown_state(self, token: ApiToken) -> str:
         if token.revoked_at:
             return shown_mark(_("revoked"), "bad")
-        ends_at = self.valid_until(token)
+        ends_at = _end_of(token)
         if ends_at is not None and ends_at <= timezone.now():
             return shown_mark(_("expired"), "bad")
         return shown_mark(_("valid"), "good")

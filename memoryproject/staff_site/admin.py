@@ -12,7 +12,7 @@ from django_otp.plugins.otp_totp import admin as totp_admin
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from django_q.models import Failure, OrmQ, Schedule, Success
 
-from memoryproject.foundation.admin_kit.display import column
+from memoryproject.foundation.admin_kit.display import column, moment_shown
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.staff_site.accounts.lockout import FailedLoginAdmin
 from memoryproject.staff_site.accounts.users import StaffGroupAdmin, StaffUserAdmin
@@ -39,6 +39,9 @@ class JobAdmin(ReadOnlyAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return False
 
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        return str(self.kind(row))
+
     kind = column(_("job"), lambda job: kind_of(job.func))
 
 
@@ -60,10 +63,13 @@ class QueuedAdmin(JobAdmin):
 
 
 class ScheduleAdmin(JobAdmin):
-    # The name is the program's, in English.
-    list_display = ("kind", "name", "minutes", "next_run")
-    fields = ("name", "kind", "minutes", "next_run")
-    readonly_fields = ("kind",)
+    list_display = ("kind", "minutes", "next_run")
+    fields = ("kind", "every", "next")
+    readonly_fields = fields
+
+    # Without the package's help, which is in English.
+    every = column(_("Minutes"), lambda job: job.minutes)
+    next = column(_("Next Run"), lambda job: moment_shown(job.next_run))
 
 
 PAGES = {

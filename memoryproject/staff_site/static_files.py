@@ -23,6 +23,7 @@ LENGTH = 12
 # A script in a file of its own, for which nothing says when it runs.
 STYLE = re.compile(rb'<link rel="stylesheet" href="([^"?]+)\?v=([0-9a-f]+)">')
 KEPT = "styles"
+COMMENT = re.compile(rb"/\*.*?\*/\s*", re.DOTALL)
 SCRIPT = re.compile(r"<script(?=[^<>]*\ssrc=)(?![^<>]*\s(?:defer|async)\b)")
 
 
@@ -43,7 +44,10 @@ def version_of(name: str) -> str:
 
 
 def with_styles(page: bytes, kept: str) -> bytes:
-    """Return a page with the style sheets in it, but for those whose versions are ``kept``."""
+    """Return a page with the style sheets in it, but for those whose versions are ``kept``.
+
+    Comments are left out.
+    """
 
     def within(found: re.Match[bytes]) -> bytes:
         address, version = found[1].decode(), found[2].decode()
@@ -51,7 +55,7 @@ def with_styles(page: bytes, kept: str) -> bytes:
         if path is None or version in kept.split("."):
             return found[0]
         opening = f'<style data-address="{address}" data-version="{version}">'
-        return opening.encode() + Path(path).read_bytes() + b"</style>"
+        return opening.encode() + COMMENT.sub(b"", Path(path).read_bytes()) + b"</style>"
 
     return STYLE.sub(within, page)
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit.display import column, shown_link, shown_mark
+from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_link, shown_mark
 from memoryproject.foundation.admin_kit.list_csv import PARAMETER as CSV
 from memoryproject.foundation.admin_kit.list_filters import choice_filter
 from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, StaffTabularInline
@@ -255,6 +255,9 @@ class ChatSessionAdmin(FoundByNumber, ForgetAction, MakeCards):
         "window_start",
         "summarized_until",
     )
+
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        return f"{row.chat}, {moment_shown(row.created_at)}"
 
     @admin.display(description=gettext_lazy("messages"))
     def messages_link(self, session: ChatSession) -> str:

@@ -91,7 +91,7 @@ def note_page(request: HttpRequest, note_id: UUID) -> HttpResponse:
 
 
 def _note_again(request: HttpRequest, form: NoteForm, back: str) -> HttpResponse:
-    context = {"list_title": _("Inbox"), "form": form, "back": back}
+    context = {"form": form, "back": back}
     return staff_page(
         request, "admin/sessions_app/chat/note.html", _("It wasn't saved"), context, of=Chat
     )
@@ -108,7 +108,6 @@ def _note_unkept(
     key = review.message if review else None
     message = Message.objects.filter(chat=chat, pk=key).only("pk").first() if chat else None
     context = {
-        "list_title": _("Inbox"),
         "reason": reason,
         "text": _typed(request),
         "chat": chat,

@@ -39,17 +39,11 @@ class ConversationAdmin(ReadOnlyAdmin):
     list_is_read: ClassVar[bool] = False
 
     def render_change_form(
-        self,
-        request: HttpRequest,
-        context: dict[str, Any],
-        add: bool = False,
-        change: bool = False,
-        form_url: str = "",
-        obj: Any = None,
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        if obj is not None:
-            staff_read_record(request, self.read_as, obj.pk, chat_id=_chat_of(obj))
-        return super().render_change_form(request, context, add, change, form_url, obj)
+        if (row := kwargs.get("obj")) is not None:
+            staff_read_record(request, self.read_as, row.pk, chat_id=_chat_of(row))
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

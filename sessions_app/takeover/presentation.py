@@ -173,7 +173,6 @@ def panel_page(
     """Return the page of the panel alone."""
     context = {
         "subtitle": chat.shown_name,
-        "list_title": _("Inbox"),
         "chat": chat,
         "back": conversation_address(chat.pk),
         "takeover": panel,
@@ -219,7 +218,6 @@ def templates_page(
     listed, error = templates_or_error(templates_provider(chat))
     context = {
         "subtitle": chat.shown_name,
-        "list_title": _("Inbox"),
         "chat": chat,
         "back": reverse("admin:sessions_app_chat_takeover", args=[chat.pk]),
         "listed": listed,

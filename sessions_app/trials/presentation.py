@@ -48,7 +48,6 @@ from sessions_app.turns.presentation import (
     near_misses,
     question_of,
     recalled_rows,
-    turn_crumb,
 )
 
 PAGE = "admin/sessions_app/turn/trials.html"
@@ -105,7 +104,6 @@ def _page(
     may_see = request.user.has_perm(SEE)
     context = {
         "original": turn,
-        "crumb": turn_crumb(turn),
         "question": question_of(turn),
         "comparison": comparison_of(turn),
         "form": trial_form(turn, may_see_memories=may_see, typed=typed),

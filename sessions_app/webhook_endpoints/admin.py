@@ -224,6 +224,9 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
         (gettext_lazy("What it tells"), "shown_data chat_id finished_at"),
     )
 
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        return str(row.event_type)
+
     def has_again_permission(self, request: HttpRequest) -> bool:
         """Allow users who may change endpoints; the log itself can't be changed."""
         return request.user.has_perm("hooks.change_webhookendpoint")

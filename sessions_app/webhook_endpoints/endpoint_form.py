@@ -52,6 +52,7 @@ class EndpointForm(ConflictCheckedForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["name"].help_text = ""
         self.fields["url"].help_text = _("Where it is posted: https://…")
         if self.instance.pk:
             self.fields["chats"].initial = _names(self.instance)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django_q.models import Schedule
 
 from memoryproject.foundation.audit.models import AuditEvent
-from sessions_app.models import Message
-from tests.dashboard.staff import staff_with
+from memoryproject.foundation.rest_kit.models import ApiToken
+from sessions_app.models import ChatSession, CheckQuestion, Message
+from tests.dashboard.staff import page, staff_with
 from tests.world import CLIENT, GODFATHER, OTHER_CLIENT, World, message_from, write_as
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +61,8 @@ def test_every_menu_entry_is_the_title_of_its_page(admin_client: Client, languag
         "/admin/sessions_app/forgetrun/search/",
         "/admin/sessions_app/label/add/",
         "/admin/hooks/webhookendpoint/add/",
+        "/admin/sessions_app/checkquestion/import/",
+        "/admin/memories_app/memory/import/",
     ],
 )
 def test_the_breadcrumbs_name_a_list_as_the_menu_does(admin_client: Client, address: str) -> None:
@@ -63,6 +71,53 @@ def test_the_breadcrumbs_name_a_list_as_the_menu_does(admin_client: Client, addr
     (crumbs,) = re.findall(r'<nav class="breadcrumbs".*?</nav>', page, re.DOTALL)
     _, (above, name), *_ = re.findall(r'<a href="([^"]+)">(.*?)</a>', crumbs)
     assert words(name) == words(named[above])
+
+
+def head_of(client: Client, address: str, **headers: Any) -> tuple[str, list[str]]:
+    """The name of a row's page, and what stands above and below it."""
+    page = client.get(address, headers=headers, follow=True).content.decode()
+    (name,) = re.findall(r'<div class="page-name">(.*?)</div>', page, re.DOTALL)
+    (title,) = re.findall(r"<h1[^>]*>(.*?)</h1>", name, re.DOTALL)
+    above_and_below = re.sub(r"<h1.*?</h1>", "", name, flags=re.DOTALL)
+    around = re.findall(r"<(a|bdi|p)\b[^>]*>(.*?)</\1>", above_and_below, re.DOTALL)
+    return words(title), [words(each) for _tag, each in around]
+
+
+def test_a_row_is_called_as_people_would(admin_client: Client, world: World, settings: Any) -> None:
+    settings.BUSINESS_TIME_ZONE = "Asia/Jerusalem"
+    world.say(CLIENT, "hello")
+    session = ChatSession.objects.select_related("chat").get()
+    address = reverse("admin:sessions_app_chatsession_change", args=[session.pk])
+    title, around = head_of(admin_client, address)
+    day = date_format(localtime(session.created_at, ZoneInfo("Asia/Jerusalem")), "j M Y, H:i")
+    assert title == f"{session.chat}, {day}"
+    assert around == ["Home", "Sessions", title, "Session"]
+    job = Schedule.objects.create(name="Judge", func="sessions_app.tasks.judge_sessions")
+    address = reverse("admin:django_q_schedule_change", args=[job.pk])
+    assert head_of(admin_client, address)[0] == "Judge whether conversations helped"
+    group = Group.objects.get(name="Administrator")
+    address = reverse("admin:auth_group_change", args=[group.pk])
+    assert head_of(admin_client, address, **{"accept-language": "he"})[0] == "מנהל"
+    # The only one of its kind isn't named three times.
+    assert head_of(admin_client, reverse("admin:sessions_app_openinghours_changelist")) == (
+        "Opening hours",
+        ["Home", "Opening hours"],
+    )
+
+
+def test_a_page_that_deletes_stands_below_its_list(admin_client: Client) -> None:
+    question = CheckQuestion.objects.create(text="Open on Sunday?", expected="closed")
+    address = reverse("admin:sessions_app_checkquestion_delete", args=[question.pk])
+    assert head_of(admin_client, address)[1][:2] == ["Home", "Question set"]
+
+
+def test_a_tokens_end_is_shown_as_other_times_are(admin_client: Client) -> None:
+    end = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
+    token = ApiToken.objects.create(
+        name="Till", digest="0" * 64, prefix="mem_", scopes=["read"], expires_at=end
+    )
+    shown = words(page(admin_client, reverse("admin:api_apitoken_change", args=[token.pk])))
+    assert "Expires at 6 May 2031, 07:08" in shown
 
 
 def test_the_docs_name_entries_that_the_menu_has(admin_client: Client) -> None:

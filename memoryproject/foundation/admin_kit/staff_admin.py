@@ -107,6 +107,24 @@ class StaffAdmin(ModelAdmin):  # type: ignore[misc]
     def complete_rows(self, request: HttpRequest, rows: Iterable[Any]) -> None:
         """Give the rows of a page what is read for all of them at once; a hook."""
 
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        """Return what a row's page is called, instead of the row's text; a hook."""
+        return ""
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        row = kwargs.get("obj")
+        if row is not None and (name := self.row_name(request, row)):
+            context.update({"crumb": name, "title": name, "subtitle": None})
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        context = {"list_title": self.list_title, **(extra_context or {})}
+        return super().delete_view(request, object_id, context)
+
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
     ) -> Any:

@@ -66,6 +66,10 @@ def staff_page(
     frame = {**admin.site.each_context(request), "title": title}
     if of is not None:
         frame["opts"] = of._meta
+        pages: Any = admin.site._registry.get(of)
+        frame["list_title"] = getattr(pages, "list_title", "")
+        if "original" in context:
+            frame["crumb"] = pages.row_name(request, context["original"])
     return TemplateResponse(request, template, {**frame, **context}, status=status)
 
 

@@ -247,16 +247,9 @@ class AuditEventAdmin(ReadOnlyAdmin):
         for each in events:
             each.people = people  # type: ignore[attr-defined]
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        """Call the event by what was done, as the list does."""
-        event = kwargs.get("obj")
-        if event is not None:
-            self.complete_rows(request, [event])
-            words = self.shown_action(event)
-            context.update({"crumb": words, "title": words, "subtitle": None})
-        return super().render_change_form(request, context, *args, **kwargs)
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        self.complete_rows(request, [row])
+        return str(self.shown_action(row))
 
     def verify_view(self, request: HttpRequest) -> HttpResponse:
         """Show the chain's state and the last result; a POST lets a worker verify."""
@@ -265,7 +258,7 @@ class AuditEventAdmin(ReadOnlyAdmin):
         if request.method == "POST":
             verification_ask(asked_by=request.user.get_username(), now=timezone.now())
             return redirect("admin:audit_auditevent_verify")
-        context: dict[str, Any] = {"list_title": self.list_title, "state": _state()}
+        context: dict[str, Any] = {"state": _state()}
         return staff_page(
             request,
             "admin/audit/auditevent/verify.html",

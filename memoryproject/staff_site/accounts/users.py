@@ -267,6 +267,9 @@ class StaffGroupAdmin(AuditedAdmin, GroupAdmin, StaffAdmin):  # type: ignore[mis
     fields = ("name", "permissions")
     filter_horizontal = ()
 
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        return group_shown(row.name)
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
         return super().get_queryset(request).annotate(people=Count("user"))
 

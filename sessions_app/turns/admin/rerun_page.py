@@ -14,7 +14,6 @@ from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_
 from sessions_app.models import Chat, Turn
 from sessions_app.models.turns import TurnState
 from sessions_app.turns.admin.replay import answer_of, question_of
-from sessions_app.turns.admin.state_labels import turn_crumb
 from sessions_app.turns.dependencies import max_answer_age
 from sessions_app.turns.queue import answer_soon
 from sessions_app.turns.rerun import SEND, Refusal, RerunRefusedError, rerun_check, turn_rerun
@@ -82,7 +81,6 @@ def rerun_page(request: HttpRequest, turn_id: int) -> HttpResponse:
     sends = offer.get("what") == SEND
     context = {
         "original": turn,
-        "crumb": turn_crumb(turn),
         "turn": turn,
         "offer": offer,
         "question": question_of(turn),

@@ -139,7 +139,6 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         replay = replay_of(turn)
         context = {
             "original": turn,
-            "crumb": turn_crumb(turn),
             "replay": replay,
             "review": review_of(request, turn),
             "teaching": teaching_of(request, replay, typed),
@@ -159,13 +158,15 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             of=self.model,
         )
 
+    def row_name(self, request: HttpRequest, row: Any) -> str:
+        return turn_crumb(row)
+
     def recall_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Compare what would be recalled now with what was recalled at that time."""
         turn = self.turn_of(request, str(turn_id))
         self._record(request, turn, recalled_now=True)
         context = {
             "original": turn,
-            "crumb": turn_crumb(turn),
             "question": question_of(turn),
             "recall": recall_now(turn),
             "may_see_memories": request.user.has_perm(SEE),
@@ -193,7 +194,6 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             # It holds memories and none of the conversation, whose page is recorded.
             return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
         self._record(request, turn, near_misses=True)
-        context["crumb"] = turn_crumb(turn)
         template = "admin/sessions_app/turn/near.html"
         return staff_page(request, template, _("Near misses"), context, of=self.model)
 
