@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -112,7 +112,7 @@ def test_a_page_that_deletes_stands_below_its_list(admin_client: Client) -> None
 
 
 def test_a_tokens_end_is_shown_as_other_times_are(admin_client: Client) -> None:
-    end = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
+    end = datetime(2031, 5, 6, 7, 8, 9, tzinfo=timezone.utc)
     token = ApiToken.objects.create(
         name="Till", digest="0" * 64, prefix="mem_", scopes=["read"], expires_at=end
     )

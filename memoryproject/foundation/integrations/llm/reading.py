@@ -174,7 +174,7 @@ def _calls_within(text: str, names: Collection[str]) -> list[dict[str, Any]]:
     """
     found = [each for each in _objects_in(text) if _name_in(each) in names]
     if found:
-        given = next((found[0][key] for key in _ARGUMENTS if key in found[0]), {})
+        given: Any = next((found[0][key] for key in _ARGUMENTS if key in found[0]), {})
         return [{"function": {"name": _name_in(found[0]), "arguments": given}}]
     name = next((name for name in names if "_" in name and name in text), None)
     if name is None:
