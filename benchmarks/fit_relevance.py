@@ -66,16 +66,25 @@ class Question:
 
 @dataclass(frozen=True)
 class Asked:
-    """A question in one scope: for each of its parts the words, the cosines, and what is held."""
+    """A question in one scope: for each of its parts the words, the cosines, and what is held.
+
+    ``usual``: how near each part is to the facts of any business.
+    """
 
     parts: Sequence[tuple[WeighedWords, Floats, Mask]]
+    usual: Sequence[float]
     right: np.ndarray
     weight: float
+
+    def features(self, place: int) -> Floats:
+        """Return the features of each text by one part."""
+        words, cosines, held = self.parts[place]
+        return features_of(cosines, held, words, usual=self.usual[place])
 
     def scores(self) -> Floats:
         """Return the score of each text with the weights in use."""
         scores = [
-            (PART_WORTH if place else 1.0) * chances(cosines, held, words)
+            (PART_WORTH if place else 1.0) * chances(cosines, held, words, usual=self.usual[place])
             for place, (words, cosines, held) in enumerate(self.parts)
         ]
         best: Floats = np.max(scores, axis=0)
@@ -97,6 +106,7 @@ class LabelledSet:
                 embedder.embed_queries([part.text for part in parts]) for parts in self.parts
             )
         ]
+        self.usual = [[embedder.fact_map.usual(each) for each in asked] for asked in self.asked]
 
     def ask(self, number: int, scope: Sequence[int], weight: float = 1.0) -> Asked:
         terms = [self.terms[text] for text in scope]
@@ -106,7 +116,8 @@ class LabelledSet:
             cosines = self.vectors[list(scope)] @ vector
             parts.append((words, cosines, words.held_by(terms)))
         right = self.questions[number].right
-        return Asked(parts, np.array([text in right for text in scope]), weight)
+        answers = np.array([text in right for text in scope])
+        return Asked(parts, self.usual[number], answers, weight)
 
     def fitted_on(self) -> Iterator[Asked]:
         """Yield each tuning question in every scope in which it is asked."""
@@ -169,7 +180,7 @@ def fit(asked: Sequence[Asked], columns: Sequence[str]) -> Weights:
         shares = words.shares(held)
         best = {*np.argsort(-cosines)[:BEST].tolist(), *np.argsort(-shares)[:BEST].tolist()}
         rows = sorted(best | set(np.flatnonzero(item.right).tolist()))
-        tables.append(features_of(cosines, held, words)[rows][:, chosen])
+        tables.append(item.features(0)[rows][:, chosen])
         answers.append(item.right[rows])
         counts.append(np.full(len(rows), item.weight))
     table, right = np.concatenate(tables), np.concatenate(answers).astype(float)
@@ -195,11 +206,9 @@ def shifted(weights: Weights, unanswered: Sequence[Asked]) -> Weights:
         max(
             float(
                 words.substance
-                * probabilities(
-                    features_of(cosines, held, words) @ np.array(astuple(weights))
-                ).max()
+                * probabilities(item.features(place) @ np.array(astuple(weights))).max()
             )
-            for words, cosines, held in item.parts
+            for place, (words, _, _) in enumerate(item.parts)
         )
         for item in unanswered
     ]

