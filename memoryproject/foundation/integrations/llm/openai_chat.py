@@ -16,12 +16,9 @@ from memoryproject.foundation.integrations.llm.base import (
     Finish,
 )
 from memoryproject.foundation.integrations.llm.openai_api import OpenAIConnection
-from memoryproject.foundation.integrations.llm.reading import (
-    EndedBeforeTextError,
-    read_answer,
-    with_calls_of_text,
-)
+from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
 from memoryproject.foundation.integrations.llm.thoughts import without_calls
+from memoryproject.foundation.integrations.llm.written_calls import with_calls_of_text
 from memoryproject.foundation.process.tracing import Span, model_span
 from memoryproject.foundation.text.characters import readable
 
