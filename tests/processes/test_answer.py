@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ from memoryproject.foundation.embedded_postgres.places import (
     postmaster_of,
     stop_postmaster,
 )
+from sessions_app.turns.bursts import KEEPS_PLACE
 from tests.processes import plain_http
 from tests.processes.conftest import everything
 from tests.processes.posting import new_phone
@@ -61,12 +63,16 @@ def test_a_hanging_model_holds_up_no_command_and_no_answer_for_long() -> None:
 
 
 def test_a_question_waits_behind_no_command_of_its_chat(live: Stage) -> None:
-    phone = new_phone()
+    phone, began = new_phone(), time.monotonic()
     for text in ("/help", "and a question", "/help", "another one"):
         live.post.say(phone, text)
     answers = live.wait_for_answers(phone, 4)
-    assert [answer.startswith("answer to:") for answer in answers] == [False, True, False, True]
-    assert answers[1::2] == ["answer to: and a question", "answer to: another one"]
+    is_question = [answer.startswith("answer to:") for answer in answers]
+    questions = [answer for answer in answers if answer.startswith("answer to:")]
+    assert questions == ["answer to: and a question", "answer to: another one"]
+    # On a machine that took longer, the second command has passed the question.
+    is_late = time.monotonic() - began > KEEPS_PLACE.total_seconds()
+    assert is_question == [False, True, False, True] or is_late
 
 
 def test_told_to_stop_it_finishes_what_it_has(live: Stage) -> None:
