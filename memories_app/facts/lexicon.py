@@ -93,7 +93,7 @@ PLACES = _words("places")
 # What stands before a place.
 PLACED = BEHIND_VALUE | _words("placed")
 # A place is named; "a big house" and "the night shift" are none.
-_NO_PLACES = ("|".join(_LISTS[name]) for name in ("no_place", "no_place_within"))
+_NO_PLACES = ["|".join(_LISTS[name]) for name in ("no_place", "no_place_within")]
 NO_PLACE = re.compile(fold(r"(?:{})(?!\w)|.*(?<!\w)(?:{})(?!\w)".format(*_NO_PLACES)))
 # Before a condition.
 CONDITIONS = _words("conditions")

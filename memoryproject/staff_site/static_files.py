@@ -23,7 +23,7 @@ LENGTH = 12
 # A script in a file of its own, for which nothing says when it runs.
 STYLE = re.compile(rb'<link rel="stylesheet" href="([^"?]+)\?v=([0-9a-f]+)">')
 KEPT = "styles"
-COMMENT = re.compile(rb"/\*.*?\*/\s*", re.DOTALL)
+COMMENT = re.compile(rb"/\*(?:[^/*]|/(?!\*)|\*(?!/))*\*/\s*")
 SCRIPT = re.compile(r"<script(?=[^<>]*\ssrc=)(?![^<>]*\s(?:defer|async)\b)")
 
 

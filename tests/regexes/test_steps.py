@@ -84,7 +84,7 @@ MADE_WHEN_CALLED = {
         [],
     ),
     "before": ("texts have at most 400 characters", []),
-    'f"(.+?)(?<![\\\\w\'])(?:{denied})\\\\s(.+?)(?:,|\\\\s(?:{but}))\\\\s\\\\S.*"': (
+    "f'(.+?){denied}\\\\s(.+?)(?:,|\\\\s{but})\\\\s\\\\S.*'": (
         "texts have at most 400 characters",
         [],
     ),
