@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -162,10 +161,10 @@ def messages_add(
             activity_record(chat_id=session.chat_id, at=now)
     texts = [each.content for each in messages if each.role == Role.ASSISTANT]
     if texts:
-        wrote = partial(
-            business_wrote.send_robust, sender=ChatSession, session_id=session.pk, texts=texts
+        details = {"session_id": session.pk, "texts": texts}
+        transaction.on_commit(
+            lambda: business_wrote.send_robust(sender=ChatSession, **details), robust=True
         )
-        transaction.on_commit(wrote, robust=True)
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
         cards_request(session_ids=[session.pk])

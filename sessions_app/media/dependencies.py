@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Collection
 from datetime import datetime, timedelta
-from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -66,7 +65,7 @@ def media_forget(
     removed then, as a bucket doesn't answer, a worker removes, and the receipt says how much it is.
     """
     files = fetch.media_detach(message_ids, chat_id=chat_id, receipt_id=receipt_id)
-    transaction.on_commit(partial(_media_forget_now, receipt_id), robust=True)
+    transaction.on_commit(lambda: _media_forget_now(receipt_id), robust=True)
     return files
 
 

@@ -9,7 +9,7 @@ from django.db import migrations
 # What the transaction marked last, and the id of that mark. It is undone with the savepoint that is
 # rolled back, as the mark is. What marks many quarters, such as an import, may mark one again.
 ONCE = """
-CREATE FUNCTION dashboard_mark_once() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION dashboard_mark_once() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     known text := current_setting('dashboard.marked', true);
     marked text := extract(epoch FROM NEW.quarter)::text;
@@ -22,7 +22,7 @@ BEGIN
     PERFORM set_config('dashboard.marked', marked || ' ' || NEW.id, true);
     RETURN NEW;
 END $$;
-CREATE TRIGGER mark_once BEFORE INSERT ON dashboard_mark
+CREATE OR REPLACE TRIGGER mark_once BEFORE INSERT ON dashboard_mark
     FOR EACH ROW EXECUTE FUNCTION dashboard_mark_once();
 """
 # The states that rollups.sql counts.

@@ -192,7 +192,7 @@ def quotes_instructions(answer: str, system: str) -> bool:
 
 def without_labels(answer: str) -> str:
     """Return an answer without the labels of the prompt that a model has copied."""
-    return _LABEL.sub("", answer).strip()
+    return _LABEL.sub("", answer)
 
 
 def _titled(title: str, text: str) -> str:

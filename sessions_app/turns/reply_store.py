@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -85,7 +84,7 @@ def reply_store(
             hand_over(turn, draft.handover)
         if learn is not None and extraction_request(turn):
             # No answer waits for a queue that is down: the sweep finds what is due.
-            transaction.on_commit(partial(learn, turn.chat_id), robust=True)
+            transaction.on_commit(lambda: learn(turn.chat_id), robust=True)
     return turn
 
 

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -330,7 +329,7 @@ def chat_resume(
             return Resumed(was_paused=False)
         turn = _last_unhold(chat.pk, since=now - max_age) if answer_last else None
         if turn is not None:
-            transaction.on_commit(lambda: enqueue(chat_id), robust=True)
+            _enqueue_later(chat_id, enqueue)
         _end_held(chat.pk, now)
         _record("takeover.resume", chat.pk, actor, {"answers_last": turn is not None})
     logger.info("The assistant goes on in chat %s.", chat_id)
@@ -354,7 +353,7 @@ def pauses_end(*, now: datetime, enqueue: Callable[[UUID], object], max_age: tim
                 continue
             turn = _last_unhold(chat_id, since=now - max_age) if pause.is_sliding else None
             if turn is not None:
-                transaction.on_commit(partial(enqueue, chat_id), robust=True)
+                _enqueue_later(chat_id, enqueue)
             _end_held(chat_id, now)
             details = {"by": "time", "answers_last": turn is not None}
             _record("takeover.resume", chat_id, SYSTEM, details)
@@ -463,3 +462,7 @@ def _end_held(chat_id: UUID, now: datetime) -> None:
 
 def _record(action: str, chat_id: UUID, actor: Actor, details: Mapping[str, Any]) -> None:
     audit_record(action, actor, "chat", chat_id, **details)
+
+
+def _enqueue_later(chat_id: UUID, enqueue: Callable[[UUID], object]) -> None:
+    transaction.on_commit(lambda: enqueue(chat_id), robust=True)

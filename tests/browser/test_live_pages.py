@@ -239,6 +239,9 @@ def page(request: pytest.FixtureRequest, timed: Visit, world: World) -> Page:
     # Without the list of the inbox beside a conversation, which asks, too.
     page.set_viewport_size({"width": 1100, "height": 800})
     page.goto(addresses[request.param])
+    if request.param == "dashboard":
+        # It asks once its plots are drawn, whose library comes after the page.
+        page.wait_for_function("window.Chart && Chart.getChart('chart-messages')")
     return page
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -49,7 +48,7 @@ def delivery_test(*, endpoint_id: int, wait: timedelta = timedelta()) -> Webhook
             due_at=now + wait,
         )
         if not wait:
-            transaction.on_commit(partial(endpoints_wake, endpoint_ids=[endpoint.pk]), robust=True)
+            transaction.on_commit(lambda: endpoints_wake(endpoint_ids=[endpoint.pk]), robust=True)
     return delivery
 
 
@@ -67,7 +66,7 @@ def deliveries_again(*, delivery_ids: Collection[int], actor: Actor) -> int:
         )
         WebhookEndpoint.objects.filter(pk__in=endpoints, enabled=True).update(paused_until=None)
         audit_record("webhook.again", actor, "webhook delivery", deliveries=again)
-        transaction.on_commit(partial(endpoints_wake, endpoint_ids=endpoints), robust=True)
+        transaction.on_commit(lambda: endpoints_wake(endpoint_ids=endpoints), robust=True)
     return again
 
 
@@ -257,8 +256,9 @@ def _write(events: Sequence[HookEvent]) -> None:
     if not rows:
         return
     WebhookDelivery.objects.bulk_create(rows, batch_size=BATCH)
-    wake = partial(endpoints_wake, endpoint_ids=sorted({row.endpoint_id for row in rows}))
-    transaction.on_commit(wake, robust=True)
+    endpoints = sorted({row.endpoint_id for row in rows})
+    # No partial: Django looks for the name of a callback that failed.
+    transaction.on_commit(lambda: endpoints_wake(endpoint_ids=endpoints), robust=True)
 
 
 def _logged(named: Sequence[tuple[UUID, HookEvent]], now: datetime) -> list[WebhookEndpoint]:
