@@ -84,11 +84,10 @@ def test_small_talk_recalls_nothing() -> None:
 
 
 def test_a_rare_word_is_not_crowded_out_by_frequent_ones() -> None:
-    # Without vectors words decide; each of the frequent ones is in more texts than are scored.
+    # In Hebrew words decide alone; each of the frequent ones is in more texts than are scored.
     frequent = ["החשבונית", "ההזמנה", "החוזה", "המשלוח", "התשלום"]
     rare = "גלבוע מערכות עוברים לחיפה"
-    texts = [rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))]
-    bulk.memories_store(texts, embedder=WordLlamaEmbedder())
+    memories_store([rare, *(f"{word} של לקוח {n}" for word in frequent for n in range(400))])
 
     hits = ask(f"מה עם {', '.join(frequent)} של גלבוע?", min_similarity=0.0).hits
 
