@@ -144,15 +144,18 @@ def marketing_set(*, chat: Chat, is_stopped: bool, at: datetime) -> bool:
     access, _made = ChatAccess.objects.get_or_create(chat=chat)
     if not later_choice(access.marketing_at, at, is_stopped=is_stopped):
         return False
-    access.marketing_stopped, access.marketing_at = is_stopped, at
-    access.save(update_fields=["marketing_stopped", "marketing_at"])
-    audit_record(
-        "chat.marketing_stop" if is_stopped else "chat.marketing_resume",
-        actor_in(chat.pk, {}),
-        "chat",
-        chat.pk,
-    )
+    marketing_store(access, at, actor_in(chat.pk, {}), is_stopped=is_stopped)
     return True
+
+
+def marketing_store(access: ChatAccess, at: datetime, actor: Actor, *, is_stopped: bool) -> None:
+    """Note that the person stopped marketing messages at this time, or wants them again."""
+    access.marketing_stopped, access.marketing_at = is_stopped, at
+    # Staff may change the other fields at the same time.
+    fields = None if access._state.adding else ["marketing_stopped", "marketing_at"]
+    access.save(update_fields=fields)
+    action = "chat.marketing_stop" if is_stopped else "chat.marketing_resume"
+    audit_record(action, actor, "chat", access.chat_id)
 
 
 def later_choice(known: datetime | None, at: datetime | None, *, is_stopped: bool) -> bool:

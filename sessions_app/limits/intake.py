@@ -22,6 +22,7 @@ from memoryproject.foundation.text.characters import fold
 from sessions_app.conversations.chat_addresses import chats_of_other_forms
 from sessions_app.conversations.phrases import languages, phrases_at, words_in
 from sessions_app.conversations.plain_words import Command, bare_words
+from sessions_app.limits.figures import marketing_store
 from sessions_app.models import Chat, ChatAccess, UsageDay
 from sessions_app.models.limits import Standing
 
@@ -94,13 +95,13 @@ def entry_decide(
         allowed = command is not None and command.name in OPTED_OUT_COMMANDS
         return ANSWERED if allowed else Entry(OPTED_OUT, is_kept=False)
     if access.marketing_stopped and word and word in limits.start_words:
-        _marketing(access, now, actor, is_stopped=False)
+        marketing_store(access, now, actor, is_stopped=False)
         return Entry(notice="marketing_resumed")
     if not word:
         text = ""
     is_stop = bool({word, bare_words(text)} & {*limits.stop_words} - {""}) or asks_to_stop(text)
     if asks_to_stop_marketing(text) or (is_stop and is_template_button):
-        _marketing(access, now, actor, is_stopped=True)
+        marketing_store(access, now, actor, is_stopped=True)
         return Entry(notice="marketing_stopped")
     if is_stop:
         _opt(access, now, actor)
@@ -115,14 +116,6 @@ def _opt(access: ChatAccess, at: datetime | None, actor: Actor) -> None:
     access.opted_out_at = at
     _store(access, ["opted_out_at"])
     audit_record("chat.opt_out" if at else "chat.opt_in", actor, "chat", access.chat_id)
-
-
-def _marketing(access: ChatAccess, at: datetime, actor: Actor, *, is_stopped: bool) -> None:
-    """Note that the person stopped marketing messages at this time, or wants them again."""
-    access.marketing_stopped, access.marketing_at = is_stopped, at
-    _store(access, ["marketing_stopped", "marketing_at"])
-    action = "chat.marketing_stop" if is_stopped else "chat.marketing_resume"
-    audit_record(action, actor, "chat", access.chat_id)
 
 
 def _store(access: ChatAccess, fields: list[str]) -> None:

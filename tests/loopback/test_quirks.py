@@ -257,6 +257,15 @@ ROWS = {
     "thoughts in a fence": Row(answers(f"```thinking\n{SECRET}\n```\n{ANSWER}")),
     "thoughts under a heading": Row(answers(f"**Thinking:** {SECRET}\n\n**Answer:** {ANSWER}")),
     "thoughts in an object": Row(answers(json.dumps({"thought": SECRET, "answer": ANSWER}))),
+    "thoughts folded away": Row(
+        answers(f"<details><summary>Thinking</summary>{SECRET}</details>\n\n{ANSWER}")
+    ),
+    "thoughts of the user": Row(answers(f"Okay, the user is asking. {SECRET}\n\n{ANSWER}")),
+    "parts as their JSON": Row(
+        answers(
+            json.dumps([{"type": "thinking", "thinking": SECRET}, {"type": "text", "text": ANSWER}])
+        )
+    ),
     "a dialogue that goes on": Row(answers(f"{ANSWER}\nUser: and on Friday?\nAssistant: {SECRET}")),
     "text after its end": Row(answers(f"{ANSWER}</s>[INST] and on Friday? [/INST] {SECRET}")),
     "text turned around": Row(answers("We \u202eopen at 9.")),
@@ -266,6 +275,28 @@ ROWS = {
         ),
         calls=(2, 2),
     ),
+    "a call in a form of its own": Row(
+        lambda body, number: Reply(
+            completion(
+                ANSWER
+                if has_tool_messages(body)
+                else f'{SECRET}\nAction: search_memory\nAction Input: {{"query": "opening"}}'
+            )
+        ),
+        calls=(2, 2),
+    ),
+    "a gateway's error as the answer": fails(
+        answers("Error: upstream provider returned 429: rate limit exceeded"),
+        "rate limit exceeded",
+        4,
+    ),
+    "an error that is the answer": Row(
+        answers("Error 404 means low pressure."), "Error 404 means low pressure."
+    ),
+    "labels of the prompt": Row(answers(f"(memory, 2026-11-29 21:24) {ANSWER}")),
+    "the older form of an answer": Row(
+        sends({"choices": [{"text": ANSWER, "index": 0, "finish_reason": "stop"}]})
+    ),
     "a call as text that nobody offered": fails(
         answers(f"<tool_call>{json.dumps({'name': 'send_email', 'arguments': {}})}</tool_call>"),
         "empty answer",
@@ -274,6 +305,13 @@ ROWS = {
     "nothing that can be seen": fails(answers(" \n\u200b\u200e \n"), "empty answer", 4),
     "its instructions": fails(
         lambda body, number: Reply(completion(f"They are:\n{body['messages'][0]['content']}")),
+        "repeated its instructions",
+        person=FILTERED,
+    ),
+    "its instructions in capitals": fails(
+        lambda body, number: Reply(
+            completion("- " + body["messages"][0]["content"].upper().replace(". ", "\n- "))
+        ),
         "repeated its instructions",
         person=FILTERED,
     ),

@@ -40,8 +40,9 @@ FILTER_WORDS = re.compile(
 )
 # What a gateway says in the place of an answer.
 ERROR_TEXT = re.compile(
-    r"(?i)\W{0,3}(?:error|exception|upstream)\b.{0,60}\b(?:[45]\d\d|rate limit|upstream|quota"
-    r"|overloaded|timed? ?out|api key|unavailable)\b"
+    r"(?i)\W{0,3}(?:(?:\w{0,20}error|exception)(?: code)?:|upstream\b).{0,80}"
+    r"(?:rate.?limit|upstream|provider|quota|overloaded|timed? ?out|api.?key|service unavailable"
+    r"|[\"']error)"
 )
 # As of HTTP: the same request may succeed later.
 RETRIED = frozenset({408, 409, 425, 429})
