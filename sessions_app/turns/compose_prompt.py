@@ -121,20 +121,23 @@ def recall_for_prompt(
 ) -> RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
-    That is nothing where long-term memory is off. ``nearest``: see ``recall``; for questions only.
-    A question for all of something gets more texts, and also facts that have ended.
+    That is nothing where long-term memory is off. ``nearest``: see ``recall``. Of what is no
+    question, such as "I have a flat tyre, help", only a model tells whether they fit. A question
+    for all of something gets more texts, and also facts that have ended.
     """
     if not dependencies.rules.longterm_enabled or not query.strip():
         return RecallResult([])
-    # Who answers without a model offers the one that is nearest.
-    near = number_for(query, nearest) if nearest > 1 else nearest
+    if nearest > 1:
+        near = number_for(query, nearest)
+    else:
+        near = nearest if asks_in_words(query) else 0
     return recall(
         query=_with_quoted(query, history),
         viewer=Viewer(user_role, chat_id),
         embedder=dependencies.embedder,
         top_k=number_for(query, dependencies.rules.top_k),
         min_similarity=dependencies.rules.min_similarity,
-        nearest=near if asks_in_words(query) else 0,
+        nearest=near,
         with_ended=asks_for_all(query),
         left_out=None if history is None else messages_left_out(history, chat_id),
     )

@@ -56,11 +56,20 @@ def test_a_wide_mark_asks(world: World) -> None:
     assert entry["nearest"]
 
 
-@pytest.mark.parametrize("text", ["thank you so much", "see you in the locker room"])
-def test_who_asks_nothing_takes_none_along(world: World, text: str) -> None:
+def test_thanks_take_none_along(world: World) -> None:
     world.with_answer_rules(min_similarity=1.1, nearest=3)
     world.remember(CLIENT, LOCKER)
-    assert asked(world, text).replay.recalled == []
+    assert asked(world, "thank you so much").replay.recalled == []
+
+
+def test_a_need_takes_the_nearest_along_and_is_no_unknown_question(world: World) -> None:
+    """“I've a flat tyre, help” asks for something that only a model understands."""
+    world.with_answer_rules(min_similarity=1.1, nearest=3)
+    world.remember(CLIENT, LOCKER)
+    turn = asked(world, "I have a parcel and no key for the locker, help")
+    assert [entry["nearest"] for entry in turn.replay.recalled] == [True]
+    assert PERHAPS in world.prompt()[0].content
+    assert not Turn.objects.filter(is_unknown(), pk=turn.pk).exists()
 
 
 def test_what_was_said_last_stands_first_whichever_is_more_like_the_question(world: World) -> None:
