@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from memoryproject.foundation.retrieval.place import (
+    PLACE_QUESTION,
+    asks_for_place,
+    names_thing,
+    word_of_place,
+)
 from memoryproject.foundation.retrieval.query import QueryTerm, is_informative, query_terms
 
 MAX_PARTS = 4
@@ -311,6 +317,16 @@ class QueryPart:
 
 
 def query_parts(message: str) -> list[QueryPart]:
-    """Return the message itself, then the questions in it, if it holds more than one."""
-    texts = [message, *question_parts(message)]
-    return [QueryPart(text, query_terms(text)) for text in texts]
+    """Return the message itself, then the questions in it, if it holds more than one.
+
+    A question for the place of the business stands as one that vectors and words can find.
+    """
+    return [part for text in (message, *question_parts(message)) for part in _parts_of(text)]
+
+
+def _parts_of(text: str) -> list[QueryPart]:
+    own = [QueryPart(text, query_terms(text))]
+    if not asks_for_place(text):
+        return own
+    for_place = QueryPart(PLACE_QUESTION, [word_of_place()])
+    return [*own, for_place] if names_thing(text) else [for_place]
