@@ -51,18 +51,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY, IMPORTED, SURVEY, DeliveryStatus, Role
 from sessions_app.models.turns import BY_RULE, HANDOVER, RULES_MET, Outcome, TurnState
-from sessions_app.takeover.facade import (
-    OwnNumber,
-    ReplyRefusedError,
-    StaffReply,
-    Writer,
-    chat_reply,
-    chat_template,
-    fill,
-    marketing_stopped,
-    placeholder_values,
-    template_found,
-)
+from sessions_app.takeover import facade as takeover
 from sessions_app.turns.facade import chat_locked, pause_in_force
 
 # What is older when a worker comes to it is left alone: a text would come too late.
@@ -273,9 +262,9 @@ def old_runs_drop(now: datetime) -> None:
 class Outlet:
     """How texts go out. ``writer`` has no author."""
 
-    writer: Writer
+    writer: takeover.Writer
     providers: Mapping[str, WhatsAppProvider]
-    otherwise: OwnNumber
+    otherwise: takeover.OwnNumber
 
 
 def rules_run(*, chat_id: UUID, outlet: Outlet) -> int:
@@ -288,7 +277,7 @@ def _act(rule: Rule, event: Happened, outlet: Outlet) -> bool:
     found = Chat.objects.filter(pk=event.chat_id).first()
     provider = outlet.providers.get(found.provider) if found and rule.template else None
     # Meta is asked before the transaction.
-    approved = template_found(provider, *template_of(rule.template)) if provider else None
+    approved = takeover.template_found(provider, *template_of(rule.template)) if provider else None
     with transaction.atomic():
         try:
             chat = chat_locked(event.chat_id)
@@ -363,13 +352,15 @@ def _sent(
     way: Any = {"chat_id": chat.pk, "writer": outlet.writer, "otherwise": outlet.otherwise}
     # WhatsApp's window may be closed, or the number sends no templates.
     if rule.text:
-        with suppress(ReplyRefusedError):
-            text = fill(rule.text, placeholder_values(chat))
-            chat_reply(reply=StaffReply(text, key), providers=outlet.providers, **way)
+        with suppress(takeover.ReplyRefusedError):
+            text = takeover.fill(rule.text, takeover.placeholder_values(chat))
+            takeover.chat_reply(
+                reply=takeover.StaffReply(text, key), providers=outlet.providers, **way
+            )
             yield "text"
     # It may be marketing where nobody knows what it is.
-    if rule.template and not (approved is None and marketing_stopped(chat)):
+    if rule.template and not (approved is None and takeover.marketing_stopped(chat)):
         way |= {"key": uuid.uuid5(key, "template"), "approved": approved}
-        with suppress(ReplyRefusedError):
-            chat_template(template=Template(*template_of(rule.template), ()), **way)
+        with suppress(takeover.ReplyRefusedError):
+            takeover.chat_template(template=Template(*template_of(rule.template), ()), **way)
             yield "template"

@@ -17,15 +17,7 @@ from sessions_app.conversation_views.search_api import MessageSearchView
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
-from sessions_app.jobs.api import (
-    EraseJobView,
-    ExportJobView,
-    ImportJobView,
-    JobResultView,
-    JobsView,
-    JobView,
-    ReembedJobView,
-)
+from sessions_app.jobs import api as jobs
 from sessions_app.memories.api.delete_api import MemoriesDeleteView
 from sessions_app.memories.api.keyed_api import KeyedView, NamespaceMemoriesView, NamespacesView
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
@@ -113,11 +105,11 @@ urlpatterns = [
         name="api-webhook-redeliver",
     ),
     path("events/", EventsView.as_view(), name="api-events"),
-    path("jobs/", JobsView.as_view(), name="api-jobs"),
-    path("jobs/export/", ExportJobView.as_view(), name="api-jobs-export"),
-    path("jobs/import/", ImportJobView.as_view(), name="api-jobs-import"),
-    path("jobs/reembed/", ReembedJobView.as_view(), name="api-jobs-reembed"),
-    path("jobs/erase/", EraseJobView.as_view(), name="api-jobs-erase"),
-    path(f"jobs/<{ID}:job_id>/", JobView.as_view(), name="api-job"),
-    path(f"jobs/<{ID}:job_id>/result/", JobResultView.as_view(), name="api-job-result"),
+    path("jobs/", jobs.JobsView.as_view(), name="api-jobs"),
+    path("jobs/export/", jobs.ExportJobView.as_view(), name="api-jobs-export"),
+    path("jobs/import/", jobs.ImportJobView.as_view(), name="api-jobs-import"),
+    path("jobs/reembed/", jobs.ReembedJobView.as_view(), name="api-jobs-reembed"),
+    path("jobs/erase/", jobs.EraseJobView.as_view(), name="api-jobs-erase"),
+    path(f"jobs/<{ID}:job_id>/", jobs.JobView.as_view(), name="api-job"),
+    path(f"jobs/<{ID}:job_id>/result/", jobs.JobResultView.as_view(), name="api-job-result"),
 ]

@@ -17,12 +17,8 @@ from django.db.models.functions import Coalesce
 from memoryproject.foundation.bulk_rows import MIN_FOR_COPY, rows_add, sent_together
 from memoryproject.foundation.integrations.llm.base import message_tokens
 from memoryproject.foundation.text.characters import estimate_tokens
+from sessions_app.conversations import session_lifecycle
 from sessions_app.conversations.message_text import indexed_of
-from sessions_app.conversations.session_lifecycle import (
-    activity_record,
-    cards_outdate,
-    cards_request,
-)
 from sessions_app.models import ChatSession, Message
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
@@ -158,7 +154,7 @@ def messages_add(
         changed = {name: getattr(session, name) for name in CHANGED_BY_MESSAGES}
         ChatSession.objects.filter(pk=session.pk).update(**changed)
         if is_active:
-            activity_record(chat_id=session.chat_id, at=now)
+            session_lifecycle.activity_record(chat_id=session.chat_id, at=now)
     texts = [each.content for each in messages if each.role == Role.ASSISTANT]
     if texts:
         details = {"session_id": session.pk, "texts": texts}
@@ -167,7 +163,7 @@ def messages_add(
         )
     if session.status != SessionStatus.ACTIVE:
         # The sweep finds the card of an active session, so that the answer doesn't wait for it.
-        cards_request(session_ids=[session.pk])
+        session_lifecycle.cards_request(session_ids=[session.pk])
     return messages
 
 
@@ -227,7 +223,7 @@ def message_retext(
     if message.role == Role.ASSISTANT:
         read = ChatSession.objects.filter(pk=session.pk, promises_until__gte=message.order_num)
         read.update(promises_until=message.order_num - 1)
-    cards_outdate(session_ids=[session.pk])
+    session_lifecycle.cards_outdate(session_ids=[session.pk])
     if message.order_num >= session.window_start:
         session.total_tokens += grown
         window_prune(session=session, token_limit=token_limit)

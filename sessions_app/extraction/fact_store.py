@@ -23,18 +23,9 @@ from memoryproject.foundation.redaction import redact
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.conversations.epochs import Reader, forgetting_wait
-from sessions_app.extraction import statement_words as lexicon
+from sessions_app.extraction import passage, statement_words as lexicon
 from sessions_app.extraction.doubts import doubts_of
 from sessions_app.extraction.extraction_claims import ExtractionLease
-from sessions_app.extraction.passage import (
-    INFORMATIVE,
-    Quote,
-    clause_of,
-    forms_of_token,
-    quote_place,
-    without_marks,
-    words_of,
-)
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession, Message
 
@@ -151,7 +142,7 @@ def facts_checked(
             unsaid += 1
             continue
         place, quote = quoted
-        clause = clause_of(quote, fact.content)
+        clause = passage.clause_of(quote, fact.content)
         if holds_secret(fact.content, clause=clause.text, message="\n".join(source.texts)):
             secret += 1
             continue
@@ -202,14 +193,14 @@ _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _MIN_BEGINNING = 3
 
 
-def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, Quote] | None:
+def quoted_in(quote: str, texts: Sequence[str]) -> tuple[int, passage.Quote] | None:
     """Return the index of the first text that holds the quote word for word, and the place in it.
 
     White space and invisible marks don't count. Returns None if no text holds it: nobody said it.
     """
-    wanted = without_marks(quote)
+    wanted = passage.without_marks(quote)
     for index, text in enumerate(texts):
-        found = quote_place(wanted, without_marks(text))
+        found = passage.quote_place(wanted, passage.without_marks(text))
         if found is not None:
             return index, found
     return None
@@ -224,15 +215,17 @@ def is_carried(content: str, *, texts: Iterable[str], question: str) -> bool:
     """
     their_forms, question_forms = _forms(texts), _forms([question])
     informative = [
-        token for token in tokenize(_DATE.sub(" ", content)) if kind_of(token) in INFORMATIVE
+        token
+        for token in tokenize(_DATE.sub(" ", content))
+        if kind_of(token) in passage.INFORMATIVE
     ]
     own = [
         token
         for token in informative
-        if token.script == "number" or forms_of_token(token) & their_forms
+        if token.script == "number" or passage.forms_of_token(token) & their_forms
     ]
     others = [token for token in informative if token not in own]
-    borrowed = any(forms_of_token(token) & question_forms for token in others)
+    borrowed = any(passage.forms_of_token(token) & question_forms for token in others)
     return not borrowed and len(own) * 2 >= len(informative) > 0
 
 
@@ -243,7 +236,7 @@ def has_other_name(content: str, *, texts: Iterable[str]) -> bool:
         token.capitalised
         and not token.starts_sentence
         and kind_of(token) in (Kind.PLAIN, Kind.NAME)
-        and not forms_of_token(token) & their_forms
+        and not passage.forms_of_token(token) & their_forms
         and not _is_declined(token, their_forms)
         for token in tokenize(content)
     )
@@ -256,7 +249,9 @@ def _is_declined(token: Token, known: set[str]) -> bool:
 
 
 def _forms(texts: Iterable[str]) -> set[str]:
-    return {form for text in texts for token in tokenize(text) for form in forms_of_token(token)}
+    return {
+        form for text in texts for token in tokenize(text) for form in passage.forms_of_token(token)
+    }
 
 
 # Recognise facts that hold a password, a key or the number of a card or an account.
@@ -275,7 +270,7 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
     """Return whether the fact tells a secret of the message, in full or in part."""
     content, clause, message = map(_plain, (content, clause, message))
     for text in (content, clause):
-        words = words_of(text)
+        words = passage.words_of(text)
         if _names_password(text, words):
             return True
         has_digit = any(character.isdigit() for character in text)
@@ -285,14 +280,16 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
         return True
     if _CARD_LENGTH.search(content):
         return True
-    names_card = any(word in lexicon.PAYMENT_CARDS for word in words_of(content + " " + clause))
+    names_card = any(
+        word in lexicon.PAYMENT_CARDS for word in passage.words_of(content + " " + clause)
+    )
     if names_card and _LONG_NUMBER.search(content):
         return True
     return bool(_values(message) & set(_VALUE.findall(content)))
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFKC", without_marks(text))
+    return unicodedata.normalize("NFKC", passage.without_marks(text))
 
 
 def _names_password(text: str, words: list[str]) -> bool:
@@ -313,7 +310,7 @@ def _values(message: str) -> set[str]:
     """Return the words with a digit that follow the name of a secret, also in another sentence."""
     found: set[str] = set()
     for name in re.finditer(r"[^\W_]+(?:[ -][^\W_]+)?", message):
-        words = words_of(name.group())
+        words = passage.words_of(name.group())
         if _names_password(name.group(), words) or _names_pin(words):
             near = message[name.end() : name.end() + _NEAR]
             found |= {each for each in _VALUE.findall(near) if re.search(r"\d", each)}

@@ -11,18 +11,10 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm.base import (
-    ChatMessage,
-    ChatRequest,
-    Completion,
-    OfflineChatModel,
-)
+from memoryproject.foundation.integrations.llm import base as llm
 from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
 from memoryproject.foundation.integrations.retry import AttemptFailed
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    EXTERNAL_DOMAIN,
-    outside_chat,
-)
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
 from sessions_app.conversations import epochs
@@ -34,13 +26,8 @@ from sessions_app.conversations.message_store import (
     text_of_parts,
 )
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
+from sessions_app.inbound import facade as inbound
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.inbound.facade import (
-    MemoryDisabledError,
-    exchange_record,
-    messages_learn,
-    session_open_in,
-)
 from sessions_app.limits.answer_limits import MeteredChatModel, access_check
 from sessions_app.models import Chat, ChatSession, Turn
 from sessions_app.models.chats import CLIENT, GODFATHER
@@ -83,16 +70,16 @@ class Exchange:
 
         Raises NotFound for a chat out of reach, LimitReachedError, and database errors.
         """
-        whatsapp_chat = outside_chat(name)
+        whatsapp_chat = whatsapp_chats.outside_chat(name)
         check_chat(caller, whatsapp_chat)
         exchange = cls(caller, given, model, sent=[dict(each) for each in given])
         now = timezone.now()
         rules = build_intake_rules()
         try:
-            session, _ = session_open_in(
+            session, _ = inbound.session_open_in(
                 whatsapp_chat=whatsapp_chat, rules=rules, now=now, actor=caller.actor
             )
-        except MemoryDisabledError:
+        except inbound.MemoryDisabledError:
             return exchange
         chat = session.chat
         _name(chat, name)
@@ -109,7 +96,7 @@ class Exchange:
             asked_at=now,
         )
         exchange.meter = MeteredChatModel(
-            OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
+            llm.OfflineChatModel(), chat.pk, role == GODFATHER, rules.limits
         )
         exchange.day = exchange.meter.count_call(now)
         exchange.epoch = epochs.epoch_read(epochs.Reader(chat.pk, sees_all=role == GODFATHER))
@@ -146,8 +133,8 @@ class Exchange:
         try:
             answer = self._read(body)
             if answer is not None and self.meter and self.day:
-                lines = [ChatMessage(role_of(each), content_text(each)) for each in self.sent]
-                self.meter.count_tokens(self.day, ChatRequest(lines), answer)
+                lines = [llm.ChatMessage(role_of(each), content_text(each)) for each in self.sent]
+                self.meter.count_tokens(self.day, llm.ChatRequest(lines), answer)
             try:
                 self._store(answer, timezone.now())
             except epochs.ForgottenMeanwhileError:
@@ -156,7 +143,7 @@ class Exchange:
         except Exception:
             logger.exception("A proxied exchange could not be stored.")
 
-    def _read(self, body: bytes) -> Completion | None:
+    def _read(self, body: bytes) -> llm.Completion | None:
         """Return the model's answer; None where there is none that could be read."""
         try:
             return read_answer(self.as_completion(body), model=self.model)
@@ -167,7 +154,7 @@ class Exchange:
             return None
 
     @transaction.atomic
-    def _store(self, answer: Completion | None, now: datetime) -> None:
+    def _store(self, answer: llm.Completion | None, now: datetime) -> None:
         new = [_new(each, now) for each in self.news]
         if answer is not None:
             form = ChatForm(tool_calls=[each.as_dict() for each in answer.tool_calls])
@@ -192,9 +179,9 @@ class Exchange:
             "learn": enqueue_learning if is_learning_enabled() else None,
             "now": now,
         }
-        messages_learn(rows=questions[:-1], **about)
+        inbound.messages_learn(rows=questions[:-1], **about)
         took = round((time.monotonic() - self.begun) * 1000)
-        exchange_record(
+        inbound.exchange_record(
             question=questions[-1] if questions else None,
             reply=stored[-1],
             turn_id=self.turn.turn_id,
@@ -246,7 +233,7 @@ def _parts(content: Sequence[object]) -> list[dict[str, Any]]:
 
 def _name(chat: Chat, name: str) -> None:
     """Let staff see who a chat of a program is, whose id may be a hash."""
-    if not chat.client_name and chat.whatsapp_chat.endswith(f"@{EXTERNAL_DOMAIN}"):
+    if not chat.client_name and chat.whatsapp_chat.endswith(f"@{whatsapp_chats.EXTERNAL_DOMAIN}"):
         chat.client_name = storable(name).strip()[:255]
         chat.save(update_fields=["client_name"])
 

@@ -10,11 +10,7 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.configured import service_target
 from memoryproject.foundation.integrations.whatsapp.events import Notice
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, numbers_if_several
-from memoryproject.foundation.outside_services.models import (
-    OutsideService,
-    service_reported,
-    services_sick,
-)
+from memoryproject.foundation.outside_services import models
 from sessions_app.turns.statuses import HELD, PAUSED, put_off
 
 MAX_COUNTED = 1_000
@@ -36,7 +32,7 @@ class Refusal:
 def accounts_refused() -> dict[str, Refusal]:
     """Return the providers that refuse our account, by name; two queries."""
     found: dict[str, Refusal] = {}
-    sick = {service.name: service for service in services_sick() if _refuses_us(service)}
+    sick = {service.name: service for service in models.services_sick() if _refuses_us(service)}
     for provider, record in PROVIDERS.items():
         service = sick.get(record.service)
         if service is not None:
@@ -56,7 +52,7 @@ def accounts_refused() -> dict[str, Refusal]:
     return found
 
 
-def _refuses_us(service: OutsideService) -> bool:
+def _refuses_us(service: models.OutsideService) -> bool:
     """Return whether a service that is left alone refuses our account; it may also be down."""
     code, params = getattr(service.error, "code", ""), getattr(service.error, "params", {})
     # A healthy server's refusal: see posting.py.
@@ -70,7 +66,7 @@ def account_reported(*, event: Notice) -> None:
         return
     error = "" if event.accepts else ErrorText("account_state", state=event.state)
     target = service_target(getattr(settings, record.url_setting))
-    service_reported(record.service, target, error)
+    models.service_reported(record.service, target, error)
     if event.accepts:
         # The programs that answer find it themselves.
         put_off(HELD, PAUSED).filter(provider=event.provider).update(not_before=timezone.now())

@@ -22,21 +22,7 @@ from sessions_app.hours_answers import hours_in_prompt
 from sessions_app.models import AssistantProfile, Message, Turn
 from sessions_app.person.person_recall import PersonHit, person_recall
 from sessions_app.promises.store import today
-from sessions_app.recall.facade import (
-    CLIENT_NAME,
-    CLIENTS_MEMORY,
-    MEMORY,
-    NEWER,
-    SAID_BY,
-    FactTimes,
-    Hit,
-    RecallResult,
-    Viewer,
-    hit_record,
-    is_sure,
-    number_for,
-    recall,
-)
+from sessions_app.recall import facade as recall
 from sessions_app.turns.prompt import (
     SPEAKERS,
     Profile,
@@ -68,7 +54,7 @@ class Material:
     turn: Turn
     text: str
     history: History | None
-    recalled: RecallResult
+    recalled: recall.RecallResult
     cards: Sequence[CardHit]
     pictures: Sequence[Picture] = ()
     person: PersonHit | None = None
@@ -118,21 +104,21 @@ def recall_for_prompt(
     history: History | None,
     dependencies: Dependencies,
     nearest: int = 0,
-) -> RecallResult:
+) -> recall.RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
 
     That is nothing where long-term memory is off. ``nearest``: see ``recall``; for questions only.
     A question for all of something gets more texts, and also facts that have ended.
     """
     if not dependencies.rules.longterm_enabled or not query.strip():
-        return RecallResult([])
+        return recall.RecallResult([])
     # Who answers without a model offers the one that is nearest.
-    near = number_for(query, nearest) if nearest > 1 else nearest
-    return recall(
+    near = recall.number_for(query, nearest) if nearest > 1 else nearest
+    return recall.recall(
         query=_with_quoted(query, history),
-        viewer=Viewer(user_role, chat_id),
+        viewer=recall.Viewer(user_role, chat_id),
         embedder=dependencies.embedder,
-        top_k=number_for(query, dependencies.rules.top_k),
+        top_k=recall.number_for(query, dependencies.rules.top_k),
         min_similarity=dependencies.rules.min_similarity,
         nearest=near if asks_in_words(query) else 0,
         with_ended=asks_for_all(query),
@@ -150,7 +136,9 @@ def _with_quoted(query: str, history: History | None) -> str:
     return f"{query}\n{text}" if text.strip() else query
 
 
-def recall_today(question: Message, *, turn: Turn, dependencies: Dependencies) -> RecallResult:
+def recall_today(
+    question: Message, *, turn: Turn, dependencies: Dependencies
+) -> recall.RecallResult:
     """Repeat the recall of a turn with the rights that its chat has today.
 
     ``question``: the turn's message. Those after it, and those that its prompt held, don't count.
@@ -182,7 +170,7 @@ def cards_in_reach(
 
 
 def person_in_reach(
-    turn: Turn, history: History | None, recalled: RecallResult, dependencies: Dependencies
+    turn: Turn, history: History | None, recalled: recall.RecallResult, dependencies: Dependencies
 ) -> PersonHit | None:
     """Return what the turn may use of the person's card, without what is recalled anyway.
 
@@ -268,7 +256,7 @@ def profile_for_prompt(profile: AssistantProfile) -> Profile:
     )
 
 
-def recalled_of(hit: Hit) -> Recalled:
+def recalled_of(hit: recall.Hit) -> Recalled:
     """Return a hit in the form that the prompt needs."""
     around = [
         f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
@@ -276,32 +264,32 @@ def recalled_of(hit: Hit) -> Recalled:
         for name in ("before", "after")
         if name in hit.metadata
     ]
-    times = FactTimes.of(hit.metadata) if hit.source == "memory" else None
+    times = recall.FactTimes.of(hit.metadata) if hit.source == "memory" else None
     return Recalled(
         content=without_notice(hit.content),
         label=hit_label(hit),
         said_on=times.said_at if times and times.said_at else hit.created_at,
         around=around,
         after=without_notice(hit.metadata.get("after", {}).get("content", "")),
-        client=hit.metadata.get(CLIENT_NAME, ""),
+        client=hit.metadata.get(recall.CLIENT_NAME, ""),
         notes=_notes(hit, times),
         times=times,
-        is_sure=is_sure(hit),
+        is_sure=recall.is_sure(hit),
     )
 
 
-def _notes(hit: Hit, times: FactTimes | None) -> list[str]:
+def _notes(hit: recall.Hit, times: recall.FactTimes | None) -> list[str]:
     """Return who said a memory, and whether it still holds."""
     notes = []
-    if hit.metadata.get(SAID_BY):
-        notes.append(f"said by {hit.metadata[SAID_BY]}")
+    if hit.metadata.get(recall.SAID_BY):
+        notes.append(f"said by {hit.metadata[recall.SAID_BY]}")
     if promise := hit.metadata.get(PROMISE):
         notes.append(_promise_note(promise))
     if times and times.has_ended(timezone.now()):
         notes.append("ended")
-    if not is_sure(hit):
+    if not recall.is_sure(hit):
         notes.append("perhaps about something else")
-    if hit.metadata.get(NEWER):
+    if hit.metadata.get(recall.NEWER):
         notes.append("perhaps replaced by the newer one above")
     return notes
 
@@ -314,14 +302,14 @@ def _promise_note(promise: Mapping[str, Any]) -> str:
     return f"our promise, {state}" + (f", due {due}" if due else "")
 
 
-def hit_label(hit: Hit) -> str:
+def hit_label(hit: recall.Hit) -> str:
     """Return how the prompt introduces a hit."""
-    if client := hit.metadata.get(CLIENT_NAME):
-        return f"{CLIENTS_MEMORY}{client}"
-    return SPEAKERS.get(hit.metadata.get("role", ""), MEMORY)
+    if client := hit.metadata.get(recall.CLIENT_NAME):
+        return f"{recall.CLIENTS_MEMORY}{client}"
+    return SPEAKERS.get(hit.metadata.get("role", ""), recall.MEMORY)
 
 
-def hit_text(hit: Hit, time_zone: str) -> str:
+def hit_text(hit: recall.Hit, time_zone: str) -> str:
     """Return a hit as it stands in the prompt, whole."""
     return recalled_text(recalled_of(hit), time_zone)
 
@@ -330,7 +318,7 @@ def recalled_record(material: Material, prompt: Prompt) -> list[dict[str, Any]]:
     """Return what was recalled, with its scores, and which of it the prompt holds."""
     kept, person = len(prompt.kept_recalled), material.person
     hits = [
-        {**hit_record(hit), "in_prompt": place < kept}
+        {**recall.hit_record(hit), "in_prompt": place < kept}
         for place, hit in enumerate(material.recalled.hits)
     ]
     shown_cards = [
@@ -342,7 +330,7 @@ def recalled_record(material: Material, prompt: Prompt) -> list[dict[str, Any]]:
 
 
 def left_out_record(
-    history: History | None, recalled: RecallResult, prompt: Prompt, dropped_history: int
+    history: History | None, recalled: recall.RecallResult, prompt: Prompt, dropped_history: int
 ) -> dict[str, Any]:
     """Return what the token budget left out."""
     summary = history.summary if history else None

@@ -7,12 +7,7 @@ from functools import lru_cache
 from django.conf import settings
 
 from memories_app.documents.dependencies import build_document_limits, documents_folder
-from memoryproject.foundation.integrations.configured import (
-    configured_chat_model,
-    configured_context_limit,
-    configured_providers,
-    configured_transcriber,
-)
+from memoryproject.foundation.integrations import configured
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.integrations.media_storage.storage_choice import (
     configured_media_storage,
@@ -59,12 +54,12 @@ def build_answer_rules() -> AnswerRules:
 def build_turn_dependencies() -> Dependencies:
     """Build all the dependencies of a turn."""
     return Dependencies(
-        chat_model=configured_chat_model(),
+        chat_model=configured.configured_chat_model(),
         embedder=embedder(),
-        providers=configured_providers(),
+        providers=configured.configured_providers(),
         chat_memory=build_chat_memory(),
         rules=build_answer_rules(),
-        context_limit=configured_context_limit(),
+        context_limit=configured.configured_context_limit(),
         storage_notices=build_storage_notices(),
         files=build_file_dependencies(),
         transcripts=build_transcript_backups(),
@@ -82,7 +77,7 @@ def build_file_dependencies() -> FileDependencies:
         folder=documents_folder(),
         extractor=SandboxExtractor(limits),
         limits=limits,
-        transcriber=configured_transcriber(),
+        transcriber=configured.configured_transcriber(),
     )
 
 
@@ -94,7 +89,7 @@ def build_storage_notices() -> StorageNotices:
     """
     executor = ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
     notified = SharedTimes(settings.DATA_DIR / "storage-notices.times")
-    return StorageNotices(configured_providers, executor, notified)
+    return StorageNotices(configured.configured_providers, executor, notified)
 
 
 def build_answerer(*, threads: int, tend: Callable[[], object]) -> Answerer:

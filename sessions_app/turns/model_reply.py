@@ -24,10 +24,7 @@ from memoryproject.foundation.integrations.llm.base import (
     Picture,
     recited_lines,
 )
-from memoryproject.foundation.integrations.whatsapp.outgoing_text import (
-    text_within,
-    whole_sentences,
-)
+from memoryproject.foundation.integrations.whatsapp import outgoing_text
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.process.tracing import span
 from sessions_app.conversations.history_queries import History
@@ -263,11 +260,11 @@ def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Depende
     written = completion.text.rstrip()
     note = text_for("answer_cut", turn.chat.language)
     if completion.finish is Finish.CUT:
-        draft.text = f"{whole_sentences(written)}\n\n{note}"
+        draft.text = f"{outgoing_text.whole_sentences(written)}\n\n{note}"
     provider = dependencies.providers.get(turn.provider)
     if provider is not None:
         parts = dependencies.rules.max_reply_parts
-        draft.text = text_within(draft.text, provider.text_limit, parts, note)
+        draft.text = outgoing_text.text_within(draft.text, provider.text_limit, parts, note)
     if draft.text != completion.text:
         draft.left_out["answer_cut"] = True
 

@@ -12,13 +12,7 @@ from typing import Any
 
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm.base import (
-    ChatMessage,
-    ChatModelError,
-    ChatRequest,
-    Completion,
-    ToolCall,
-)
+from memoryproject.foundation.integrations.llm import base as llm
 from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
 from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word, fold
@@ -103,7 +97,7 @@ class ToolCalls:
     text: str
     is_offered: bool
     history: History | None = None
-    exchange: list[ChatMessage] = field(default_factory=list)
+    exchange: list[llm.ChatMessage] = field(default_factory=list)
     recalled: list[dict[str, Any]] = field(default_factory=list)
     hands_over: bool = False
 
@@ -114,8 +108,8 @@ class ToolCalls:
         return (*TOOLS, HAND_OVER) if can_be_handed_over(self.turn) else TOOLS
 
     def complete(
-        self, request: ChatRequest, ask: Callable[[ChatRequest], Completion]
-    ) -> Completion:
+        self, request: llm.ChatRequest, ask: Callable[[llm.ChatRequest], llm.Completion]
+    ) -> llm.Completion:
         """Return the model's answer to a request, after what it calls has been run.
 
         Raises ChatModelError, also where the answer repeats the instructions.
@@ -135,25 +129,27 @@ class ToolCalls:
         as_texts = fitted(offered.messages, Traits(tools_as_text=True))
         return self._checked(ask(replace(offered, messages=as_texts, tools=())), request)
 
-    def _checked(self, completion: Completion, request: ChatRequest) -> Completion:
+    def _checked(self, completion: llm.Completion, request: llm.ChatRequest) -> llm.Completion:
         system = [each.content for each in request.messages if each.role == "system"]
         if system and quotes_instructions(completion.text, system[0]):
-            raise ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
+            raise llm.ChatModelError(ErrorText(QUOTES_PROMPT), permanent=True)
         names = [each["function"]["name"] for each in self.offered]
         if any("_" in name and name in completion.text for name in names):
             # A call in a form that nobody reads.
-            raise ChatModelError(ErrorText("model_empty"))
+            raise llm.ChatModelError(ErrorText("model_empty"))
         return replace(completion, text=without_labels(completion.text))
 
-    def _run(self, completion: Completion) -> None:
+    def _run(self, completion: llm.Completion) -> None:
         calls = completion.tool_calls[:MAX_CALLS]
         wanted = [call.as_dict() for call in calls]
-        self.exchange.append(ChatMessage("assistant", completion.text, tool_calls=wanted))
+        self.exchange.append(llm.ChatMessage("assistant", completion.text, tool_calls=wanted))
         for call in calls:
             result = self._result(call)
-            self.exchange.append(ChatMessage("tool", result, tool_call_id=call.id, name=call.name))
+            self.exchange.append(
+                llm.ChatMessage("tool", result, tool_call_id=call.id, name=call.name)
+            )
 
-    def _result(self, call: ToolCall) -> str:
+    def _result(self, call: llm.ToolCall) -> str:
         functions: dict[str, tuple[str, Callable[[str], str]]] = {
             "search_memory": ("query", lambda query: self._search(query, MEMORIES)),
             "search_conversation": ("query", lambda query: self._search(query, MESSAGES)),

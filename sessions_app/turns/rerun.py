@@ -24,15 +24,9 @@ from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY
 from sessions_app.models.turn_states import turn_move
 from sessions_app.models.turns import TEMPLATE, Outcome, TurnState
+from sessions_app.turns import turn_claims
 from sessions_app.turns.answer_review import turn_audit
 from sessions_app.turns.send import sends_file
-from sessions_app.turns.turn_claims import (
-    chat_locked,
-    has_words,
-    is_command,
-    pause_in_force,
-    turn_unhold,
-)
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"
@@ -90,7 +84,9 @@ def turn_rerun(
     since is left alone. Raises RerunRefusedError and Turn.DoesNotExist.
     """
     with transaction.atomic():
-        chat = chat_locked(Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id))
+        chat = turn_claims.chat_locked(
+            Turn.objects.values_list("chat_id", flat=True).get(pk=turn_id)
+        )
         turn = Turn.objects.select_for_update(no_key=True).get(pk=turn_id)
         if seen is not None and turn.finished_at != seen:
             raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
@@ -98,7 +94,7 @@ def turn_rerun(
         if action == SEND:
             _send_again(turn)
         else:
-            turn_unhold(turn)
+            turn_claims.turn_unhold(turn)
         turn_audit("turn.resend" if action == SEND else "turn.rerun", turn, actor)
         chat_id = chat.pk
         # Where the queue is down the sweep finds it.
@@ -118,11 +114,11 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
         raise RerunRefusedError(Refusal.BLOCKED)
     parts = list(turn.parts.all())
     if not parts:
-        if not has_words(turn):
+        if not turn_claims.has_words(turn):
             raise RerunRefusedError(Refusal.WORDS_GONE)
         if now - turn.asked_at > max_age:
             raise RerunRefusedError(Refusal.TOO_LATE)
-        if pause_in_force(chat.pk, now) and not is_command(turn):
+        if turn_claims.pause_in_force(chat.pk, now) and not turn_claims.is_command(turn):
             raise RerunRefusedError(Refusal.PAUSED)
         return ANSWER
     unsent = [part for part in parts if part.state != PartState.SENT]

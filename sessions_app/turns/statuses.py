@@ -17,17 +17,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.whatsapp.base import (
-    Recipient,
-    SendError,
-    WhatsAppProvider,
-)
-from memoryproject.foundation.integrations.whatsapp.events import (
-    Event,
-    InboundMessage,
-    OwnSend,
-    StatusUpdate,
-)
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, events
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.storage import SharedTimes
@@ -57,7 +47,7 @@ AT_THAT_MOMENT = timedelta(seconds=10)
 ARRIVED = (DeliveryStatus.DELIVERED, DeliveryStatus.READ, DeliveryStatus.PLAYED)
 
 
-def status_apply(*, event: StatusUpdate) -> EventResult:
+def status_apply(*, event: events.StatusUpdate) -> EventResult:
     """Raise the status of the message that the event is about.
 
     A status never falls, and ``failed`` is final. Call it in a transaction.
@@ -93,7 +83,7 @@ def status_apply(*, event: StatusUpdate) -> EventResult:
     )
 
 
-def own_send_confirm(*, event: OwnSend) -> EventResult:
+def own_send_confirm(*, event: events.OwnSend) -> EventResult:
     """Confirm a part whose answer was lost, by the provider's echo of our own send.
 
     The echo's text belongs to an answer that is stored already, or must not be stored.
@@ -177,7 +167,7 @@ def part_update(part: OutboundPart, parts: Iterable[OutboundPart], *, more: bool
         return not more and turn_update_state(turn=part.turn, parts=parts)
 
 
-def _part_of(event: StatusUpdate, chat: Chat | None) -> OutboundPart | None:
+def _part_of(event: events.StatusUpdate, chat: Chat | None) -> OutboundPart | None:
     parts = OutboundPart.objects.filter(provider=event.provider)
     found = parts.filter(provider_message_id=event.provider_message_id).first()
     callback = uuid_or_none(event.callback_id)
@@ -201,7 +191,7 @@ def parts_locked(part: OutboundPart) -> tuple[OutboundPart, list[OutboundPart]]:
     return parts[part.pk], list(parts.values())
 
 
-def _status_of_unknown(event: StatusUpdate, chat: Chat | None) -> EventResult:
+def _status_of_unknown(event: events.StatusUpdate, chat: Chat | None) -> EventResult:
     """Handle the status of a message that no turn sent, such as one typed on the owner's phone."""
     messages = Message.objects.select_for_update(no_key=True).filter(provider=event.provider)
     message = row_of(messages, event.provider_message_id, chat_id=chat.pk if chat else None)
@@ -231,7 +221,7 @@ HELD, PAUSED = "send_held", "service_paused"
 MAX_AT_ONCE = 50
 
 
-def postponed_error(turn: Turn, error: SendError) -> str:
+def postponed_error(turn: Turn, error: whatsapp.SendError) -> str:
     """Return the error of a turn whose answer is sent later."""
     if error.is_paused and is_held(turn):
         # The provider wasn't called: what it said before still counts.
@@ -331,21 +321,21 @@ class StorageNotices:
     stores when each chat was notified.
     """
 
-    providers: Callable[[], Mapping[str, WhatsAppProvider]]
+    providers: Callable[[], Mapping[str, whatsapp.WhatsAppProvider]]
     executor: Executor
     notified: SharedTimes
     clock: Callable[[], float] = time.time
 
-    def notify_sender(self, event: Event) -> None:
+    def notify_sender(self, event: events.Event) -> None:
         """Notify the sender of a message; other events need no notice."""
-        if not isinstance(event, InboundMessage) or event.from_business:
+        if not isinstance(event, events.InboundMessage) or event.from_business:
             return
         if event.group_id and not (event.mentions_us or event.replies_to_us):
             return
         language = language_of(event.text)
         self.notify(provider=event.provider, to=_sender(event), language=language)
 
-    def notify(self, *, provider: str, to: Recipient, language: str) -> None:
+    def notify(self, *, provider: str, to: whatsapp.Recipient, language: str) -> None:
         """Send the notice, unless this chat was notified a short while ago."""
         sender = self.providers().get(provider)
         if sender is None:
@@ -354,17 +344,17 @@ class StorageNotices:
         if self.notified.claim(chat, now=self.clock(), every=EVERY_SECONDS):
             self.executor.submit(self._send, sender, to, text_for("storage_full", language))
 
-    def _send(self, sender: WhatsAppProvider, to: Recipient, text: str) -> None:
+    def _send(self, sender: whatsapp.WhatsAppProvider, to: whatsapp.Recipient, text: str) -> None:
         try:
             sender.send_text(to=to, text=text, callback_id=str(uuid.uuid4()))
-        except SendError as error:
+        except whatsapp.SendError as error:
             logger.error("Nobody could be told that the storage is full: %s", error)
 
 
-def _sender(event: InboundMessage) -> Recipient:
+def _sender(event: events.InboundMessage) -> whatsapp.Recipient:
     if event.group_id:
         group_id = event.group_id.removesuffix("@g.us")
-        return Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
+        return whatsapp.Recipient(event.group_id, group_id=group_id, by_number=event.number_id)
     party = event.party
     address = next(iter(party.addresses()), "")
-    return Recipient(address, party.phone, party.bsuid, by_number=event.number_id)
+    return whatsapp.Recipient(address, party.phone, party.bsuid, by_number=event.number_id)

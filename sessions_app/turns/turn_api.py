@@ -22,12 +22,8 @@ from sessions_app.models import Turn, TurnReplay
 from sessions_app.models.chats import GODFATHER, reading_role
 from sessions_app.models.review import MAX_NOTE_LENGTH
 from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.presentation import message_forms
 from sessions_app.presentation.access import session_in_chat_within
-from sessions_app.presentation.message_forms import (
-    BudgetLeftOutSerializer,
-    PromptMessageSerializer,
-    RecalledField,
-)
 from sessions_app.turns.answer_review import answer_rate
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.prompt_context import BudgetTooSmallError, ContextForm, context_make
@@ -82,10 +78,10 @@ class ContextQuestionSerializer(Strict):
 
 
 class ContextSerializer(serializers.Serializer[Any]):
-    messages = PromptMessageSerializer(many=True)
-    memories = serializers.ListField(child=RecalledField())
+    messages = message_forms.PromptMessageSerializer(many=True)
+    memories = serializers.ListField(child=message_forms.RecalledField())
     total_tokens = serializers.IntegerField()
-    left_out = BudgetLeftOutSerializer()
+    left_out = message_forms.BudgetLeftOutSerializer()
 
 
 class TurnSerializer(serializers.Serializer[Any]):
@@ -99,9 +95,9 @@ class TurnSerializer(serializers.Serializer[Any]):
     summary_message_id = serializers.UUIDField(source="summary_id", allow_null=True)
     state = serializers.ChoiceField(TurnState.choices, source="turn.state")
     user_role = serializers.CharField(source="turn.user_role")
-    prompt = PromptMessageSerializer(many=True)
-    recalled = serializers.ListField(child=RecalledField())
-    left_out = BudgetLeftOutSerializer()
+    prompt = message_forms.PromptMessageSerializer(many=True)
+    recalled = serializers.ListField(child=message_forms.RecalledField())
+    left_out = message_forms.BudgetLeftOutSerializer()
     model = serializers.CharField()
     prompt_tokens = serializers.IntegerField(allow_null=True)
     completion_tokens = serializers.IntegerField(allow_null=True)

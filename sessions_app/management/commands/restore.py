@@ -17,12 +17,7 @@ from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
 from memoryproject.folders import START
-from memoryproject.foundation.audit.audit_events import (
-    COMMAND_LINE,
-    Event,
-    audit_record_many,
-    log_path,
-)
+from memoryproject.foundation.audit import audit_events
 from memoryproject.foundation.audit.chain import log_set_aside, log_write, removal_allowed
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
@@ -113,8 +108,8 @@ class Command(ReportingCommand):
     def _write_log(self) -> None:
         """Write the log file of the restored database; move a log of another database aside."""
         try:
-            aside = log_set_aside(log_path=log_path(), name="before-restore")
-            log_write(log_path=log_path())
+            aside = log_set_aside(log_path=audit_events.log_path(), name="before-restore")
+            log_write(log_path=audit_events.log_path())
         except OSError as error:
             self.stderr.write(
                 f"The audit log file can't be written: {error}. Once it can, run `manage.py "
@@ -249,8 +244,10 @@ def _put_back(
 def _record(manifest: Manifest) -> None:
     """Record the restore. A worker seals it later, with the restored key."""
     details = {"made_at": manifest.created_at, "rows": manifest.rows}
-    event = Event("backup.restore", COMMAND_LINE, "backup", details=details)
-    audit_record_many(events=[event], seal=False)
+    event = audit_events.Event(
+        "backup.restore", audit_events.COMMAND_LINE, "backup", details=details
+    )
+    audit_events.audit_record_many(events=[event], seal=False)
 
 
 def _lock(cursor: Any, tables: list[restore_checks.Table]) -> None:

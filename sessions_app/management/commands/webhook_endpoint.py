@@ -8,6 +8,7 @@ from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
+from memoryproject.foundation.outgoing_webhooks import models
 from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     EndpointError,
@@ -16,11 +17,6 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_create,
     endpoint_remove,
     endpoint_rotate,
-)
-from memoryproject.foundation.outgoing_webhooks.models import (
-    EVENT_TYPES,
-    WebhookDelivery,
-    WebhookEndpoint,
 )
 from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
 from memoryproject.foundation.text.uuids import iso_utc
@@ -33,7 +29,7 @@ from sessions_app.webhook_endpoints.endpoint_form import hook_chats
 NAME = option("name")
 EVENT_HELP = (
     "It is told of this; give it several times. Default: all. "
-    f"{'; '.join(f'{name}: {text}' for name, text in EVENT_TYPES.items())}."
+    f"{'; '.join(f'{name}: {text}' for name, text in models.EVENT_TYPES.items())}."
 )
 
 
@@ -46,7 +42,7 @@ class Command(ReportingCommand):
         "add": [
             NAME,
             option("url"),
-            option("--event", action="append", choices=list(EVENT_TYPES), help=EVENT_HELP),
+            option("--event", action="append", choices=list(models.EVENT_TYPES), help=EVENT_HELP),
             option("--chat", action="append", metavar="WHATSAPP_CHAT"),
         ],
         "list": [flag("--json")],
@@ -72,7 +68,7 @@ class Command(ReportingCommand):
         self.stdout.write(made.secret)
 
     def _list(self, options: dict[str, Any]) -> None:
-        endpoints = list(WebhookEndpoint.objects.order_by("name"))
+        endpoints = list(models.WebhookEndpoint.objects.order_by("name"))
         if options["json"]:
             self.stdout.write(json.dumps([_shown(endpoint) for endpoint in endpoints], indent=2))
             return
@@ -112,7 +108,7 @@ class Command(ReportingCommand):
     def _test(self, options: dict[str, Any]) -> None:
         delivery = delivery_test(endpoint_id=_key(options))
         sent = delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
-        after = WebhookDelivery.objects.get(pk=delivery.pk)
+        after = models.WebhookDelivery.objects.get(pk=delivery.pk)
         if sent is None and after.state == "pending":
             raise CommandError(
                 f"{options['name']} can't be tested now: it is disabled, or a worker sends to it. "
@@ -125,14 +121,14 @@ class Command(ReportingCommand):
 
 def _key(options: dict[str, Any]) -> int:
     """Return the endpoint's key. Raises EndpointNotFoundError."""
-    found = WebhookEndpoint.objects.filter(name=options["name"]).values_list("pk", flat=True)
+    found = models.WebhookEndpoint.objects.filter(name=options["name"]).values_list("pk", flat=True)
     key = found.first()
     if key is None:
         raise EndpointNotFoundError(f"There is no endpoint {options['name']!r}.")
     return key
 
 
-def _shown(endpoint: WebhookEndpoint) -> dict[str, Any]:
+def _shown(endpoint: models.WebhookEndpoint) -> dict[str, Any]:
     failing = "failing" if endpoint.failing_since else "enabled"
     return {
         "name": endpoint.name,

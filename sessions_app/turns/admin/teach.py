@@ -15,13 +15,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memories_app.errors import (
-    ChangedMeanwhileError,
-    MemoryNotFoundError,
-    MemoryOperationError,
-    MemoryValidationError,
-    no_vector_words,
-)
+from memories_app import errors
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
 from memories_app.store.change import memory_patch
@@ -89,7 +83,7 @@ class TeachPages(ConversationAdmin):
             raise BadRequest("There is no such audience.")
         try:
             remembered = remember(turn, text, audience, staff_actor(request))
-        except (MemoryOperationError, EmbedderError) as error:
+        except (errors.MemoryOperationError, EmbedderError) as error:
             return self.why_page(request, turn, Typed(text, reason(error)))
         if remembered.status == DUPLICATE:
             done = _("This was known already: it counts as one more mention.")
@@ -107,11 +101,11 @@ class TeachPages(ConversationAdmin):
         before = Memory.objects.filter(pk=memory_id).values_list("content", flat=True).first()
         try:
             memory = correct(memory_id, text, seen, staff_actor(request))
-        except MemoryNotFoundError as error:
+        except errors.MemoryNotFoundError as error:
             raise Http404("There is no such memory, or not any more.") from error
-        except (MemoryOperationError, EmbedderError) as error:
+        except (errors.MemoryOperationError, EmbedderError) as error:
             stored = ""
-            if isinstance(error, ChangedMeanwhileError):
+            if isinstance(error, errors.ChangedMeanwhileError):
                 found = Memory.objects.filter(pk=memory_id).values_list("content", flat=True)
                 stored = found.first() or ""
             return self.why_page(request, turn, Typed(text, reason(error), memory_id, stored))
@@ -139,7 +133,7 @@ def _uncorrect(request: HttpRequest, data: Any) -> None:
     memory_id, text, seen = data
     try:
         correct(UUID(memory_id), text, seen, staff_actor(request))
-    except (MemoryOperationError, EmbedderError) as error:
+    except (errors.MemoryOperationError, EmbedderError) as error:
         raise UndoError(reason(error)) from error
 
 
@@ -149,7 +143,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
     The audit log names the answer and its person, also where the memory is for everyone.
     """
     if _is_the_question(turn, text):
-        raise MemoryOperationError(
+        raise errors.MemoryOperationError(
             _("This is the question as it was asked. Write what the assistant should know.")
         )
     if _is_owners(turn, audience):
@@ -164,7 +158,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
         try:
             chats_keep([chat_id] if chat_id else [])
         except ChatGoneError:
-            raise MemoryOperationError(chat_gone_text()) from None
+            raise errors.MemoryOperationError(chat_gone_text()) from None
         audit_record(
             "memory.teach",
             actor,
@@ -187,7 +181,7 @@ def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
 
     def check(memory: Memory) -> None:
         if memory.content_hash != seen and memory.content != text:
-            raise ChangedMeanwhileError(["content"])
+            raise errors.ChangedMeanwhileError(["content"])
 
     return memory_patch(
         memory_id=memory_id,
@@ -198,11 +192,11 @@ def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
     )
 
 
-def reason(error: MemoryOperationError | EmbedderError) -> str:
+def reason(error: errors.MemoryOperationError | EmbedderError) -> str:
     """Return in words why nothing was stored."""
     if isinstance(error, EmbedderError):
-        return no_vector_words(error)
-    if isinstance(error, MemoryValidationError):
+        return errors.no_vector_words(error)
+    if isinstance(error, errors.MemoryValidationError):
         # Nothing else is typed here.
         text = _("The text %(detail)s.")
         return " ".join(text % {"detail": each.detail} for each in error.problems)

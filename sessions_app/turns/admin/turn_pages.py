@@ -13,15 +13,9 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _, gettext_lazy
 
+from memoryproject.foundation.admin_kit import staff_pages
 from memoryproject.foundation.admin_kit.display import column, shown_mark, shown_short
 from memoryproject.foundation.admin_kit.list_filters import period_filter
-from memoryproject.foundation.admin_kit.staff_pages import (
-    OwnPage,
-    in_pane,
-    is_live,
-    rights_required,
-    staff_page,
-)
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.retrieval.fragments import MARK
@@ -29,28 +23,12 @@ from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
 from sessions_app.presentation.links import contact_address
-from sessions_app.turns.admin.rating_pages import (
-    FAILURE_PAGES,
-    REVIEW_FILTER,
-    RatingPages,
-    review_of,
-)
+from sessions_app.turns.admin import rating_pages, turn_filters
 from sessions_app.turns.admin.recalled import near_misses, recall_now
 from sessions_app.turns.admin.replay import answer_of, question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import STATES, duration, tone_of, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
-from sessions_app.turns.admin.turn_filters import (
-    CAUSE_FILTER,
-    COST_FILTER,
-    MODEL_FILTER,
-    SLOW_FILTER,
-    CurrentCost,
-    cost_shown_of,
-    quick_links,
-    sorting_of,
-    turns_found,
-)
 from sessions_app.turns.admin.unknown_pages import UnknownPages
 
 HEAVY_REPLAY = ("prompt", "shown", "left_out", "timings")
@@ -62,7 +40,7 @@ COMMAND = "command"
 UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
 
-class TurnAdmin(TeachPages, RatingPages, UnknownPages):
+class TurnAdmin(TeachPages, rating_pages.RatingPages, UnknownPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -72,16 +50,16 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     list_filter = (
         "state",
         "outcome",
-        REVIEW_FILTER,
+        rating_pages.REVIEW_FILTER,
         period_filter("created_at"),
-        MODEL_FILTER,
-        SLOW_FILTER,
-        COST_FILTER,
-        CAUSE_FILTER,
+        turn_filters.MODEL_FILTER,
+        turn_filters.SLOW_FILTER,
+        turn_filters.COST_FILTER,
+        turn_filters.CAUSE_FILTER,
         "by_hand",
         "provider",
     )
-    find_rows = staticmethod(turns_found)
+    find_rows = staticmethod(turn_filters.turns_found)
     search_fields = ("turn_id",)
     search_help_text = gettext_lazy("A chat's address or name, or an answer's whole id.")
     list_select_related = ("chat", "replay")
@@ -89,10 +67,10 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     actions = ("send_again",)
 
     own_pages: ClassVar[Any] = {
-        "rerun": OwnPage("<int:turn_id>/rerun/", rerun_page, "GET HEAD POST"),
-        "recall": OwnPage("<int:turn_id>/recall/", "recall_page", "GET HEAD"),
-        "near": OwnPage("<int:turn_id>/near/", "near_page", "GET HEAD"),
-        **FAILURE_PAGES,
+        "rerun": staff_pages.OwnPage("<int:turn_id>/rerun/", rerun_page, "GET HEAD POST"),
+        "recall": staff_pages.OwnPage("<int:turn_id>/recall/", "recall_page", "GET HEAD"),
+        "near": staff_pages.OwnPage("<int:turn_id>/near/", "near_page", "GET HEAD"),
+        **rating_pages.FAILURE_PAGES,
     }
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Turn]:
@@ -104,7 +82,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         )
 
     def get_sortable_by(self, request: HttpRequest) -> tuple[str, ...]:
-        return sorting_of(request)
+        return turn_filters.sorting_of(request)
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         hidden = set() if settings.MODEL_PRICES else {"cost"}
@@ -113,7 +91,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         return tuple(name for name in self.list_display if name not in hidden)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        return {"quick_links": quick_links(request)}
+        return {"quick_links": turn_filters.quick_links(request)}
 
     def change_view(
         self,
@@ -140,7 +118,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
         context = {
             "original": turn,
             "replay": replay,
-            "review": review_of(request, turn),
+            "review": rating_pages.review_of(request, turn),
             "teaching": teaching_of(request, replay, typed),
             "offer": rerun_offer(request, turn),
             "unanswered": turn.state in UNANSWERED,
@@ -148,9 +126,9 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "may_see_memories": request.user.has_perm(SEE),
             **(extra_context or {}),
         }
-        if in_pane(request):
+        if staff_pages.in_pane(request):
             return TemplateResponse(request, "admin/sessions_app/turn/aside.html", context)
-        return staff_page(
+        return staff_pages.staff_page(
             request,
             "admin/sessions_app/turn/replay.html",
             _("Why this answer"),
@@ -172,7 +150,7 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             "may_see_memories": request.user.has_perm(SEE),
             "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
-        return staff_page(
+        return staff_pages.staff_page(
             request,
             "admin/sessions_app/turn/recall.html",
             _("Recall this now"),
@@ -183,19 +161,19 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
     def near_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Show the nearest memories that the answer didn't use; to its page, their list alone."""
         turn = self.turn_of(request, str(turn_id))
-        rights_required(request, SEE)
+        staff_pages.rights_required(request, SEE)
         context = {
             "original": turn,
             "near": near_misses(turn),
             "may_see_memories": True,
             "may_correct": request.user.has_perm(CHANGE),
         }
-        if is_live(request):
+        if staff_pages.is_live(request):
             # It holds memories and none of the conversation, whose page is recorded.
             return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
         self._record(request, turn, near_misses=True)
         template = "admin/sessions_app/turn/near.html"
-        return staff_page(request, template, _("Near misses"), context, of=self.model)
+        return staff_pages.staff_page(request, template, _("Near misses"), context, of=self.model)
 
     def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):
@@ -247,9 +225,9 @@ class TurnAdmin(TeachPages, RatingPages, UnknownPages):
             parts.append(_("%(tokens)s tokens") % {"tokens": tokens})
         return format_html_join(" ", '<span class="nowrap">{}</span>', ((p,) for p in parts if p))
 
-    @admin.display(description=gettext_lazy("cost"), ordering=CurrentCost())
+    @admin.display(description=gettext_lazy("cost"), ordering=turn_filters.CurrentCost())
     def cost(self, turn: Turn) -> str:
-        cost = cost_shown_of(TurnReplay.of(turn))
+        cost = turn_filters.cost_shown_of(TurnReplay.of(turn))
         return format_html('<span class="nowrap">{}</span>', cost) if cost else "–"
 
     @admin.action(

@@ -23,30 +23,19 @@ from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
 from sessions_app.models import Chat, Turn
 from sessions_app.presentation.audited_view import ConversationAdmin
+from sessions_app.turns import unknown_questions
 from sessions_app.turns.admin.rating_pages import RATE
 from sessions_app.turns.admin.teach import ADD, EVERYONE, SEE, reason, remember
 from sessions_app.turns.answer_review import answers_resolve
-from sessions_app.turns.unknown_questions import (
-    HANDED_OVER,
-    MAX_QUESTIONS,
-    NEWEST,
-    RATED_BAD,
-    UNKNOWN,
-    QuestionGroup,
-    UnknownQuestions,
-    nearest_memories,
-    staff_replies,
-    unknown_questions,
-)
 
 SEE_TURNS, SEE_MESSAGES = "sessions_app.view_turn", "sessions_app.view_message"
 DEFAULT = "7"
 GROUPS_AT_ONCE = 20
 MAX_EXAMPLES = 5
 WHY = {
-    UNKNOWN: gettext_lazy("nothing was recalled"),
-    HANDED_OVER: gettext_lazy("left to a person"),
-    RATED_BAD: gettext_lazy("staff rated it bad"),
+    unknown_questions.UNKNOWN: gettext_lazy("nothing was recalled"),
+    unknown_questions.HANDED_OVER: gettext_lazy("left to a person"),
+    unknown_questions.RATED_BAD: gettext_lazy("staff rated it bad"),
 }
 
 
@@ -122,8 +111,10 @@ class UnknownPages(ConversationAdmin):
         examples = [each for group in groups for each in group.examples[:MAX_EXAMPLES]]
         names = Chat.objects.in_bulk({each.chat_id for each in examples})
         labels = [each.label for each in groups] if request.user.has_perm(SEE) else []
-        nearest = nearest_memories(labels, embedder().model_id)
-        replies = staff_replies([each for group in groups for each in group.questions])
+        nearest = unknown_questions.nearest_memories(labels, embedder().model_id)
+        replies = unknown_questions.staff_replies(
+            [each for group in groups for each in group.questions]
+        )
         rows = [
             {
                 **self._row(group, names, typed),
@@ -139,7 +130,7 @@ class UnknownPages(ConversationAdmin):
             "rows": rows,
             "count": found.questions,
             "page": page,
-            "newest": None if found.is_whole else NEWEST,
+            "newest": None if found.is_whole else unknown_questions.NEWEST,
             "may_teach": request.user.has_perm(ADD),
             "may_ignore": request.user.has_perm(RATE),
             "unstored": typed if typed and not any(row["typed"] for row in rows) else None,
@@ -154,7 +145,10 @@ class UnknownPages(ConversationAdmin):
         )
 
     def _row(
-        self, group: QuestionGroup, names: dict[Any, Chat], typed: tuple[int, str, str] | None
+        self,
+        group: unknown_questions.QuestionGroup,
+        names: dict[Any, Chat],
+        typed: tuple[int, str, str] | None,
     ) -> dict[str, Any]:
         return {
             "group": group,
@@ -181,7 +175,7 @@ class UnknownPages(ConversationAdmin):
         return csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
 
 
-def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
+def _csv_rows(found: unknown_questions.UnknownQuestions) -> Iterator[list[Any]]:
     for group in found.groups:
         for each in group.questions:
             at = timezone.localtime(each.asked_at).isoformat(sep=" ", timespec="seconds")
@@ -189,19 +183,19 @@ def _csv_rows(found: UnknownQuestions) -> Iterator[list[Any]]:
             yield [*topic, each.text, at, each.why, each.turn_id]
 
 
-def _open_turns(group: QuestionGroup) -> list[int]:
+def _open_turns(group: unknown_questions.QuestionGroup) -> list[int]:
     """Return the answers to decide about; that to the question on top is one of them."""
     keys = [each.turn_id for each in group.questions if each.is_open]
-    return [*keys[: MAX_QUESTIONS - 1], group.label.turn_id] if keys else []
+    return [*keys[: unknown_questions.MAX_QUESTIONS - 1], group.label.turn_id] if keys else []
 
 
 def unknown_address(period: str) -> str:
     return f"{reverse('admin:sessions_app_turn_unknown')}?{urlencode({'period': period})}"
 
 
-def _found(period: str, with_closed: bool) -> UnknownQuestions:
+def _found(period: str, with_closed: bool) -> unknown_questions.UnknownQuestions:
     span, model = period_named(period, now=timezone.now()), embedder()
-    return unknown_questions(
+    return unknown_questions.unknown_questions(
         start=span.start,
         end=span.end,
         model_id=model.model_id,
@@ -218,6 +212,9 @@ def _period(request: HttpRequest) -> str:
 def _posted_turns(request: HttpRequest) -> QuerySet[Turn]:
     """Return the posted answers."""
     keys = request.POST.get("turns", "").split(",")
-    if not all(key.isdecimal() and len(key) < 19 for key in keys) or len(keys) > MAX_QUESTIONS:
+    if (
+        not all(key.isdecimal() and len(key) < 19 for key in keys)
+        or len(keys) > unknown_questions.MAX_QUESTIONS
+    ):
         raise BadRequest("turns: the numbers of answers, with commas")
     return Turn.objects.filter(pk__in=map(int, keys), by_hand=False)
