@@ -25,9 +25,7 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import addres
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import holds_words
-from sessions_app.conversations.plain_words import wants_person
+from sessions_app.conversations import history_queries, phrases, plain_words
 from sessions_app.hours import Hours, hours_of
 from sessions_app.inbox.labels import chats_assign, chats_label
 from sessions_app.inbox.needs import is_unknown
@@ -184,7 +182,7 @@ def happened(rule: Rule, span: Span, hours: Hours | None) -> list[Happened]:
     """
     found: dict[tuple[UUID, str], Happened] = {}
     for chat_id, at, text in sorted(SOURCES[rule.when](span, rule), key=lambda each: each[1]):
-        if rule.words and not holds_words(text, rule.words):
+        if rule.words and not phrases.holds_words(text, rule.words):
             continue
         if rule.out_of_hours and (hours is None or hours.is_open(at)):
             continue
@@ -212,7 +210,7 @@ def left_out(chat_ids: set[UUID]) -> set[UUID]:
 
 def rules_on() -> list[Rule]:
     """Return the rules that act, in their order; the away text is one that nobody has to write."""
-    profile = profile_current()
+    profile = history_queries.profile_current()
     rules = list(Rule.objects.filter(is_on=True))
     if away := str(profile.hours.get("away_text", "")):
         since = profile.updated_at
@@ -222,7 +220,7 @@ def rules_on() -> list[Rule]:
 
 def _due(now: datetime, chat_id: UUID | None = None) -> Iterator[tuple[Rule, Happened]]:
     """Yield what the rules haven't acted on yet."""
-    hours = hours_of(profile_current())
+    hours = hours_of(history_queries.profile_current())
     for rule in rules_on():
         span = Span(max(rule.since, now - LOOKBACK), now, chat_id, is_live=True)
         events = happened(rule, span, hours)
@@ -242,7 +240,7 @@ def _is_handed_over(event: Happened, hours: Hours) -> bool:
     begun = turns.filter(state__in=[TurnState.PENDING, TurnState.RUNNING])
     texts = begun.values_list("message__content", flat=True)
     return turns.filter(context__has_key=HANDOVER).exists() or any(
-        wants_person(text or "") for text in texts
+        plain_words.wants_person(text or "") for text in texts
     )
 
 

@@ -10,10 +10,7 @@ from memories_app.memory_documents.document_api import (
 from memoryproject.foundation.rest_kit.views import ID
 from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
-from sessions_app.conversation_views import session_api
-from sessions_app.conversation_views.chats_api import ChatsView, ChatView
-from sessions_app.conversation_views.message_api import ExchangesView, MessagesView, OneMessageView
-from sessions_app.conversation_views.search_api import MessageSearchView
+from sessions_app.conversation_views import chats_api, message_api, search_api, session_api
 from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
@@ -30,13 +27,7 @@ from sessions_app.transcripts.api import (
     ValidateTranscriptView,
 )
 from sessions_app.turns.turn_api import ContextView, FeedbackView, TurnView
-from sessions_app.webhook_endpoints.delivery_api import (
-    DeliveriesView,
-    EventsView,
-    RedeliverView,
-    TestView,
-)
-from sessions_app.webhook_endpoints.endpoint_api import EndpointsView, EndpointView, RotateView
+from sessions_app.webhook_endpoints import delivery_api, endpoint_api
 
 SESSION = f"sessions/<{ID}:session_id>/"
 ENDPOINT = f"webhooks/endpoints/<{ID}:endpoint_id>/"
@@ -49,11 +40,11 @@ urlpatterns = [
     path(SESSION, session_api.OneSessionView.as_view(), name="api-session"),
     path(f"{SESSION}reset/", session_api.ResetView.as_view(), name="api-session-reset"),
     path(f"{SESSION}expire/", session_api.ExpireView.as_view(), name="api-session-expire"),
-    path(f"{SESSION}exchanges/", ExchangesView.as_view(), name="api-session-exchanges"),
-    path(f"{SESSION}messages/", MessagesView.as_view(), name="api-session-messages"),
+    path(f"{SESSION}exchanges/", message_api.ExchangesView.as_view(), name="api-session-exchanges"),
+    path(f"{SESSION}messages/", message_api.MessagesView.as_view(), name="api-session-messages"),
     path(
         f"{SESSION}messages/<{ID}:message_id>/",
-        OneMessageView.as_view(),
+        message_api.OneMessageView.as_view(),
         name="api-session-message",
     ),
     path(f"{SESSION}context/", ContextView.as_view(), name="api-session-context"),
@@ -63,9 +54,9 @@ urlpatterns = [
         session_api.SummaryView.as_view(),
         name="api-session-summary",
     ),
-    path("messages/search/", MessageSearchView.as_view(), name="api-messages-search"),
-    path("chats/", ChatsView.as_view(), name="api-chats"),
-    path("chats/<str:whatsapp_chat>/", ChatView.as_view(), name="api-chat-detail"),
+    path("messages/search/", search_api.MessageSearchView.as_view(), name="api-messages-search"),
+    path("chats/", chats_api.ChatsView.as_view(), name="api-chats"),
+    path("chats/<str:whatsapp_chat>/", chats_api.ChatView.as_view(), name="api-chat-detail"),
     path("chats/<str:whatsapp_chat>/person/", PersonView.as_view(), name="api-chat-person"),
     path(f"turns/<{ID}:turn_id>/", TurnView.as_view(), name="api-turn"),
     path(f"turns/<{ID}:turn_id>/feedback/", FeedbackView.as_view(), name="api-turn-feedback"),
@@ -94,17 +85,21 @@ urlpatterns = [
     path("documents/", DocumentsView.as_view(), name="api-documents"),
     path("documents/cleanup/", DocumentCleanupView.as_view(), name="api-documents-cleanup"),
     path(f"{DOCUMENT}archive/", DocumentArchiveView.as_view(), name="api-document-archive"),
-    path("webhooks/endpoints/", EndpointsView.as_view(), name="api-webhooks"),
-    path(ENDPOINT, EndpointView.as_view(), name="api-webhook"),
-    path(f"{ENDPOINT}test/", TestView.as_view(), name="api-webhook-test"),
-    path(f"{ENDPOINT}rotate/", RotateView.as_view(), name="api-webhook-rotate"),
-    path(f"{ENDPOINT}deliveries/", DeliveriesView.as_view(), name="api-webhook-deliveries"),
+    path("webhooks/endpoints/", endpoint_api.EndpointsView.as_view(), name="api-webhooks"),
+    path(ENDPOINT, endpoint_api.EndpointView.as_view(), name="api-webhook"),
+    path(f"{ENDPOINT}test/", delivery_api.TestView.as_view(), name="api-webhook-test"),
+    path(f"{ENDPOINT}rotate/", endpoint_api.RotateView.as_view(), name="api-webhook-rotate"),
+    path(
+        f"{ENDPOINT}deliveries/",
+        delivery_api.DeliveriesView.as_view(),
+        name="api-webhook-deliveries",
+    ),
     path(
         f"{ENDPOINT}deliveries/<{ID}:delivery_id>/redeliver/",
-        RedeliverView.as_view(),
+        delivery_api.RedeliverView.as_view(),
         name="api-webhook-redeliver",
     ),
-    path("events/", EventsView.as_view(), name="api-events"),
+    path("events/", delivery_api.EventsView.as_view(), name="api-events"),
     path("jobs/", jobs.JobsView.as_view(), name="api-jobs"),
     path("jobs/export/", jobs.ExportJobView.as_view(), name="api-jobs-export"),
     path("jobs/import/", jobs.ImportJobView.as_view(), name="api-jobs-import"),

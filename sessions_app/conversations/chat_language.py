@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sessions_app.conversations import phrases
 from sessions_app.conversations.history_queries import profile_current
-from sessions_app.models import Chat, Message
-from sessions_app.models.messages import Role
+from sessions_app.models import Chat, Message, Role
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier

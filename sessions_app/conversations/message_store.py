@@ -19,9 +19,7 @@ from memoryproject.foundation.integrations.llm.base import message_tokens
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations import session_lifecycle
 from sessions_app.conversations.message_text import indexed_of
-from sessions_app.models import ChatSession, Message
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
+from sessions_app.models import ChatSession, Message, Role, SessionStatus
 from sessions_app.signals import business_wrote
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,8 @@ from memoryproject.foundation.retrieval.subqueries import may_repeat_a_query
 from memoryproject.foundation.text.terms import IndexedText, index_text
 from sessions_app.conversations.message_context import context_lines, reaction_line
 from sessions_app.conversations.phrases import TEXTS
-from sessions_app.models import Message
-from sessions_app.models.chats import CLIENT
-from sessions_app.models.messages import ASKING, Role, has_token_of
+from sessions_app.models import CLIENT, Message, Role
+from sessions_app.models.messages import ASKING, has_token_of
 
 
 class HistoryMessage(NamedTuple):

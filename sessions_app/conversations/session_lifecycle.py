@@ -23,9 +23,6 @@ from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app import models
 from sessions_app.models.chats import addresses_now
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState
 from sessions_app.signals import cards_due, session_expired
 
 # Queue the session cards that are due.
@@ -67,7 +64,7 @@ def cards_outdate(*, session_ids: Collection[UUID]) -> int:
     outcomes_outdate(session_ids=keys)
     has_one = Q(Exists(MemoryCard.objects.filter(pk=OuterRef("pk"))))
     is_made = Q(card_work__isnull=False)
-    ended = ~Q(status=SessionStatus.ACTIVE)
+    ended = ~Q(status=models.SessionStatus.ACTIVE)
     due = models.ChatSession.objects.filter(ended | has_one | is_made, pk__in=keys)
     cards_request(session_ids=list(due.order_by("pk").values_list("pk", flat=True)))
     return cards_delete(session_ids=keys)
@@ -113,7 +110,9 @@ def card_put_off(*, session_id: UUID) -> None:
 def _grown() -> list[UUID]:
     """Return the active sessions that got messages after their card was made."""
     older = MemoryCard.objects.filter(pk=OuterRef("pk"), last_order__lt=OuterRef("message_counter"))
-    active = models.ChatSession.objects.filter(status=SessionStatus.ACTIVE, message_counter__gt=0)
+    active = models.ChatSession.objects.filter(
+        status=models.SessionStatus.ACTIVE, message_counter__gt=0
+    )
     grown = active.filter(Exists(older), card_work__isnull=True)
     return list(grown.values_list("pk", flat=True)[:MAX_SWEPT])
 
@@ -166,12 +165,12 @@ def activity_recount(*, chat_ids: Collection[UUID]) -> None:
     rows = models.ChatActivity.objects.select_for_update().filter(chat__in=wanted).order_by("chat")
     list(rows.values_list("chat", flat=True))
     with connection.cursor() as cursor:
-        cursor.execute(RECOUNT, [Role.SUMMARY, wanted])
+        cursor.execute(RECOUNT, [models.Role.SUMMARY, wanted])
 
 
 logger = logging.getLogger(__name__)
 
-IN_PROGRESS = (*WAITING_STATES, TurnState.SENDING)
+IN_PROGRESS = (*models.WAITING_STATES, models.TurnState.SENDING)
 
 
 def session_open(
@@ -185,7 +184,7 @@ def session_open(
     """
     active = models.ChatSession.objects.select_for_update(no_key=True)
     # A chat has one at most.
-    for session in active.filter(chat=chat, status=SessionStatus.ACTIVE):
+    for session in active.filter(chat=chat, status=models.SessionStatus.ACTIVE):
         falls_due = expires_at(session, timeout)
         if falls_due > now or _is_answering(session):
             return session
@@ -227,7 +226,7 @@ def damaged_session_end(*, chat: models.Chat, at: datetime) -> bool:
     """
     with transaction.atomic():
         active = models.ChatSession.objects.select_for_update(no_key=True)
-        session = active.filter(chat=chat, status=SessionStatus.ACTIVE).first()
+        session = active.filter(chat=chat, status=models.SessionStatus.ACTIVE).first()
         if session is None:
             return False
         highest = session.messages.aggregate(highest=Max("order_num"))["highest"] or 0
@@ -252,7 +251,7 @@ def sessions_end(
     Sessions end only in this function.
     """
     for session, at in ended:
-        session.status = SessionStatus.EXPIRED
+        session.status = models.SessionStatus.EXPIRED
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
@@ -294,7 +293,7 @@ def turn_failed(turn: models.Turn, *, stage: str) -> None:
     Call it in the transaction that records the failure. Staff read the error in the admin; the
     event names its code alone, because an error may quote a message.
     """
-    failed = {"stage": stage, "outcome": str(Outcome.FAILED), "error_code": turn.error_code}
+    failed = {"stage": stage, "outcome": str(models.Outcome.FAILED), "error_code": turn.error_code}
     _raise_of(EventType.TURN_FAILED, turn, failed)
     notify(Kind.FAILED, [(turn.turn_id, turn.chat_id)])
 
@@ -305,10 +304,10 @@ def answer_stored(turn: models.Turn) -> None:
     Call it in the transaction that stores the answer.
     """
     kinds: dict[str, str] = {
-        Outcome.ANSWERED: EventType.TURN_ANSWERED,
-        Outcome.FROM_MEMORY: EventType.TURN_DEGRADED,
+        models.Outcome.ANSWERED: EventType.TURN_ANSWERED,
+        models.Outcome.FROM_MEMORY: EventType.TURN_DEGRADED,
     }
-    if turn.outcome == Outcome.FAILED:
+    if turn.outcome == models.Outcome.FAILED:
         turn_failed(turn, stage=ANSWERING)
     elif turn.outcome in kinds:
         answer = {"outcome": str(turn.outcome), "error_code": turn.error_code}

@@ -12,8 +12,7 @@ from pgvector import Vector
 from psycopg.types.json import Jsonb
 
 from memoryproject.foundation.integrations.embedders import base as embedders
-from sessions_app.models import ChatSession, Message, MessageEmbedding
-from sessions_app.models.messages import Role
+from sessions_app.models import ChatSession, Message, MessageEmbedding, Role
 from sessions_app.models.sessions import VECTORS_LOST_AFTER
 
 logger = logging.getLogger(__name__)

@@ -23,9 +23,7 @@ from memoryproject.foundation.redaction import redact
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, Token, kind_of, tokenize
 from sessions_app.conversations.epochs import Reader, forgetting_wait
-from sessions_app.extraction import passage, statement_words as lexicon
-from sessions_app.extraction.doubts import doubts_of
-from sessions_app.extraction.extraction_claims import ExtractionLease
+from sessions_app.extraction import doubts, extraction_claims, passage, statement_words as lexicon
 from sessions_app.extraction.source_text import SourceText, source_text_of
 from sessions_app.models import ChatSession, Message
 
@@ -63,7 +61,7 @@ def facts_store(
     *,
     facts: Sequence[Fact],
     source: SourceText,
-    lease: ExtractionLease,
+    lease: extraction_claims.ExtractionLease,
     embedder: Embedder,
     min_confidence: float,
     memory_enabled: bool,
@@ -148,7 +146,7 @@ def facts_checked(
             continue
         message = source.messages[place]
         reasons = [
-            *doubts_of(
+            *doubts.doubts_of(
                 fact.content, clause=clause, is_owners=source.is_owners, written_on=written_on
             ),
             *_other_doubts(fact, message, source, min_confidence),

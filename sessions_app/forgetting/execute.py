@@ -20,11 +20,8 @@ from sessions_app import models
 from sessions_app.conversations.epochs import Scopes, chat_scope, unscoped_begin
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
 from sessions_app.conversations.session_lifecycle import activity_recount
-from sessions_app.forgetting.deletion_plan import DeletionPlan
-from sessions_app.forgetting.probe import Prober, ProbeRecord
-from sessions_app.forgetting.redact_records import chats_redact, own_command_redact, unscoped_redact
+from sessions_app.forgetting import deletion_plan, probe, redact_records, write_receipt
 from sessions_app.forgetting.sweep import Lineage, Sweep
-from sessions_app.forgetting.write_receipt import receipt_write
 from sessions_app.models.turn_states import turns_move
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
 
@@ -36,7 +33,7 @@ BACKUP_FILES = "transcript backups"
 BACKUP = "transcript backup"
 
 
-def execute_plan(sweep: Sweep, prober: Prober) -> None:
+def execute_plan(sweep: Sweep, prober: probe.Prober) -> None:
     """Forget everything in the plan, and store the receipt.
 
     Call it in a transaction that began with ``forgetting_begin``. What the probe still finds is
@@ -49,7 +46,7 @@ def execute_plan(sweep: Sweep, prober: Prober) -> None:
     # This is the last step that can fail: a rollback doesn't bring files back.
     _sweep_backups(sweep, prober.record)
     sweep.held.count()
-    receipt_write(
+    write_receipt.receipt_write(
         sweep.receipt,
         texts=list(sweep.plan.texts),
         swept=sweep.counts(),
@@ -73,21 +70,21 @@ def _delete(sweep: Sweep) -> None:
     retract.tombstones_add(facts=plan.facts)
 
 
-def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: Prober) -> None:
+def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: probe.Prober) -> None:
     """Redact what derives from the texts, and look for it there."""
-    redactions, quoting = chats_redact(sweep, lineage)
-    own_command_redact(sweep)
+    redactions, quoting = redact_records.chats_redact(sweep, lineage)
+    redact_records.own_command_redact(sweep)
     prober.probe_chats(sweep, redactions, quoting)
     prober.probe_memory_documents(sweep.plan.memory_documents)
     # This step comes after every session that is locked on the way.
     if sweep.emptied_chats:
         activity_recount(chat_ids=sweep.emptied_chats)
     unscoped_begin()
-    read = unscoped_redact(sweep)
+    read = redact_records.unscoped_redact(sweep)
     prober.probe_unscoped(sweep, read)
 
 
-def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
+def _record_objects(plan: deletion_plan.DeletionPlan, recorder: PreviewRecorder) -> None:
     """Record memories and documents while they still exist."""
     if not recorder.most:
         return
@@ -100,7 +97,7 @@ def _record_objects(plan: DeletionPlan, recorder: PreviewRecorder) -> None:
         recorder.record(ChangeKind.DOCUMENT, key, name)
 
 
-def _sweep_backups(sweep: Sweep, record: ProbeRecord) -> None:
+def _sweep_backups(sweep: Sweep, record: probe.ProbeRecord) -> None:
     transcripts = sweep.dependencies.transcripts
     if transcripts is None or not sweep.texts:
         return
@@ -153,7 +150,7 @@ def _delete_rows(sweep: Sweep) -> None:
     Memory.objects.filter(source_message_id__in=plan.messages).update(source_message_id=None)
 
 
-def scopes_of(plan: DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
+def scopes_of(plan: deletion_plan.DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
     """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
     mentioned_there = Q(pk__in=plan.memories)
     if plan.messages:

@@ -21,10 +21,8 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit import list_filters
+from memoryproject.foundation.admin_kit import list_csv, list_filters, staff_admin
 from memoryproject.foundation.admin_kit.display import column, shown_link
-from memoryproject.foundation.admin_kit.list_csv import as_download
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
 from memoryproject.foundation.tables import read_table
@@ -300,7 +298,7 @@ def _receipts_searched(queryset: QuerySet[ForgetReceipt], term: str) -> QuerySet
 
 
 @admin.register(ForgetReceipt)
-class ForgetReceiptAdmin(ReadOnlyAdmin):
+class ForgetReceiptAdmin(staff_admin.ReadOnlyAdmin):
     list_display = ("forgotten_at", "kind", "whose", "rows", "shown_probe", "who", "request_number")
     list_filter = ("kind", list_filters.period_filter("forgotten_at"), STAFF_FILTER, ACTOR_FILTER)
     find_rows = staticmethod(_receipts_searched)
@@ -372,4 +370,4 @@ class ForgetReceiptAdmin(ReadOnlyAdmin):
 
 def text_answer(document: Document, name: str) -> HttpResponse:
     kind = "text/plain; charset=utf-8"
-    return as_download(HttpResponse(as_text(document), content_type=kind), f"{name}.txt")
+    return list_csv.as_download(HttpResponse(as_text(document), content_type=kind), f"{name}.txt")

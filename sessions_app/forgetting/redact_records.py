@@ -30,7 +30,6 @@ from sessions_app.conversations.preview_recorder import ChangeKind
 from sessions_app.forgetting.redact_answers import AnswerRedaction, command_redact
 from sessions_app.forgetting.sweep import ROWS_AT_ONCE, Lineage, Sweep, Trace
 from sessions_app.models.jobs import OPEN_STATES
-from sessions_app.models.messages import Role
 
 
 def chats_redact(sweep: Sweep, lineage: Lineage) -> tuple[list[AnswerRedaction], set[UUID]]:
@@ -87,7 +86,7 @@ def kept_texts(sweep: Sweep, chat_id: UUID) -> Iterator[Trace]:
 def _without_turn(messages: QuerySet[models.Message]) -> QuerySet[models.Message]:
     """Return the assistant's messages that no turn made: imported, by staff, from the phone."""
     by_hand = Q(replied_turn=None) | Q(replied_turn__by_hand=True)
-    return messages.filter(by_hand, role=Role.ASSISTANT)
+    return messages.filter(by_hand, role=models.Role.ASSISTANT)
 
 
 def _redact_note(sweep: Sweep, note: models.Note, left: str) -> None:

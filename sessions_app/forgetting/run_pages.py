@@ -20,9 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit import staff_pages
-from memoryproject.foundation.admin_kit.display import shown_mark
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin
+from memoryproject.foundation.admin_kit import display, staff_admin, staff_pages
 from memoryproject.foundation.audit.audit_events import Event, audit_record_many, staff_actor
 from memoryproject.foundation.tables import read_table
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -50,7 +48,7 @@ ITEMS_A_PAGE = 100
 
 
 @admin.register(ForgetRun)
-class ForgetRunAdmin(ReadOnlyAdmin):
+class ForgetRunAdmin(staff_admin.ReadOnlyAdmin):
     """Admin of the runs. Users who may forget see all runs, but only their own drafts."""
 
     list_title = gettext_lazy("Erase data")
@@ -85,7 +83,7 @@ class ForgetRunAdmin(ReadOnlyAdmin):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, run: ForgetRun) -> str:
         is_good = run.state == str(RunState.DONE) and not run.failed
-        return shown_mark(run.get_state_display(), "good" if is_good else "")
+        return display.shown_mark(run.get_state_display(), "good" if is_good else "")
 
     @admin.display(description=gettext_lazy("done"))
     def shown_done(self, run: ForgetRun) -> str:

@@ -18,9 +18,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
-from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
-from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.sweep import ForgetDependencies
+from sessions_app.forgetting import deletion_plan, forget_objects, sweep
 from sessions_app.models import ChatAddress, ForgetItem, ForgetReceipt, ForgetRun, ForgottenKind
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 
@@ -74,7 +72,7 @@ def chats_of(chosen: Iterable[Chosen]) -> set[UUID]:
         keys[kind].append(key)
     chats = set(keys[str(ForgottenKind.CHAT)])
     for kind in map(str, (ForgottenKind.MESSAGE, ForgottenKind.SESSION, ForgottenKind.MEMORY)):
-        rows = MODELS[kind]._default_manager.filter(pk__in=keys[kind])
+        rows = deletion_plan.MODELS[kind]._default_manager.filter(pk__in=keys[kind])
         chats |= set(rows.exclude(chat_id=None).values_list("chat_id", flat=True))
     return chats
 
@@ -116,7 +114,7 @@ def run_confirm(
 def run_work(
     *,
     run_id: UUID,
-    dependencies: ForgetDependencies,
+    dependencies: sweep.ForgetDependencies,
     enqueue: Enqueue,
     seconds: float = AT_ONCE_SECONDS,
 ) -> int:
@@ -155,7 +153,7 @@ def _next(run_id: UUID) -> ForgetItem | None:
 
 
 def _forget_item(
-    item: ForgetItem, lease: Lease[ForgetRun], dependencies: ForgetDependencies
+    item: ForgetItem, lease: Lease[ForgetRun], dependencies: sweep.ForgetDependencies
 ) -> None:
     """Forget one object and store the outcome. Raises LeaseLostError."""
     if item.attempts >= MAX_ATTEMPTS:
@@ -168,7 +166,7 @@ def _forget_item(
             run = lease.lock()
             receipt = _forget_object(item, run, dependencies)
             _finish_item(item, lease, str(ItemState.FORGOTTEN), receipt=receipt)
-    except NothingToForgetError:
+    except deletion_plan.NothingToForgetError:
         # Another object or another person removed it first, or its chat was merged into a chat
         # that nobody reviewed before confirming.
         moved_to = moved_to_chat(item)
@@ -183,9 +181,9 @@ def _forget_item(
 
 
 def _forget_object(
-    item: ForgetItem, run: ForgetRun, dependencies: ForgetDependencies
+    item: ForgetItem, run: ForgetRun, dependencies: sweep.ForgetDependencies
 ) -> ForgetReceipt:
-    receipt = object_forget(
+    receipt = forget_objects.object_forget(
         kind=item.kind,
         object_id=item.object_id,
         dependencies=dependencies,

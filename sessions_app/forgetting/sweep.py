@@ -18,13 +18,10 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent
 from memoryproject.foundation.retrieval.fragments import MARK, Fragments
 from sessions_app import models
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.conversations.epochs import Held
+from sessions_app.conversations import epochs, redact_derived, session_lifecycle
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
-from sessions_app.conversations.redact_derived import REDACT
-from sessions_app.conversations.session_lifecycle import cards_outdate
 from sessions_app.forgetting.deletion_plan import DeletionPlan
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.models.messages import Role
 from sessions_app.recall.facade import CLIENT_NAME, CLIENTS_MEMORY, MEMORY
 from sessions_app.summaries.summary_store import summaries_retract
 from sessions_app.transcript_files.backups import Backups
@@ -77,7 +74,7 @@ class Sweep:
     events: Sequence[HookEvent]
     plan: DeletionPlan
     dependencies: ForgetDependencies
-    held: Held
+    held: epochs.Held
     actor: Actor
     keep_turn: int | None
     check: Callable[[], None] | None
@@ -115,7 +112,7 @@ class Sweep:
 
     def empty_deliveries(self, deliveries: QuerySet[models.InboundDelivery]) -> None:
         """Empty the providers' raw bodies; what a worker has still to redact stays until it has."""
-        ordered = Q(change__has_key=REDACT)
+        ordered = Q(change__has_key=redact_derived.REDACT)
         full = deliveries.filter(Q(raw__isnull=False) | Q(change__isnull=False) & ~ordered)
         keys = list(full.values_list("pk", flat=True))
         emptied = models.InboundDelivery.objects.filter(pk__in=keys).update(raw=None)
@@ -175,7 +172,7 @@ class Sweep:
         self.card_sessions.add(str(locked.pk))
         for card in MemoryCard.objects.filter(pk=locked.pk).only("title"):
             self.recorder.record(ChangeKind.CARD, card.pk, card.title)
-        self.count(MemoryCard, cards_outdate(session_ids=[locked.pk]))
+        self.count(MemoryCard, session_lifecycle.cards_outdate(session_ids=[locked.pk]))
         cards_retract(chat_id=locked.chat_id, session_ids=[locked.pk])
 
 
@@ -206,7 +203,7 @@ class Lineage:
         for key, session_id, order_num, turn_id, role in rows.iterator():
             if turn_id is not None:
                 self._answered[turn_id] = str(key), order_num
-            after = 0 if role == Role.USER else 1
+            after = 0 if role == models.Role.USER else 1
             self._in_session[session_id].append((order_num + after, {str(key)}))
             self._carried[str(session_id)].add(str(key))
 

@@ -28,9 +28,8 @@ from sessions_app.conversations.message_text import HistoryMessage, StoredText, 
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_lock, session_read
 from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
-from sessions_app.models import Chat, ChatSession, Message
-from sessions_app.models.chats import CLIENT, GODFATHER, Limits, chat_role
-from sessions_app.models.messages import Role
+from sessions_app.models import CLIENT, GODFATHER, Chat, ChatSession, Message, Role
+from sessions_app.models.chats import Limits, chat_role
 from sessions_app.summaries.summarizer import sizes_for
 from sessions_app.summaries.summary_store import summaries_retract
 

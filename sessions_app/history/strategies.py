@@ -6,8 +6,7 @@ from uuid import UUID
 
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import UsageLimits
-from sessions_app.models import ChatSession
-from sessions_app.models.chats import GODFATHER
+from sessions_app.models import GODFATHER, ChatSession
 from sessions_app.summaries import summary_store
 from sessions_app.summaries.summarize import SummaryRules, session_summarize
 from sessions_app.summaries.summarizer import Summarizer

@@ -17,15 +17,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
-from memoryproject.foundation.rest_kit.authentication import require_scopes
-from memoryproject.foundation.rest_kit.bodies import EventStream, Json
+from memoryproject.foundation.rest_kit import authentication, bodies, views
 from memoryproject.foundation.rest_kit.errors import AnotherBody, Conflict, Unavailable
 from memoryproject.foundation.rest_kit.idempotency import Once, UnkeptResponse, idempotent
 from memoryproject.foundation.rest_kit.models import FORGET, READ, WRITE
 from memoryproject.foundation.rest_kit.operations import WAIT, Refusal, conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Strict, Text, Truth
 from memoryproject.foundation.rest_kit.throttles import PlacedResponse, waiting_calls
-from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.synchronous_chat import (
@@ -36,8 +34,7 @@ from sessions_app.inbound.synchronous_chat import (
     talk_begin,
     talk_finish,
 )
-from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.turns import Outcome
+from sessions_app.models import Outcome, Turn, TurnReplay
 from sessions_app.presentation.access import chat_or_own, check_chat, speaker_of
 from sessions_app.presentation.message_forms import RecalledField
 from sessions_app.presentation.serializers import WhatsAppChat
@@ -122,7 +119,7 @@ def not_yet(error: Exception) -> APIException:
     return Unavailable(detail, "busy")
 
 
-class AskView(ApiView):
+class AskView(views.ApiView):
     """``scopes``: what every message needs; ``required_scopes`` adds what its content needs."""
 
     scopes = {"POST": WRITE}
@@ -147,7 +144,7 @@ class AskView(ApiView):
         ]
     }
     raises = {NotYetAnsweredError: not_yet, NoAnswerError: not_answered}
-    renderer_classes = (Json, EventStream)
+    renderer_classes = (bodies.Json, bodies.EventStream)
 
     @described(
         operation_id="chat",
@@ -172,9 +169,9 @@ class AskView(ApiView):
         """
         body = self._asked()
         needed, why = required_scopes(body["content"], in_group=is_group(body["whatsapp_chat"]))
-        require_scopes(self.caller, needed, why)
+        authentication.require_scopes(self.caller, needed, why)
         check_chat(self.caller, body["whatsapp_chat"])
-        if body["stream"] or isinstance(request.accepted_renderer, EventStream):
+        if body["stream"] or isinstance(request.accepted_renderer, bodies.EventStream):
             return self._stream(body)
         return self._whole(request)
 

@@ -16,11 +16,9 @@ from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.conversations import redact_derived
-from sessions_app.conversations.chat_addresses import group_address
+from sessions_app.conversations import chat_addresses, redact_derived, session_lifecycle
 from sessions_app.conversations.message_context import QUOTED, quote_of
 from sessions_app.conversations.message_text import row_by_token, row_of
-from sessions_app.conversations.session_lifecycle import outcomes_outdate
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits, access_of, change_count
@@ -313,7 +311,7 @@ def _change_unstored(
     else:
         pending = {"who": _who(event), "emoji": event.emoji}
     group = event.group_id
-    pending["by"] = [group_address(group)] if group else event.party.addresses()
+    pending["by"] = [chat_addresses.group_address(group)] if group else event.party.addresses()
     return EventResult("its message is not here (yet)", chat, change=pending)
 
 
@@ -341,7 +339,7 @@ def _react(message: Message, who: str, emoji: str, now: datetime) -> None:
     message.metadata["reactions"] = {**others, who: emoji} if emoji else others
     message.metadata[REACTED_AT] = now.isoformat()
     message.save(update_fields=["metadata"])
-    outcomes_outdate(session_ids=[message.session_id])
+    session_lifecycle.outcomes_outdate(session_ids=[message.session_id])
 
 
 def _who(event: events.Reaction) -> str:

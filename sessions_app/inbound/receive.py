@@ -31,9 +31,7 @@ from psycopg.types.json import Jsonb
 from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
-from sessions_app.conversations.chat_addresses import address_change, chat_for_party, chat_known
-from sessions_app.conversations.redact_derived import REDACT, unstored_forget
-from sessions_app.conversations.session_lifecycle import damaged_session_end
+from sessions_app.conversations import chat_addresses, redact_derived, session_lifecycle
 from sessions_app.inbound import message_changes, take_history, take_message
 from sessions_app.inbound.message_rows import own_address_learn
 from sessions_app.inbound.take_message import IntakeRules
@@ -180,8 +178,8 @@ def _receive_with_retry(
 def _damaged_session_ended(event: Event, now: datetime) -> bool:
     if not isinstance(event, events.InboundMessage):
         return False
-    chat = chat_known(party=event.party, group_id=event.group_id)
-    return chat is not None and damaged_session_end(chat=chat, at=now)
+    chat = chat_addresses.chat_known(party=event.party, group_id=event.group_id)
+    return chat is not None and session_lifecycle.damaged_session_end(chat=chat, at=now)
 
 
 def _receive_one(
@@ -218,7 +216,7 @@ def process(
     The chat is enqueued if an answer is due.
     """
     result = _process(event, rules, now)
-    has_to_redact = REDACT in (result.change or {})
+    has_to_redact = redact_derived.REDACT in (result.change or {})
     changes: dict[str, Any] = {
         "outcome": result.text[:255],
         "chat": result.chat,
@@ -253,7 +251,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     if isinstance(event, events.OwnSend):
         return own_send_confirm(event=event)
     if isinstance(event, events.MessageEdited | events.MessageRevoked | events.Reaction):
-        chat = chat_known(party=event.party, group_id=event.group_id)
+        chat = chat_addresses.chat_known(party=event.party, group_id=event.group_id)
         return message_changes.change_apply(
             event=event,
             chat=chat,
@@ -263,7 +261,7 @@ def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
             now=now,
         )
     if isinstance(event, events.AddressChanged):
-        chat = address_change(
+        chat = chat_addresses.address_change(
             provider=event.provider,
             number_id=event.number_id,
             old=event.old,
@@ -290,7 +288,7 @@ def _marketing_choose(event: Any, now: datetime) -> EventResult:
 
     A status says no. Call it before the message's turn is locked: the chat comes first.
     """
-    chat = chat_for_party(
+    chat = chat_addresses.chat_for_party(
         provider=event.provider, number_id=event.number_id, party=event.party, at=event.timestamp
     )
     at = min(event.timestamp, now)
@@ -388,7 +386,7 @@ def raw_deliveries_drop(*, now: datetime, older_than: timedelta, batch: int = 5_
     """
     unanswered = Turn.objects.filter(session__isnull=True, created_at__lt=now - older_than)
     for turn in unanswered.exclude(unstored_text="", unstored_reply=""):
-        unstored_forget(turn)
+        redact_derived.unstored_forget(turn)
     old = InboundDelivery.objects.filter(raw__isnull=False, received_at__lt=now - older_than)
     dropped = 0
     while keys := list(old.values_list("pk", flat=True)[:batch]):

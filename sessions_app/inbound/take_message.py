@@ -19,11 +19,8 @@ from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
 )
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app import models
-from sessions_app.conversations import session_lifecycle
-from sessions_app.conversations.buttons import command_in
+from sessions_app.conversations import buttons, history_queries, plain_words, session_lifecycle
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.plain_words import Command
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
@@ -110,10 +107,10 @@ class _Incoming:
         return actor_in(self.chat.pk, self.speaker)
 
     @property
-    def command(self) -> Command | None:
+    def command(self) -> plain_words.Command | None:
         """Return the command; plain words are one only where they are said to the assistant."""
         event = self.event
-        command = command_in(event.text, event.metadata, in_group=self.chat.is_group)
+        command = buttons.command_in(event.text, event.metadata, in_group=self.chat.is_group)
         return None if command and command.language and not self.due else command
 
 
@@ -336,7 +333,7 @@ def _is_for_us(event: InboundMessage, chat: models.Chat, rules: IntakeRules) -> 
         return True
     if rules.group_policy == "never":
         return False
-    name = profile_current().name.casefold()
+    name = history_queries.profile_current().name.casefold()
     named = bool(name) and f"@{name}" in event.text.casefold()
     return (
         event.mentions_us

@@ -23,8 +23,7 @@ from sessions_app.conversations.chat_addresses import chats_of_other_forms
 from sessions_app.conversations.phrases import languages, phrases_at, words_in
 from sessions_app.conversations.plain_words import Command, bare_words
 from sessions_app.limits.figures import marketing_store
-from sessions_app.models import Chat, ChatAccess, UsageDay
-from sessions_app.models.limits import Standing
+from sessions_app.models import Chat, ChatAccess, Standing, UsageDay
 
 logger = logging.getLogger(__name__)
 

@@ -16,10 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memoryproject.foundation.oauth.grants import challenge, resource_of
-from memoryproject.foundation.rest_kit import authentication
-from memoryproject.foundation.rest_kit.bodies import Json, RawJson
-from memoryproject.foundation.rest_kit.middleware import is_allowed_origin
-from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit import authentication, bodies, middleware, views
 from sessions_app.mcp.rest import Refused, Rest
 
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
@@ -39,7 +36,7 @@ class FromHere(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         origin = request.headers.get("Origin")
-        if origin is not None and not (is_ours(origin) or is_allowed_origin(origin)):
+        if origin is not None and not (is_ours(origin) or middleware.is_allowed_origin(origin)):
             raise PermissionDenied(
                 "Pages of this Origin may not call: see CORS_ALLOWED_ORIGINS, BASE_URL, "
                 "ALLOWED_HOSTS."
@@ -73,15 +70,15 @@ class McpAuthentication(authentication.TokenAuthentication):
         return challenge(request._request, code=code)
 
 
-class McpView(ApiView):
+class McpView(views.ApiView):
     """The MCP endpoint. Tools have the throttles of the operations that they call."""
 
     http_method_names = ["post"]
     authentication_classes = [McpAuthentication]
     permission_classes = [FromHere]
     throttle_classes = ()
-    parser_classes = [RawJson]
-    renderer_classes = [Json]
+    parser_classes = [bodies.RawJson]
+    renderer_classes = [bodies.Json]
     content_negotiation_class = Unnegotiated
     schema = None
 

@@ -24,8 +24,7 @@ from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from memoryproject.foundation.text.uuids import is_canonical_uuid
 from sessions_app.media.outgoing_types import HEAD, type_of
-from sessions_app.models import Chat, MediaFile, Message, Turn
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models import Chat, MediaFile, MediaState, Message, Turn
 
 KINDS = ("image", "video", "audio", "voice", "document", "sticker")
 ROWS_AT_ONCE = 500

@@ -17,15 +17,12 @@ from django.views.decorators.http import require_safe
 from memoryproject.foundation.admin_kit.staff_pages import rights_required
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import ErrorText, translate_error
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage, MediaStorageError
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
 from sessions_app.limits.intake import REASONS
 from sessions_app.media.fetch import CHAT_FULL, TOTAL_FULL, media_name
 from sessions_app.media.outgoing_types import is_shown
-from sessions_app.models import MediaFile
-from sessions_app.models.stored_media import MediaState
+from sessions_app.models import MediaFile, MediaState
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +66,7 @@ def _whole_or_range(request: HttpRequest, row: MediaFile) -> HttpResponseBase:
     first, last = (0, row.size - 1) if is_whole or span is None else _bounds(span, row.size)
     if first > last and not is_whole:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{row.size}"})
-    storage, name = configured_media_storage(), media_name(row.pk)
+    storage, name = storage_choice.configured_media_storage(), media_name(row.pk)
     if not storage.has(name):
         raise FileNotFoundError(name)
     page = StreamingHttpResponse(

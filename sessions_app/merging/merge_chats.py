@@ -25,9 +25,7 @@ from memoryproject.foundation.audit.audit_events import (
 from memoryproject.foundation.bound_chats import bound_to, rebind
 from memoryproject.foundation.outgoing_webhooks.deliveries import deliveries_move
 from memoryproject.foundation.staff_notices import notices_move
-from sessions_app.conversations.chat_addresses import addresses_lock
-from sessions_app.conversations.epochs import Held, Scopes, chat_scope, forgetting_begin
-from sessions_app.conversations.session_lifecycle import activity_recount, session_end
+from sessions_app.conversations import chat_addresses, epochs, session_lifecycle
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbox.read_markers import later_assignment, review_move
 from sessions_app.limits.answer_limits import usage_merge
@@ -102,7 +100,7 @@ def chat_merge(one: Chat, other: Chat, *, by_staff: bool = False) -> Chat:
     for name, value in main.items():
         setattr(old, name, value)
     old.save()
-    activity_recount(chat_ids=[old.pk])
+    session_lifecycle.activity_recount(chat_ids=[old.pk])
     logger.info("A chat was merged into %s: one person.", old.id)
     return old
 
@@ -113,7 +111,7 @@ def _end_older_session(old: Chat, young: Chat) -> None:
         chat__in=[old, young], status=SessionStatus.ACTIVE
     )
     for session in active.order_by("-last_active", "-created_at")[1:]:
-        session_end(session=session, at=timezone.now())
+        session_lifecycle.session_end(session=session, at=timezone.now())
 
 
 def _rows_move(old: Chat, young: Chat) -> None:
@@ -299,12 +297,12 @@ def contacts_merge(
     return merged
 
 
-def contacts_hold(chats: list[UUID]) -> Held:
+def contacts_hold(chats: list[UUID]) -> epochs.Held:
     """Lock the scopes and the addresses of these chats, in the order of locks."""
-    held = forgetting_begin(Scopes(names=frozenset(map(chat_scope, chats))))
+    held = epochs.forgetting_begin(epochs.Scopes(names=frozenset(map(epochs.chat_scope, chats))))
     known = ChatAddress.objects.filter(chat__in=chats).values_list("address", flat=True)
     names = Chat.objects.filter(pk__in=chats).values_list("whatsapp_chat", flat=True)
-    addresses_lock([*known, *names])
+    chat_addresses.addresses_lock([*known, *names])
     return held
 
 

@@ -18,8 +18,6 @@ from memories_app.models import Memory, MemoryStatus, SourceDocument
 from sessions_app import models
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbox.read_markers import later_assignment
-from sessions_app.models.messages import Role
-from sessions_app.models.sessions import SessionStatus
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ def _sessions(
 
     ``came``: those that a merge brought along: they go with what has no address in them.
     """
-    by_person = Q(messages__role=Role.USER)
+    by_person = Q(messages__role=models.Role.USER)
     counted = models.ChatSession.objects.filter(chat=chat).annotate(
         theirs=Count("messages", filter=by_person & Q(messages__sender__in=theirs)),
         others=Count("messages", filter=by_person & Q(messages__sender__in=others)),
@@ -114,10 +112,10 @@ def _sessions(
 
 def _with_answers(where: Q, senders: Collection[str]) -> set[UUID]:
     """Return the messages from and to these addresses, with the answers to them."""
-    written = models.Message.objects.filter(where, role=Role.USER, sender__in=senders)
+    written = models.Message.objects.filter(where, role=models.Role.USER, sender__in=senders)
     keys = set(written.values_list("pk", flat=True))
     answers = models.Message.objects.filter(where).filter(
-        Q(answers__in=keys) | Q(answers=None, role=Role.ASSISTANT, recipient__in=senders)
+        Q(answers__in=keys) | Q(answers=None, role=models.Role.ASSISTANT, recipient__in=senders)
     )
     return keys | set(answers.values_list("pk", flat=True))
 
@@ -192,7 +190,7 @@ def side_read(chat: models.Chat, *, chat_memory: ChatMemoryService) -> ContactSi
         },
         role=chat_memory.role_in(chat, addresses=current),
         last_at=activity.last_at if activity else None,
-        talking=sessions.filter(status=SessionStatus.ACTIVE).exists(),
+        talking=sessions.filter(status=models.SessionStatus.ACTIVE).exists(),
         labels=list(models.Label.objects.filter(chat_labels__chat=key)),
         assignment=later_assignment(key),
         pause=models.ChatPause.objects.filter(chat=key).first(),

@@ -29,9 +29,7 @@ from sessions_app.extraction.dependencies import enqueue_learning, is_learning_e
 from sessions_app.inbound import facade as inbound
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.limits.answer_limits import MeteredChatModel, access_check
-from sessions_app.models import Chat, ChatSession, Turn
-from sessions_app.models.chats import CLIENT, GODFATHER
-from sessions_app.models.messages import Role
+from sessions_app.models import CLIENT, GODFATHER, Chat, ChatSession, Role, Turn
 from sessions_app.presentation.access import check_chat, speaker_of
 from sessions_app.presentation.message_forms import MAX_CONTENT, ROLES
 from sessions_app.turns.dependencies import build_turn_dependencies

@@ -25,9 +25,8 @@ from memories_app.visibility import contents_then
 from memoryproject.foundation.retrieval import message_features, relevance
 from memoryproject.foundation.retrieval.query import is_informative, text_without
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
-from sessions_app.models import Chat, Message, MessageEmbedding
-from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import ASKING, SURVEY, Role
+from sessions_app.models import GODFATHER, Chat, Message, MessageEmbedding, Role
+from sessions_app.models.messages import ASKING, SURVEY
 from sessions_app.recall.hits import FactTimes, Hit, LeftOut, Viewer, memory_about
 
 # A longer silence, in seconds, begins a new run of messages.

@@ -15,8 +15,7 @@ from memoryproject.foundation.errors.stored_errors import named_error_text
 from memoryproject.foundation.integrations.llm.base import ChatModelError
 from memoryproject.foundation.leases import LeaseLostError
 from sessions_app.conversations.message_text import is_knowledge, speaker_of, text_with_reactions
-from sessions_app.models import Message, SummaryWork
-from sessions_app.models.messages import Role
+from sessions_app.models import Message, Role, SummaryWork
 from sessions_app.summaries import summary_store
 from sessions_app.summaries.summarizer import Made, Summarizer, extract, sizes_for
 

@@ -25,16 +25,12 @@ from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.limits import answer_limits
 from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
-from sessions_app.models import Message, Turn
-from sessions_app.models.chats import GODFATHER, Provider
+from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, TurnState
 from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import Outcome, TurnState
-from sessions_app.turns import handing_over, message_files, reply_store
+from sessions_app.turns import handing_over, message_files, open_questions, reply_store, send
 from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join, texts_to_answer
 from sessions_app.turns.commands.dispatch import chosen_reply, command_reply
 from sessions_app.turns.model_reply import MAX_ATTEMPTS, lease_release, model_reply, turn_put_back
-from sessions_app.turns.open_questions import apology_draft, question_missed, question_unanswered
-from sessions_app.turns.send import recipient_of, reply_send
 from sessions_app.turns.turn_claims import WHOLE_TURNS, TurnLease
 from sessions_app.turns.turn_dependencies import Dependencies, TurnWork
 
@@ -71,7 +67,7 @@ def turn_run(*, lease: TurnLease, dependencies: Dependencies) -> None:
                 lease = TurnLease(answered, lease.token)
             work.turn, work.lease = answered, lease
         if work.turn.state in (TurnState.REPLIED, TurnState.SENDING):
-            has_ended = reply_send(work, refused=refused)
+            has_ended = send.reply_send(work, refused=refused)
     except LeaseLostError as lost:
         logger.warning("%s", lost)
     except (Turn.DoesNotExist, epochs.ChatGoneError):
@@ -111,7 +107,7 @@ def _answer_or_apologise(work: TurnWork) -> Turn | None:
         work.parts = ()
         if not tries_left or time_left() == 0:
             break
-    return _store(work, apology_draft(work.turn, fault))
+    return _store(work, open_questions.apology_draft(work.turn, fault))
 
 
 def _is_there(lease: TurnLease) -> bool:
@@ -147,7 +143,7 @@ def _answer(work: TurnWork) -> Turn | None:
         _end(work, TurnState.CANCELLED)
         return None
     if timezone.now() - turn.asked_at > dependencies.rules.max_answer_age:
-        if not question_missed(turn):
+        if not open_questions.question_missed(turn):
             _end(work, TurnState.MISSED)
         return None
     _learn_language(turn)
@@ -250,7 +246,7 @@ def _store(
 ) -> Turn | None:
     turn = work.turn
     if draft.is_apology and turn.provider != str(Provider.CONSOLE):
-        return question_unanswered(work, draft, epoch)
+        return open_questions.question_unanswered(work, draft, epoch)
     if notice := answer_limits.notice_for(turn=turn, profile=work.profile):
         draft.text = f"{notice}\n\n{draft.text}"
     is_notice = epoch is None or "notice" in turn.context
@@ -309,7 +305,7 @@ def _reply(work: TurnWork, text: str) -> reply_store.Draft:
         kind = turn.context.get("kind", "text")
         return reply_store.Draft(text=received_text(kind, turn.chat.language), is_system_text=True)
     if turn.attempts > MAX_ATTEMPTS:
-        return apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
+        return open_questions.apology_draft(turn, turn.error or ErrorText("answer_cut_off"))
     texts = texts_to_answer(turn, text)
     text = "\n".join(texts)
     if reason := handing_over.handover_reason(turn, text):
@@ -344,7 +340,7 @@ def _show_as_read(turn: Turn, dependencies: Dependencies) -> None:
         return
     # Where the message came from; it is answered where the person is by then.
     sender = turn.message.sender if turn.message and not turn.chat.is_group else ""
-    to = Recipient(sender, by_number=turn.number_id) if sender else recipient_of(turn)
+    to = Recipient(sender, by_number=turn.number_id) if sender else send.recipient_of(turn)
     try:
         dependencies.providers[turn.provider].mark_read(
             provider_message_id=turn.provider_message_id, to=to, typing=True

@@ -12,11 +12,8 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from sessions_app.cards.card_recall import CardHit, cards_recall
+from sessions_app.conversations import message_context, message_store, message_text, plain_words
 from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
-from sessions_app.conversations.message_context import QUOTED
-from sessions_app.conversations.message_store import chat_form
-from sessions_app.conversations.message_text import HistoryMessage, as_chat_lines, without_notice
-from sessions_app.conversations.plain_words import asks_in_words
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_in_prompt
 from sessions_app.models import AssistantProfile, Message, Turn
@@ -120,7 +117,7 @@ def recall_for_prompt(
         embedder=dependencies.embedder,
         top_k=recall.number_for(query, dependencies.rules.top_k),
         min_similarity=dependencies.rules.min_similarity,
-        nearest=near if asks_in_words(query) else 0,
+        nearest=near if plain_words.asks_in_words(query) else 0,
         with_ended=asks_for_all(query),
         left_out=None if history is None else messages_left_out(history, chat_id),
     )
@@ -131,7 +128,7 @@ def _with_quoted(query: str, history: History | None) -> str:
     last = history.messages[-1] if history else None
     if last is None or not query.strip().endswith(last.content.strip()):
         return query
-    quoted = last.metadata.get(QUOTED)
+    quoted = last.metadata.get(message_context.QUOTED)
     text = str(quoted.get("text") or "") if isinstance(quoted, dict) else ""
     return f"{query}\n{text}" if text.strip() else query
 
@@ -229,15 +226,15 @@ def history_lines(material: Material) -> list[ChatMessage]:
 
 
 def stored_lines(
-    messages: Sequence[HistoryMessage], turn: Turn, pictures: Sequence[Picture] = ()
+    messages: Sequence[message_text.HistoryMessage], turn: Turn, pictures: Sequence[Picture] = ()
 ) -> list[ChatMessage]:
     """Return stored messages as the model reads them, each with those pictures of its own."""
     lines = []
-    for message, role, content in as_chat_lines(messages, is_group=turn.chat.is_group):
+    for message, role, content in message_text.as_chat_lines(messages, is_group=turn.chat.is_group):
         if message is None:
             lines.append(ChatMessage(role, content))
             continue
-        form = chat_form(message.metadata)
+        form = message_store.chat_form(message.metadata)
         own = [each for each in pictures if each.message_id == str(message.message_id)]
         lines.append(ChatMessage(role, content, form.tool_calls, form.tool_call_id, form.name, own))
     return lines
@@ -260,17 +257,17 @@ def recalled_of(hit: recall.Hit) -> Recalled:
     """Return a hit in the form that the prompt needs."""
     around = [
         f"{name} that, {SPEAKERS.get(hit.metadata[name]['role'], 'it was said')}: "
-        f"{without_notice(hit.metadata[name]['content'])}"
+        f"{message_text.without_notice(hit.metadata[name]['content'])}"
         for name in ("before", "after")
         if name in hit.metadata
     ]
     times = recall.FactTimes.of(hit.metadata) if hit.source == "memory" else None
     return Recalled(
-        content=without_notice(hit.content),
+        content=message_text.without_notice(hit.content),
         label=hit_label(hit),
         said_on=times.said_at if times and times.said_at else hit.created_at,
         around=around,
-        after=without_notice(hit.metadata.get("after", {}).get("content", "")),
+        after=message_text.without_notice(hit.metadata.get("after", {}).get("content", "")),
         client=hit.metadata.get(recall.CLIENT_NAME, ""),
         notes=_notes(hit, times),
         times=times,

@@ -9,9 +9,7 @@ from django.conf import settings
 from memories_app.documents.dependencies import build_document_limits, documents_folder
 from memoryproject.foundation.integrations import configured
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
 from memoryproject.foundation.process.storage import SharedTimes
 from sessions_app.embedding.dependencies import enqueue_vectors
@@ -65,7 +63,7 @@ def build_turn_dependencies() -> Dependencies:
         transcripts=build_transcript_backups(),
         learn=enqueue_learning if is_learning_enabled() else None,
         limits=build_usage_limits(),
-        media=configured_media_storage(),
+        media=storage_choice.configured_media_storage(),
         enqueue=answer_soon,
     )
 

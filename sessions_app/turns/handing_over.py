@@ -13,17 +13,13 @@ from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.outgoing_webhooks.deliveries import HookEvent, hooks_raise
 from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
-from sessions_app.conversations.history_queries import profile_current
-from sessions_app.conversations.phrases import text_for
+from sessions_app.conversations import history_queries, phrases, session_lifecycle
 from sessions_app.conversations.plain_words import denies, wants_person
-from sessions_app.conversations.session_lifecycle import rules_look
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import opening_line
-from sessions_app.models import Message, Turn
-from sessions_app.models.chats import GODFATHER
-from sessions_app.models.messages import Role
+from sessions_app.models import GODFATHER, Message, Role, Turn, TurnState
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turns import HANDOVER, TurnState
+from sessions_app.models.turns import HANDOVER
 from sessions_app.turns.bursts import is_own_text, texts_before
 from sessions_app.turns.turn_claims import chat_pause, pause_in_force
 
@@ -89,13 +85,13 @@ def handover_text(turn: Turn, reason: str) -> str:
     Where staff have written the opening hours in words, the words.
     """
     language = turn.chat.language
-    lines = [text_for(_TEXTS[reason], language)]
-    profile, now = profile_current(), timezone.now()
+    lines = [phrases.text_for(_TEXTS[reason], language)]
+    profile, now = history_queries.profile_current(), timezone.now()
     if hours := hours_of(profile):
         if not hours.is_open(now):
             lines += opening_line(hours, "hours_reply", language, now)
     elif words := profile.opening_hours.strip()[:MAX_HOURS]:
-        lines.append(text_for("handover_hours", language, hours=words))
+        lines.append(phrases.text_for("handover_hours", language, hours=words))
     return "\n".join(lines)
 
 
@@ -124,4 +120,4 @@ def hand_over(turn: Turn, reason: str) -> None:
     }
     hooks_raise([HookEvent(EventType.HANDOVER_REQUESTED, turn.turn_id, data, turn.chat_id)])
     notify(Kind.ASKED, [(turn.turn_id, turn.chat_id)])
-    rules_look(turn.chat_id)
+    session_lifecycle.rules_look(turn.chat_id)

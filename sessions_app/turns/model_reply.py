@@ -27,17 +27,13 @@ from memoryproject.foundation.integrations.llm.base import (
 from memoryproject.foundation.integrations.whatsapp import outgoing_text
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.process.tracing import span
-from sessions_app.conversations.history_queries import History
-from sessions_app.conversations.message_text import NOTICE
-from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
+from sessions_app.conversations import history_queries, message_text, phrases, session_lifecycle
 from sessions_app.hours import tells_hours
 from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError
-from sessions_app.models import Turn
-from sessions_app.models.chats import GODFATHER, reading_role
+from sessions_app.models import GODFATHER, Outcome, Turn, TurnState
+from sessions_app.models.chats import reading_role
 from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.recall.facade import RecallResult, is_sure
 from sessions_app.turns.compose_prompt import (
     Composed,
@@ -149,7 +145,7 @@ def _fault(lease: TurnLease, error: Exception) -> None:
         with transaction.atomic():
             if turns_move(held, TurnState.FAILED, error=text, finished_at=timezone.now()):
                 turn.error = text
-                turn_failed(turn, stage=ANSWERING)
+                session_lifecycle.turn_failed(turn, stage=session_lifecycle.ANSWERING)
         return
     later = timezone.now() + timedelta(seconds=2**turn.attempts)
     _retry_later(turn, held, error=text, not_before=later)
@@ -220,7 +216,7 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
         draft.handover = MODEL
         draft.text = f"{draft.text}\n\n{handover_text(turn, MODEL)}".strip()
     if recalled.degraded and not draft.is_apology:
-        draft.text += f"\n\n{text_for(NOTICE, turn.chat.language)}"
+        draft.text += f"\n\n{phrases.text_for(message_text.NOTICE, turn.chat.language)}"
     return draft
 
 
@@ -235,9 +231,9 @@ def _without_model(
     draft.error = error_text(error)
     draft.model = dependencies.chat_model.name
     recited_texts = _recited(answered.composed.prompt, material, most_unsure=0)
-    draft.text = text_for("apology", language)
+    draft.text = phrases.text_for("apology", language)
     if _is_filtered(error):
-        draft.text = text_for("answer_filtered", language)
+        draft.text = phrases.text_for("answer_filtered", language)
         recited_texts = []
     if recited_texts:
         lines = recited_lines(recited_texts)
@@ -258,7 +254,7 @@ def _cut(draft: Draft, completion: Completion, turn: Turn, dependencies: Depende
     It may be longer than the model could write, or than what is sent.
     """
     written = completion.text.rstrip()
-    note = text_for("answer_cut", turn.chat.language)
+    note = phrases.text_for("answer_cut", turn.chat.language)
     if completion.finish is Finish.CUT:
         draft.text = f"{outgoing_text.whole_sentences(written)}\n\n{note}"
     provider = dependencies.providers.get(turn.provider)
@@ -353,12 +349,12 @@ def _holds(text: Recalled, language: str) -> str:
     days = days_of(text.times, zone)
     if text.times.has_ended(timezone.now()):
         days = [("ended", day) for _, day in days[-1:]]
-    return ", ".join(text_for(f"fact_{word}", language, day=day) for word, day in days)
+    return ", ".join(phrases.text_for(f"fact_{word}", language, day=day) for word, day in days)
 
 
 @span("recall")
 def _recall(
-    turn: Turn, text: str, history: History | None, dependencies: Dependencies
+    turn: Turn, text: str, history: history_queries.History | None, dependencies: Dependencies
 ) -> RecallResult:
     if history is None:
         return RecallResult([])

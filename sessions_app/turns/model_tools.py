@@ -20,11 +20,9 @@ from sessions_app.conversations.history_queries import History, messages_left_ou
 from sessions_app.models import Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import MEMORIES, MESSAGES, Viewer, hit_record, number_for, recall
+from sessions_app.turns import compose_prompt, handing_over, turn_dependencies
 from sessions_app.turns.commands.dispatch import remember_reply
-from sessions_app.turns.compose_prompt import hit_text
-from sessions_app.turns.handing_over import can_be_handed_over
 from sessions_app.turns.prompt import fenced_text, quotes_instructions, without_labels
-from sessions_app.turns.turn_dependencies import Dependencies
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +91,7 @@ class ToolCalls:
     """
 
     turn: Turn
-    dependencies: Dependencies
+    dependencies: turn_dependencies.Dependencies
     text: str
     is_offered: bool
     history: History | None = None
@@ -105,7 +103,7 @@ class ToolCalls:
     def offered(self) -> Sequence[Mapping[str, Any]]:
         if not self.is_offered:
             return ()
-        return (*TOOLS, HAND_OVER) if can_be_handed_over(self.turn) else TOOLS
+        return (*TOOLS, HAND_OVER) if handing_over.can_be_handed_over(self.turn) else TOOLS
 
     def complete(
         self, request: llm.ChatRequest, ask: Callable[[llm.ChatRequest], llm.Completion]
@@ -168,7 +166,7 @@ class ToolCalls:
 
     def _hand_over(self, _reason: str) -> str:
         """Note the wish; it is carried out with the answer. The exchange shows the reason."""
-        if not can_be_handed_over(self.turn):
+        if not handing_over.can_be_handed_over(self.turn):
             return "There is nobody to hand over to here."
         self.hands_over = True
         return "A person has been called and will answer here."
@@ -186,7 +184,7 @@ class ToolCalls:
         )
         # An erasure finds by this record what the answer was told.
         self.recalled += [{**hit_record(hit), "in_prompt": True} for hit in found.hits]
-        lines = [hit_text(hit, rules.time_zone) for hit in found.hits]
+        lines = [compose_prompt.hit_text(hit, rules.time_zone) for hit in found.hits]
         return fenced_text(self.turn.turn_id.hex[:12], lines) or NOTHING
 
     def _remember(self, fact: str) -> str:

@@ -13,9 +13,7 @@ from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.history_queries import History, conversation_walk, last_messages
 from sessions_app.conversations.message_text import HistoryMessage
 from sessions_app.conversations.session_lifecycle import SessionInChat
-from sessions_app.models import ChatSession, Turn
-from sessions_app.models.chats import CLIENT
-from sessions_app.models.messages import Role
+from sessions_app.models import CLIENT, ChatSession, Role, Turn
 from sessions_app.turns import compose_prompt, prompt_budget
 from sessions_app.turns.prompt import Prompt, PromptParts, card_text, recalled_text
 from sessions_app.turns.turn_dependencies import Dependencies

@@ -13,9 +13,8 @@ from memoryproject.foundation.integrations.whatsapp import base as whatsapp
 from sessions_app.conversations.buttons import button_id, button_pressed
 from sessions_app.conversations.phrases import MAX_LENGTH, languages, phrases_at, text_for, words_of
 from sessions_app.conversations.plain_words import asks_in_words, bare_words, denies
-from sessions_app.models import Chat, OutboundPart, Turn
+from sessions_app.models import Chat, OutboundPart, Turn, TurnState
 from sessions_app.models.messages import SURVEY
-from sessions_app.models.turns import TurnState
 
 # The key of the context of a turn whose answer asks, and of the one that takes the choice.
 QUESTION = "question"

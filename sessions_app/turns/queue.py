@@ -30,11 +30,7 @@ from sessions_app.limits.answer_limits import known_chat
 from sessions_app.models import Turn
 from sessions_app.models.turns import DEFERRALS, WAITING_STATES, TurnState
 from sessions_app.stored_settings import stored_settings_look
-from sessions_app.turns import bursts
-from sessions_app.turns.answer import turn_run
-from sessions_app.turns.message_files import PICTURE
-from sessions_app.turns.open_questions import turn_followed_up
-from sessions_app.turns.statuses import send_followed_up
+from sessions_app.turns import answer, bursts, message_files, open_questions, statuses
 from sessions_app.turns.turn_claims import is_command, turn_claim, turns_ready, turns_waiting
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -131,10 +127,12 @@ def chat_answer(
         turn, enqueue = lease.row, dependencies.enqueue
         job = span("turn", Kind.CONSUMER, parent=turn.context.get(TRACEPARENT, ""))
         with log_context(chat=chat_id, turn=turn.turn_id), job:
-            turn_run(lease=lease, dependencies=dependencies)
-        send_followed_up(turn=turn, enqueue=enqueue)
+            answer.turn_run(lease=lease, dependencies=dependencies)
+        statuses.send_followed_up(turn=turn, enqueue=enqueue)
         if DEFERRALS in turn.context and enqueue is not None:
-            turn_followed_up(turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age)
+            open_questions.turn_followed_up(
+                turn=turn, enqueue=enqueue, max_age=dependencies.rules.max_answer_age
+            )
         # Without a session where memory is off.
         sessions.update(filter(None, [turn.session_id]))
     # After the answers: an embedder that is slow or down must not hold them up.
@@ -159,7 +157,7 @@ def next_needs_model(chat_id: UUID) -> bool:
         return False
     text = turn.message.content if turn.message else turn.unstored_text
     # A model may see the picture without a text.
-    is_read = bursts.names_file(turn.context) or turn.context.get("kind") == PICTURE
+    is_read = bursts.names_file(turn.context) or turn.context.get("kind") == message_files.PICTURE
     return is_read or (bool(text.strip()) and not is_command(turn))
 
 

@@ -18,15 +18,11 @@ from sessions_app.limits.answer_limits import can_be_blocked
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.limits.intake import access_of
 from sessions_app.media.fetch import attachment_of
-from sessions_app.models import Chat, OutboundPart, Turn
-from sessions_app.models.deliveries import PartState
-from sessions_app.models.limits import Standing
+from sessions_app.models import Chat, OutboundPart, Outcome, PartState, Standing, Turn, TurnState
 from sessions_app.models.messages import APOLOGY
 from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TEMPLATE, Outcome, TurnState
-from sessions_app.turns import turn_claims
-from sessions_app.turns.answer_review import turn_audit
-from sessions_app.turns.send import sends_file
+from sessions_app.models.turns import TEMPLATE
+from sessions_app.turns import answer_review, send, turn_claims
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)
 SEND, ANSWER = "send", "answer"
@@ -95,7 +91,7 @@ def turn_rerun(
             _send_again(turn)
         else:
             turn_claims.turn_unhold(turn)
-        turn_audit("turn.resend" if action == SEND else "turn.rerun", turn, actor)
+        answer_review.turn_audit("turn.resend" if action == SEND else "turn.rerun", turn, actor)
         chat_id = chat.pk
         # Where the queue is down the sweep finds it.
         transaction.on_commit(lambda: enqueue(chat_id), robust=True)
@@ -134,7 +130,7 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
 
 def _is_sendable(turn: Turn, part: OutboundPart) -> bool:
     """Return whether a part still has what it sends."""
-    return attachment_of(turn) is not None if sends_file(turn, part) else bool(part.content)
+    return attachment_of(turn) is not None if send.sends_file(turn, part) else bool(part.content)
 
 
 def _has_window(turn: Turn) -> bool:

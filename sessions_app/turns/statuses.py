@@ -22,10 +22,8 @@ from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.storage import SharedTimes
 from memoryproject.foundation.text.uuids import uuid_or_none
-from sessions_app.conversations.chat_addresses import chat_find, chat_of_party
-from sessions_app.conversations.chat_language import language_of
+from sessions_app.conversations import chat_addresses, chat_language, phrases
 from sessions_app.conversations.message_text import row_by_token, row_of
-from sessions_app.conversations.phrases import text_for
 from sessions_app.models import Chat, InboundDelivery, Message, OutboundPart, Turn
 from sessions_app.models.deliveries import EventResult, PartState
 from sessions_app.models.messages import DeliveryStatus, has_token_of
@@ -58,7 +56,7 @@ def status_apply(*, event: events.StatusUpdate) -> EventResult:
     chat = None
     party = event.party
     if party and party.addresses():
-        chat = chat_of_party(
+        chat = chat_addresses.chat_of_party(
             provider=event.provider, number_id=event.number_id, party=party, at=event.timestamp
         )
     found = _part_of(event, chat)
@@ -92,7 +90,7 @@ def own_send_confirm(*, event: events.OwnSend) -> EventResult:
         provider=event.provider, provider_message_id=event.provider_message_id
     ).exists():
         return EventResult("our own message: ignored", is_kept=False)
-    chat = chat_find(event.whatsapp_chat)
+    chat = chat_addresses.chat_find(event.whatsapp_chat)
     unsure = OutboundPart.objects.filter(
         turn__chat=chat,
         provider=event.provider,
@@ -332,7 +330,7 @@ class StorageNotices:
             return
         if event.group_id and not (event.mentions_us or event.replies_to_us):
             return
-        language = language_of(event.text)
+        language = chat_language.language_of(event.text)
         self.notify(provider=event.provider, to=_sender(event), language=language)
 
     def notify(self, *, provider: str, to: whatsapp.Recipient, language: str) -> None:
@@ -342,7 +340,7 @@ class StorageNotices:
             return
         chat = f"{provider}:{to.whatsapp_chat}"
         if self.notified.claim(chat, now=self.clock(), every=EVERY_SECONDS):
-            self.executor.submit(self._send, sender, to, text_for("storage_full", language))
+            self.executor.submit(self._send, sender, to, phrases.text_for("storage_full", language))
 
     def _send(self, sender: whatsapp.WhatsAppProvider, to: whatsapp.Recipient, text: str) -> None:
         try:

@@ -11,17 +11,14 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.errors import Conflict, invalid
-from memoryproject.foundation.rest_kit.idempotency import idempotent
+from memoryproject.foundation.rest_kit import errors, idempotency, views
 from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Choice, Moment, Strict, Text, Truth
-from memoryproject.foundation.rest_kit.views import ApiView
 from sessions_app.inbox.move_markers import ReviewError
 from sessions_app.inbox.notes import note_write
-from sessions_app.models import Turn, TurnReplay
-from sessions_app.models.chats import GODFATHER, reading_role
+from sessions_app.models import GODFATHER, Outcome, Turn, TurnReplay, TurnState
+from sessions_app.models.chats import reading_role
 from sessions_app.models.review import MAX_NOTE_LENGTH
-from sessions_app.models.turns import Outcome, TurnState
 from sessions_app.presentation import message_forms
 from sessions_app.presentation.access import session_in_chat_within
 from sessions_app.turns.answer_review import answer_rate
@@ -114,7 +111,7 @@ class TurnSerializer(serializers.Serializer[Any]):
 # REST view of the prompt that a model would receive.
 
 
-class ContextView(ApiView):
+class ContextView(views.ApiView):
     """The prompt of a session.
 
     It is POST only because a question may be long: nothing is stored.
@@ -123,7 +120,7 @@ class ContextView(ApiView):
     scopes = {"POST": "read"}
     kinds = {"POST": "read"}
     needs_body = False
-    raises = {BudgetTooSmallError: invalid}
+    raises = {BudgetTooSmallError: errors.invalid}
 
     @described(
         operation_id="sessions_context",
@@ -161,7 +158,7 @@ class ContextView(ApiView):
 # REST view of replays.
 
 
-class TurnView(ApiView):
+class TurnView(views.ApiView):
     serializer_class = TurnSerializer
     scopes = {"GET": "read"}
     staff_rights = {"GET": ["sessions_app.view_turn", "sessions_app.view_message"]}
@@ -197,21 +194,21 @@ class FeedbackSerializer(serializers.Serializer[Any]):
     rated_at = Moment()
 
 
-class FeedbackView(ApiView):
+class FeedbackView(views.ApiView):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["sessions_app.view_turn", "sessions_app.review_chat"]}
     answers = {"POST": [conflicting("There is no answer yet.", "The turn has no answer yet.")]}
-    raises = {ReviewError: invalid}
+    raises = {ReviewError: errors.invalid}
 
     @described(operation_id="turns_feedback", request=FeedbackBody, responses=FeedbackSerializer)
-    @idempotent(atomic=True)
+    @idempotency.idempotent(atomic=True)
     def post(self, request: Request, turn_id: UUID) -> Response:
         """Store the caller's rating of the answer, in place of an earlier one."""
         body = self.body(FeedbackBody)
         turns = Turn.objects.filter(self.caller.reach(), turn_id=turn_id)
         turn = self.one_of(turns, f"turn {turn_id}")
         if turn.state in (TurnState.PENDING, TurnState.RUNNING):
-            raise Conflict("The turn has no answer yet: rate it when it has ended.")
+            raise errors.Conflict("The turn has no answer yet: rate it when it has ended.")
         who: dict[str, Any] = {
             "user": request.user if self.caller.is_staff else None,
             "actor": self.caller.actor,

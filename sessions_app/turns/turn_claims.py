@@ -17,10 +17,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from memoryproject.foundation.leases import RELEASED, Lease
-from sessions_app.conversations.buttons import command_in
-from sessions_app.conversations.epochs import epochs_seen
-from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.conversations.session_lifecycle import SENDING, turn_failed
+from sessions_app.conversations import buttons, epochs, redact_derived, session_lifecycle
 from sessions_app.limits.answer_limits import CHAT_NOT_BLOCKED, can_be_blocked
 from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER, Provider, addresses_now
@@ -61,7 +58,7 @@ def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None
         is_apology = is_console and turn.outcome == Outcome.FAILED
         _finish(turn, TurnState.FAILED if is_apology else TurnState.SENT)
         if turn.session_id is None and not is_console:
-            unstored_forget(turn)
+            redact_derived.unstored_forget(turn)
     return False
 
 
@@ -76,14 +73,14 @@ def _finish(turn: Turn, state: str, **noted: Any) -> None:
         turn.lease_token = None
         if "error" in noted:
             turn.error = noted["error"]
-            turn_failed(turn, stage=SENDING)
+            session_lifecycle.turn_failed(turn, stage=session_lifecycle.SENDING)
 
 
 logger = logging.getLogger(__name__)
 
 _BEFORE = Turn.objects.filter(session=OuterRef("session"), id__lt=OuterRef("id")).order_by("-id")
 _SENDING = Turn.objects.filter(chat=OuterRef("chat"), state=TurnState.SENDING).order_by()
-SEEN_BY_CHAT = {"current_addresses": addresses_now("chat"), "epochs": epochs_seen("chat_id")}
+SEEN_BY_CHAT = {"current_addresses": addresses_now("chat"), "epochs": epochs.epochs_seen("chat_id")}
 # Turns with all that a claim and an answer need of them and their chats. Made once: making it takes
 # longer than reading a turn.
 WHOLE_TURNS: QuerySet[Any] = Turn.objects.defer("message__terms").annotate(
@@ -408,7 +405,7 @@ def is_command(turn: Turn) -> bool:
         return True
     text = turn.message.content if turn.message else turn.unstored_text
     metadata = turn.message.metadata if turn.message else {}
-    return command_in(text, metadata, in_group=turn.chat.is_group) is not None
+    return buttons.command_in(text, metadata, in_group=turn.chat.is_group) is not None
 
 
 def turn_unhold(turn: Turn) -> None:
@@ -456,7 +453,7 @@ def _end_held(chat_id: UUID, now: datetime) -> None:
     """End the turns that were held and aren't answered automatically."""
     held = Turn.objects.filter(chat=chat_id, state=TurnState.HELD, finished_at__isnull=True)
     for turn in held.filter(session__isnull=True):
-        unstored_forget(turn)
+        redact_derived.unstored_forget(turn)
     held.update(finished_at=now)
 
 

@@ -20,16 +20,12 @@ from memoryproject.folders import START
 from memoryproject.foundation.audit import audit_events
 from memoryproject.foundation.audit.chain import log_set_aside, log_write, removal_allowed
 from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
+from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.integrations.media_storage.storage_choice import (
-    configured_media_storage,
-)
 from memoryproject.foundation.leases import advisory_lock
-from sessions_app.backup import restore_checks
+from sessions_app.backup import archive_writer, restore_checks, write
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
-from sessions_app.backup.archive_writer import media_put_back
 from sessions_app.backup.dependencies import ACCESS, access_of
-from sessions_app.backup.write import Report, RowCount, keys_write, migrations_applied, report_of
 from sessions_app.models import Broadcast
 from sessions_app.models.takeover import BroadcastState
 from sessions_app.stored_settings import is_set_elsewhere, stored_problems, stored_settings_look
@@ -65,7 +61,7 @@ class Command(ReportingCommand):
 
         def write_keys(keys: Mapping[str, bytes]) -> None:
             if not options["without_keys"]:
-                keys_write(settings.DATA_DIR, keys)
+                write.keys_write(settings.DATA_DIR, keys)
                 written.update(keys)
 
         restored = backup_restore(
@@ -74,7 +70,7 @@ class Command(ReportingCommand):
             make_tables=self._make_tables,
             write_keys=write_keys,
             progress=ProgressBar(sys.stderr),
-            media=None if options["without_media"] else configured_media_storage(),
+            media=None if options["without_media"] else storage_choice.configured_media_storage(),
         )
         self._write_log()
         report = restored.report
@@ -141,7 +137,7 @@ class Restored:
     put back.
     """
 
-    report: Report
+    report: write.Report
     is_signed: bool
     files: int = 0
 
@@ -177,14 +173,14 @@ def backup_restore(
             with connection.cursor() as cursor:
                 restore_checks.check_empty(cursor)
             make_tables(state.older)
-            with media_put_back(archive, media) as files:
+            with archive_writer.media_put_back(archive, media) as files:
                 _put_back(archive, state, write_keys, progress)
             if state.older:
                 _upgrade(manifest, make_tables)
     ContentType.objects.clear_cache()
     # Whom they reached since the backup isn't known here: staff decide whether they go on.
     Broadcast.objects.filter(state=BroadcastState.RUNNING).update(state=BroadcastState.PAUSED)
-    report = report_of(path, manifest)
+    report = write.report_of(path, manifest)
     logger.info("A backup was restored: %d rows of %d tables.", report.rows, report.tables)
     return Restored(report, is_signed=archive.is_signed, files=files)
 
@@ -215,13 +211,13 @@ def _put_back(
             restore_checks.use_fixed_form(cursor)
             _lock(cursor, tables)
             # Check again: from here on nobody can change the tables.
-            restore_checks.check_applied(manifest, migrations_applied(cursor))
+            restore_checks.check_applied(manifest, write.migrations_applied(cursor))
             restore_checks.check_form(manifest, tables)
             restore_checks.check_empty(cursor)
             cursor.execute("SET CONSTRAINTS ALL DEFERRED")
             _empty(cursor, tables)
             # Each row is written once and read once.
-            count = RowCount(progress, 2 * manifest.rows)
+            count = write.RowCount(progress, 2 * manifest.rows)
             for table in tables:
                 _copy_in(cursor, archive, table, count)
             _set_sequences(cursor, manifest)
@@ -268,7 +264,7 @@ def _empty(cursor: Any, tables: list[restore_checks.Table]) -> None:
 
 
 def _copy_in(
-    cursor: Any, archive: ArchiveReader, table: restore_checks.Table, count: RowCount
+    cursor: Any, archive: ArchiveReader, table: restore_checks.Table, count: write.RowCount
 ) -> None:
     with connection.wrap_database_errors, cursor.copy(table.copy_in()) as copy:
         for block in archive.blocks(archive.manifest.tables[table.name]):
@@ -282,7 +278,7 @@ def _set_sequences(cursor: Any, manifest: Manifest) -> None:
 
 
 def _check_same(
-    cursor: Any, manifest: Manifest, table: restore_checks.Table, count: RowCount
+    cursor: Any, manifest: Manifest, table: restore_checks.Table, count: write.RowCount
 ) -> None:
     """Check that the restored table is equal to the one in the backup."""
     digest = hashlib.sha256()

@@ -8,8 +8,7 @@ from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
-from memoryproject.foundation.outgoing_webhooks import models
-from memoryproject.foundation.outgoing_webhooks.deliveries import delivery_test
+from memoryproject.foundation.outgoing_webhooks import deliveries, models, sending
 from memoryproject.foundation.outgoing_webhooks.endpoints import (
     EndpointError,
     EndpointNotFoundError,
@@ -18,7 +17,6 @@ from memoryproject.foundation.outgoing_webhooks.endpoints import (
     endpoint_remove,
     endpoint_rotate,
 )
-from memoryproject.foundation.outgoing_webhooks.sending import delivery_send
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
@@ -106,8 +104,8 @@ class Command(ReportingCommand):
         self.stdout.write(f"{options['name']} is removed.")
 
     def _test(self, options: dict[str, Any]) -> None:
-        delivery = delivery_test(endpoint_id=_key(options))
-        sent = delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
+        delivery = deliveries.delivery_test(endpoint_id=_key(options))
+        sent = sending.delivery_send(delivery=delivery, dependencies=build_webhook_dependencies())
         after = models.WebhookDelivery.objects.get(pk=delivery.pk)
         if sent is None and after.state == "pending":
             raise CommandError(

@@ -12,13 +12,10 @@ from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _, gettext_lazy, ngettext, pgettext
 
-from memoryproject.foundation.admin_kit import staff_pages
-from memoryproject.foundation.admin_kit.list_filters import choice_filter
-from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
+from memoryproject.foundation.admin_kit import list_filters, staff_pages, undo
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record
 from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, is_unknown, to_review_ids
-from sessions_app.models import AnswerRating, Note, RatingReason, Turn
-from sessions_app.models.turns import TurnState
+from sessions_app.models import AnswerRating, Note, RatingReason, Turn, TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
 from sessions_app.turns import answer_review
 from sessions_app.turns.admin.replay import UNANSWERED, answer_of, question_of
@@ -40,7 +37,7 @@ def _rated(is_good: bool) -> Q:
     return Q(pk__in=AnswerRating.objects.filter(is_good=is_good).values("turn"))
 
 
-REVIEW_FILTER = choice_filter(
+REVIEW_FILTER = list_filters.choice_filter(
     "review",
     gettext_lazy("review"),
     {
@@ -120,7 +117,7 @@ class RatingPages(ConversationAdmin):
             turn_ids=[turn.pk], user=user, actor=staff_actor(request)
         ):
             raise Http404("It was erased at this moment.")
-        undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
+        undo.undo_offer(request, _("The answer is resolved."), "answer.resolve", [turn.pk, closed])
         return HttpResponseRedirect(staff_pages.page_back(request, _address(turn.pk)))
 
     def _ratable(self, request: HttpRequest, turn_id: int) -> Turn:
@@ -142,12 +139,12 @@ class RatingPages(ConversationAdmin):
         return format_html_join(" ", '<span class="state {}">{}</span>', dict.fromkeys(marks))
 
 
-@reverses("answer.resolve", VIEW, RATE)
+@undo.reverses("answer.resolve", VIEW, RATE)
 def _unresolve(request: HttpRequest, data: Any) -> None:
     turn_id, ratings = data
     who: Any = {"user": request.user, "actor": staff_actor(request)}
     if not answer_review.answer_unresolve(turn_id=turn_id, ratings=ratings, **who):
-        raise UndoError(_("Somebody else has reviewed it since."))
+        raise undo.UndoError(_("Somebody else has reviewed it since."))
 
 
 def answers_waiting(limit: int) -> list[dict[str, Any]]:

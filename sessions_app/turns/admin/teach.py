@@ -18,9 +18,7 @@ from django.utils.translation import gettext as _, gettext_lazy
 from memories_app import errors
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
-from memories_app.store.change import memory_patch
-from memories_app.store.deduplicate import DUPLICATE, Remembered
-from memories_app.store.memory_fields import content_hash
+from memories_app.store import change, deduplicate, memory_fields
 from memories_app.store.remember import memories_remember
 from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required
 from memoryproject.foundation.admin_kit.undo import UndoError, reverses, undo_offer
@@ -85,7 +83,7 @@ class TeachPages(ConversationAdmin):
             remembered = remember(turn, text, audience, staff_actor(request))
         except (errors.MemoryOperationError, EmbedderError) as error:
             return self.why_page(request, turn, Typed(text, reason(error)))
-        if remembered.status == DUPLICATE:
+        if remembered.status == deduplicate.DUPLICATE:
             done = _("This was known already: it counts as one more mention.")
             self._report(request, messages.WARNING, done, remembered.memory)
         else:
@@ -137,7 +135,7 @@ def _uncorrect(request: HttpRequest, data: Any) -> None:
         raise UndoError(reason(error)) from error
 
 
-def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
+def remember(turn: Turn, text: str, audience: str, actor: Actor) -> deduplicate.Remembered:
     """Store a memory that was missing for this answer.
 
     The audit log names the answer and its person, also where the memory is for everyone.
@@ -164,7 +162,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> Remembered:
             actor,
             "turn",
             turn.turn_id,
-            content_hash=content_hash(text),
+            content_hash=memory_fields.content_hash(text),
             visibility=str(visibility),
             chat_id=turn.chat_id,
         )
@@ -183,7 +181,7 @@ def correct(memory_id: UUID, text: str, seen: str, actor: Actor) -> Memory:
         if memory.content_hash != seen and memory.content != text:
             raise errors.ChangedMeanwhileError(["content"])
 
-    return memory_patch(
+    return change.memory_patch(
         memory_id=memory_id,
         changes={"content": text},
         actor=actor,

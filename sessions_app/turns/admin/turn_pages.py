@@ -13,9 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _, gettext_lazy
 
-from memoryproject.foundation.admin_kit import staff_pages
-from memoryproject.foundation.admin_kit.display import column, shown_mark, shown_short
-from memoryproject.foundation.admin_kit.list_filters import period_filter
+from memoryproject.foundation.admin_kit import display, list_filters, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_read_record
 from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.retrieval.fragments import MARK
@@ -23,13 +21,11 @@ from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
 from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
 from sessions_app.presentation.links import contact_address
-from sessions_app.turns.admin import rating_pages, turn_filters
-from sessions_app.turns.admin.recalled import near_misses, recall_now
+from sessions_app.turns.admin import rating_pages, recalled, turn_filters, unknown_pages
 from sessions_app.turns.admin.replay import answer_of, question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
 from sessions_app.turns.admin.state_labels import STATES, duration, tone_of, turn_crumb
 from sessions_app.turns.admin.teach import CHANGE, SEE, TeachPages, Typed, teaching_of
-from sessions_app.turns.admin.unknown_pages import UnknownPages
 
 HEAVY_REPLAY = ("prompt", "shown", "left_out", "timings")
 MAX_TROUBLE_LENGTH = 120
@@ -40,7 +36,7 @@ COMMAND = "command"
 UNANSWERED = (TurnState.MISSED, TurnState.FAILED, TurnState.REFUSED, TurnState.HELD)
 
 
-class TurnAdmin(TeachPages, rating_pages.RatingPages, UnknownPages):
+class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages):
     """List the turns with their errors; the page of one turn is its replay."""
 
     read_as = "turn"
@@ -51,7 +47,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, UnknownPages):
         "state",
         "outcome",
         rating_pages.REVIEW_FILTER,
-        period_filter("created_at"),
+        list_filters.period_filter("created_at"),
         turn_filters.MODEL_FILTER,
         turn_filters.SLOW_FILTER,
         turn_filters.COST_FILTER,
@@ -146,7 +142,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, UnknownPages):
         context = {
             "original": turn,
             "question": question_of(turn),
-            "recall": recall_now(turn),
+            "recall": recalled.recall_now(turn),
             "may_see_memories": request.user.has_perm(SEE),
             "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
@@ -164,7 +160,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, UnknownPages):
         staff_pages.rights_required(request, SEE)
         context = {
             "original": turn,
-            "near": near_misses(turn),
+            "near": recalled.near_misses(turn),
             "may_see_memories": True,
             "may_correct": request.user.has_perm(CHANGE),
         }
@@ -201,9 +197,9 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, UnknownPages):
     @admin.display(description=gettext_lazy("state"), ordering="state")
     def shown_state(self, turn: Turn) -> str:
         """Show the state, and below it what went wrong and how staff rated the answer."""
-        mark = shown_mark(STATES.get(turn.state, turn.state), tone_of(turn))
+        mark = display.shown_mark(STATES.get(turn.state, turn.state), tone_of(turn))
         error = translate_error(turn.error) if turn.error else ""
-        trouble = shown_short(error, MAX_TROUBLE_LENGTH) if error else ""
+        trouble = display.shown_short(error, MAX_TROUBLE_LENGTH) if error else ""
         below = [each for each in (self.shown_rating(turn), trouble) if each]
         return format_html("{} {}", mark, format_html_join(" ", "{}", ((each,) for each in below)))
 
@@ -254,4 +250,4 @@ class OutboundPartAdmin(ConversationAdmin):
     ordering = ("-turn_id", "number")
     sortable_by = ()
 
-    shown_error = column(gettext_lazy("error"), lambda part: translate_error(part.error))
+    shown_error = display.column(gettext_lazy("error"), lambda part: translate_error(part.error))

@@ -20,9 +20,8 @@ from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import THAT, Command, for_everyone
-from sessions_app.models import Turn
+from sessions_app.models import Outcome, Turn
 from sessions_app.models.chats import reading_role
-from sessions_app.models.turns import Outcome
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
 from sessions_app.turns.bursts import is_own_text
 from sessions_app.turns.commands import replies

@@ -23,10 +23,8 @@ from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations.buttons import button_pressed
 from sessions_app.conversations.phrases import text_for
 from sessions_app.conversations.plain_words import without_mention
-from sessions_app.models import Chat, Message, Turn
-from sessions_app.models.chats import GODFATHER, SPEAKER, actor_in, reading_role
-from sessions_app.models.messages import Role
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.models import GODFATHER, Chat, Message, Outcome, Role, Turn, TurnState
+from sessions_app.models.chats import SPEAKER, actor_in, reading_role
 from sessions_app.recall.facade import name_in_label
 from sessions_app.turns.questions import CHOSEN, QUESTION, Question, question_of
 from sessions_app.turns.reply_store import LISTED, Draft
