@@ -44,10 +44,10 @@ from sessions_app.models import (
     RuleRun,
     Turn,
 )
-from sessions_app.models.chat_rules import Happening
 from sessions_app.models.chats import Provider
 from sessions_app.models.limits import Standing
 from sessions_app.models.messages import APOLOGY, IMPORTED, SURVEY, DeliveryStatus, Role
+from sessions_app.models.review import Happening
 from sessions_app.models.turns import BY_RULE, HANDOVER, RULES_MET, Outcome, TurnState
 from sessions_app.takeover import facade as takeover
 from sessions_app.turns.facade import chat_locked, pause_in_force

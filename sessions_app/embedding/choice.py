@@ -26,7 +26,7 @@ from memoryproject.foundation.integrations.configured import (
 from memoryproject.foundation.integrations.embedders import base as embedders
 from memoryproject.foundation.outside_services.breaker import SharedTraits
 from memoryproject.foundation.outside_services.models import ServiceName
-from sessions_app.embedding.reembed import Target
+from sessions_app.embedding.maintenance import Target
 
 logger = logging.getLogger(__name__)
 

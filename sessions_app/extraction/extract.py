@@ -26,7 +26,7 @@ from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError, UsageLimits
 
 if TYPE_CHECKING:
-    from sessions_app.extraction.facts_form import Fact
+    from sessions_app.extraction.extraction_prompt import Fact
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ def _facts(
     written: Sequence[Written], source: SourceText, lease: ExtractionLease, extractor: Extractor
 ) -> list[Fact]:
     """Return the facts that the model finds; in two halves if all is too long for it."""
-    from sessions_app.extraction.facts_form import read_facts  # noqa: PLC0415 pydantic is slow
+    from sessions_app.extraction.extraction_prompt import read_facts  # noqa: PLC0415 pydantic is slow
 
     request = _request(written, source, extractor)
     try:

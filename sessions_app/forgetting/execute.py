@@ -22,8 +22,7 @@ from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecor
 from sessions_app.conversations.session_lifecycle import activity_recount
 from sessions_app.forgetting import deletion_plan, probe, redact_records, write_receipt
 from sessions_app.forgetting.sweep import Lineage, Sweep
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import ANSWERABLE_STATES, TurnState
+from sessions_app.models.turns import ANSWERABLE_STATES, TurnState, turns_move
 
 logger = logging.getLogger(__name__)
 

@@ -37,9 +37,8 @@ from sessions_app.forgetting.choose_pages import (
     search_page,
 )
 from sessions_app.forgetting.dependencies import build_forget_dependencies, enqueue_forgetting
-from sessions_app.forgetting.preview import preview_make
 from sessions_app.forgetting.receipt_pages import run_document, swept_words, text_answer
-from sessions_app.forgetting.runs import chats_of, run_confirm
+from sessions_app.forgetting.runs import chats_of, preview_make, run_confirm
 from sessions_app.models import ForgetRun
 from sessions_app.models.receipts import OPEN_RUNS, TROUBLES, ItemState, RunState
 

@@ -18,8 +18,7 @@ from sessions_app.conversations.session_lifecycle import (
 )
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState
+from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState, turns_move
 
 # Expire idle sessions and archive old ones, in batches.
 

@@ -15,8 +15,7 @@ from sessions_app.models import Chat, ChatSession, Message, Turn, TurnReplay
 from sessions_app.models.chats import Provider
 from sessions_app.models.messages import Role
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turn_create, turn_move, turns_move
-from sessions_app.models.turns import Outcome, TurnState
+from sessions_app.models.turns import Outcome, TurnState, turn_create, turn_move, turns_move
 from sessions_app.turns.facade import chat_locked
 
 Learn = Callable[[UUID], object]

@@ -17,8 +17,7 @@ from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms, all_forms
 from sessions_app.cards.card_recall import cards_retract
 from sessions_app.conversations import chat_addresses, redact_derived, session_lifecycle
-from sessions_app.conversations.message_context import QUOTED, quote_of
-from sessions_app.conversations.message_text import row_by_token, row_of
+from sessions_app.conversations.message_text import QUOTED, quote_of, row_by_token, row_of
 from sessions_app.extraction.facade import extraction_repeat
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.limits.intake import UsageLimits, access_of, change_count
@@ -28,8 +27,7 @@ from sessions_app.models import Chat, ChatSession, InboundDelivery, Message, Out
 from sessions_app.models.chats import GODFATHER
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import REACTED_AT, Role, has_token_of
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, turns_move
 
 logger = logging.getLogger(__name__)
 

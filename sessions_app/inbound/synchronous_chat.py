@@ -14,8 +14,7 @@ from sessions_app.inbound.receive import events_receive
 from sessions_app.inbound.take_message import NOT_ANSWERED, IntakeRules
 from sessions_app.models import ChatSession, InboundDelivery, Message, Turn
 from sessions_app.models.chats import Speaker
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState
+from sessions_app.models.turns import WAITING_STATES, Outcome, TurnState, turn_move
 from sessions_app.turns.facade import Dependencies, chat_answer
 
 CONSOLE = "console"

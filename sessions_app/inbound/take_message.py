@@ -38,8 +38,7 @@ from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in, ad
 from sessions_app.models.deliveries import EventResult
 from sessions_app.models.messages import SURVEY
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turn_states import turn_create
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, turn_create
 from sessions_app.turns.facade import ANSWERED_BY_PERSON, QUICK, is_own_echo, step_in, survey_answer
 
 NOT_ANSWERED = "not answered: "

@@ -14,7 +14,6 @@ from memoryproject.foundation.rest_kit.serializers import checked_data
 from sessions_app.cards.api import CardView
 from sessions_app.conversation_views.message_api import MessagesView
 from sessions_app.conversation_views.session_api import SessionsView
-from sessions_app.mcp.answers import ROOM_FOR_NOTE, ToolResult, tokens_of
 from sessions_app.mcp.arguments import (
     ANY_OBJECT,
     DEFAULT_TOKENS,
@@ -32,7 +31,7 @@ from sessions_app.mcp.arguments import (
     SessionsArguments,
     schema_of,
 )
-from sessions_app.mcp.rest import Answer, Operation, Rest
+from sessions_app.mcp.rest import ROOM_FOR_NOTE, Answer, Operation, Rest, ToolResult, tokens_of
 from sessions_app.memories.api.memory_api import MemoriesView, MemoryView
 from sessions_app.memories.api.recall_api import RecallSerializer, RecallView
 from sessions_app.memories.api.serializers import ChangeMemorySerializer, NewMemorySerializer

@@ -48,7 +48,7 @@ from sessions_app.models import (
     Turn,
 )
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_restart
+from sessions_app.models.turns import turns_restart
 from sessions_app.turns.facade import longest_pause, pauses_merge
 
 logger = logging.getLogger(__name__)

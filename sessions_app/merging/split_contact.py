@@ -48,7 +48,7 @@ from sessions_app.models import (
 from sessions_app.models.messages import Role
 from sessions_app.models.review import UpTo
 from sessions_app.models.sessions import SessionStatus
-from sessions_app.models.turn_states import turns_restart
+from sessions_app.models.turns import turns_restart
 from sessions_app.summaries.summary_store import summaries_retract
 from sessions_app.turns.facade import sent_document_name
 

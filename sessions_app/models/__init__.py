@@ -1,6 +1,5 @@
 """Chats, sessions, messages, turns and provider deliveries."""
 
-from sessions_app.models.chat_rules import ChatMark, Rule, RuleRun
 from sessions_app.models.chats import (
     CLIENT,
     GODFATHER,
@@ -27,10 +26,13 @@ from sessions_app.models.review import (
     Assignment,
     Bookmark,
     ChatLabel,
+    ChatMark,
     Label,
     Note,
     ReadMark,
     ReviewedMark,
+    Rule,
+    RuleRun,
     SavedFilter,
     Snooze,
 )
@@ -42,9 +44,10 @@ from sessions_app.models.sessions import (
     SessionStatus,
     Verdict,
 )
-from sessions_app.models.stored_media import MediaFile, MediaState
 from sessions_app.models.summaries import (
     ExtractionWork,
+    MediaFile,
+    MediaState,
     SummarizationMetadata,
     SummaryWork,
     TranscriptBatch,

@@ -26,7 +26,7 @@ from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.limits import answer_limits
 from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
 from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, TurnState
-from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turns import turns_move
 from sessions_app.turns import handing_over, message_files, open_questions, reply_store, send
 from sessions_app.turns.bursts import OPEN_STATES, REMADE, burst_join, texts_to_answer
 from sessions_app.turns.commands.dispatch import chosen_reply, command_reply

@@ -12,7 +12,7 @@ from memoryproject.foundation.integrations.llm.base import ChatMessage, Picture
 from memoryproject.foundation.process.tracing import span
 from memoryproject.foundation.retrieval.subqueries import asks_for_all
 from sessions_app.cards.card_recall import CardHit, cards_recall
-from sessions_app.conversations import message_context, message_store, message_text, plain_words
+from sessions_app.conversations import message_store, message_text, plain_words
 from sessions_app.conversations.history_queries import History, messages_left_out, profile_current
 from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_in_prompt
@@ -128,7 +128,7 @@ def _with_quoted(query: str, history: History | None) -> str:
     last = history.messages[-1] if history else None
     if last is None or not query.strip().endswith(last.content.strip()):
         return query
-    quoted = last.metadata.get(message_context.QUOTED)
+    quoted = last.metadata.get(message_text.QUOTED)
     text = str(quoted.get("text") or "") if isinstance(quoted, dict) else ""
     return f"{query}\n{text}" if text.strip() else query
 

@@ -33,7 +33,7 @@ from sessions_app.limits.answer_limits import MeteredChatModel
 from sessions_app.limits.intake import LimitReachedError
 from sessions_app.models import GODFATHER, Outcome, Turn, TurnState
 from sessions_app.models.chats import reading_role
-from sessions_app.models.turn_states import turns_move
+from sessions_app.models.turns import turns_move
 from sessions_app.recall.facade import RecallResult, is_sure
 from sessions_app.turns.compose_prompt import (
     Composed,

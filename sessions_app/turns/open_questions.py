@@ -24,8 +24,16 @@ from sessions_app.conversations.epochs import EpochSnapshot, epoch_check
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.conversations.session_lifecycle import ANSWERING, turn_failed
 from sessions_app.models import InboundDelivery, Message, Role, SessionStatus, Turn, TurnState
-from sessions_app.models.turn_states import turn_create, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, BROADCAST, BY_RULE, DEFERRALS, QUOTES
+from sessions_app.models.turns import (
+    APOLOGY_FOR,
+    BROADCAST,
+    BY_RULE,
+    DEFERRALS,
+    QUOTES,
+    turn_create,
+    turn_move,
+    turns_move,
+)
 from sessions_app.turns.reply_store import (
     Draft,
     apology,

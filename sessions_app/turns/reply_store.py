@@ -28,8 +28,7 @@ from sessions_app.limits.intake import word_for
 from sessions_app.models import ChatSession, Message, OutboundPart, Turn, TurnReplay
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, OFFERED, Role
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import HANDOVER, Outcome, TurnState
+from sessions_app.models.turns import HANDOVER, Outcome, TurnState, turn_move
 from sessions_app.turns.handing_over import PERSON, hand_over, handover_text
 from sessions_app.turns.questions import CHOSEN, Question, has_buttons
 from sessions_app.turns.turn_claims import chat_locked, is_blocked

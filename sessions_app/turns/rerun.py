@@ -20,8 +20,7 @@ from sessions_app.limits.intake import access_of
 from sessions_app.media.fetch import attachment_of
 from sessions_app.models import Chat, OutboundPart, Outcome, PartState, Standing, Turn, TurnState
 from sessions_app.models.messages import APOLOGY
-from sessions_app.models.turn_states import turn_move
-from sessions_app.models.turns import TEMPLATE
+from sessions_app.models.turns import TEMPLATE, turn_move
 from sessions_app.turns import answer_review, send, turn_claims
 
 RERUNNABLE = (TurnState.FAILED, TurnState.UNCONFIRMED, TurnState.HELD)

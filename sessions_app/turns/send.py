@@ -25,8 +25,7 @@ from sessions_app.models import ChatAddress, OutboundPart, Turn
 from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
-from sessions_app.models.turn_states import turn_move, turns_move
-from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState
+from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState, turn_move, turns_move
 from sessions_app.turns import statuses
 from sessions_app.turns.questions import question_send
 from sessions_app.turns.turn_claims import TurnLease, is_blocked, turn_update_state

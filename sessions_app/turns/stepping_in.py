@@ -18,8 +18,7 @@ from sessions_app.models import Chat, ChatMark, ChatPause, Message, OutboundPart
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import APOLOGY, DeliveryStatus
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turn_states import turns_move
-from sessions_app.models.turns import TurnState
+from sessions_app.models.turns import TurnState, turns_move
 from sessions_app.turns import turn_claims
 
 # The code of the error of a turn that a person answered.

@@ -23,8 +23,16 @@ from sessions_app.models import Chat, ChatPause, OutboundPart, Turn
 from sessions_app.models.chats import GODFATHER, Provider, addresses_now
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.takeover import PauseCause
-from sessions_app.models.turn_states import TransitionError, turn_move, turns_move
-from sessions_app.models.turns import APOLOGY_FOR, BY_RULE, WAITING_STATES, Outcome, TurnState
+from sessions_app.models.turns import (
+    APOLOGY_FOR,
+    BY_RULE,
+    WAITING_STATES,
+    Outcome,
+    TransitionError,
+    TurnState,
+    turn_move,
+    turns_move,
+)
 
 
 def turn_update_state(*, turn: Turn, parts: Iterable[OutboundPart] | None = None) -> bool:

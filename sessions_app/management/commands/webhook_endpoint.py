@@ -8,15 +8,7 @@ from django.core.management.base import CommandError
 
 from memoryproject.foundation.audit.audit_events import COMMAND_LINE
 from memoryproject.foundation.commands import ReportingCommand, UsageError, flag, option
-from memoryproject.foundation.outgoing_webhooks import deliveries, models, sending
-from memoryproject.foundation.outgoing_webhooks.endpoints import (
-    EndpointError,
-    EndpointNotFoundError,
-    endpoint_change,
-    endpoint_create,
-    endpoint_remove,
-    endpoint_rotate,
-)
+from memoryproject.foundation.outgoing_webhooks import deliveries, endpoints, models, sending
 from memoryproject.foundation.text.uuids import iso_utc
 from sessions_app.webhook_endpoints.dependencies import (
     build_address_rules,
@@ -34,7 +26,7 @@ EVENT_HELP = (
 class Command(ReportingCommand):
     # Only one action has the option.
     json_help = ""
-    refusals = {**ReportingCommand.refusals, EndpointNotFoundError: "{error}"}
+    refusals = {**ReportingCommand.refusals, endpoints.EndpointNotFoundError: "{error}"}
 
     actions = {
         "add": [
@@ -51,11 +43,11 @@ class Command(ReportingCommand):
     def run(self, options: dict[str, Any]) -> None:
         try:
             getattr(self, f"_{options['action']}")(options)
-        except EndpointError as error:
+        except endpoints.EndpointError as error:
             raise UsageError(str(error)) from error
 
     def _add(self, options: dict[str, Any]) -> None:
-        made = endpoint_create(
+        made = endpoints.endpoint_create(
             name=options["name"],
             url=options["url"],
             event_types=options["event"] or (),
@@ -66,23 +58,23 @@ class Command(ReportingCommand):
         self.stdout.write(made.secret)
 
     def _list(self, options: dict[str, Any]) -> None:
-        endpoints = list(models.WebhookEndpoint.objects.order_by("name"))
+        rows = list(models.WebhookEndpoint.objects.order_by("name"))
         if options["json"]:
-            self.stdout.write(json.dumps([_shown(endpoint) for endpoint in endpoints], indent=2))
+            self.stdout.write(json.dumps([_shown(endpoint) for endpoint in rows], indent=2))
             return
-        for endpoint in endpoints:
+        for endpoint in rows:
             shown = _shown(endpoint)
             events = ", ".join(shown["events"]) or "everything"
             why = f" ({shown['reason']})" if shown["reason"] else ""
             self.stdout.write(f"{shown['name']}: {shown['state']}{why}, {shown['url']}, {events}")
-        if not endpoints:
+        if not rows:
             self.stderr.write("There is no endpoint: webhook_endpoint add NAME URL makes one.")
 
     def _rotate(self, options: dict[str, Any]) -> None:
         hours = options["keep_hours"]
         if not 0 <= hours <= 24 * 365:
             raise UsageError("--keep-hours is from 0 to 8760.")
-        made = endpoint_rotate(
+        made = endpoints.endpoint_rotate(
             endpoint_id=_key(options), actor=COMMAND_LINE, keep=timedelta(hours=hours)
         )
         self.stdout.write(made.secret)
@@ -91,7 +83,7 @@ class Command(ReportingCommand):
         self._enable(options, enabled=False)
 
     def _enable(self, options: dict[str, Any], *, enabled: bool = True) -> None:
-        endpoint_change(
+        endpoints.endpoint_change(
             endpoint_id=_key(options),
             changes={"enabled": enabled},
             rules=build_address_rules(),
@@ -100,7 +92,7 @@ class Command(ReportingCommand):
         self.stdout.write(f"{options['name']} is {'enabled' if enabled else 'disabled'}.")
 
     def _remove(self, options: dict[str, Any]) -> None:
-        endpoint_remove(endpoint_id=_key(options), actor=COMMAND_LINE)
+        endpoints.endpoint_remove(endpoint_id=_key(options), actor=COMMAND_LINE)
         self.stdout.write(f"{options['name']} is removed.")
 
     def _test(self, options: dict[str, Any]) -> None:
@@ -122,7 +114,7 @@ def _key(options: dict[str, Any]) -> int:
     found = models.WebhookEndpoint.objects.filter(name=options["name"]).values_list("pk", flat=True)
     key = found.first()
     if key is None:
-        raise EndpointNotFoundError(f"There is no endpoint {options['name']!r}.")
+        raise endpoints.EndpointNotFoundError(f"There is no endpoint {options['name']!r}.")
     return key
 
 
