@@ -284,26 +284,13 @@ def _download(
     provider.fetch_media(
         media=Media(**known),
         provider_message_id=message.provider_message_id or "",
-        chat=_recipient(message.chat, message.number_id),
+        chat=Recipient.at(message.chat.whatsapp_chat, message.number_id),
         into=file,
         max_bytes=max_bytes,
     )
 
 
 _FIELDS = frozenset(Media.__dataclass_fields__)
-
-
-def _recipient(chat: Chat, by_number: str) -> Recipient:
-    """Return the chat in which the provider looks for the message."""
-    address = chat.whatsapp_chat
-    number, _, domain = address.partition("@")
-    return Recipient(
-        address,
-        phone=number if domain == "c.us" and number.isdigit() else None,
-        bsuid=number if domain == "bsuid" else None,
-        group_id=number if chat.is_group else None,
-        by_number=by_number,
-    )
 
 
 def _keep(

@@ -1,6 +1,7 @@
 """Merge two chats that turn out to belong to one person."""
 
 import logging
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -286,7 +287,9 @@ def contacts_merge(
             raise SeenChangedError(_("Something of these contacts changed meanwhile. Look again."))
         if name and name not in preview.names:
             raise MergeError(_("Neither of the two has this name."))
-        _audit(preview, actor)
+        counts = {name: preview.gone.counts[name] for name in ("sessions", "messages")}
+        sides = {"into": preview.kept.chat.pk, "took": preview.gone.chat.pk}
+        audit_both("chat.merge", actor, sides, **counts)
         record = record_begin(kept=preview.kept.chat, gone=preview.gone.chat, by=actor.name)
         merged = chat_merge(preview.kept.chat, preview.gone.chat, by_staff=True)
         merged.staff_name = "" if name == merged.client_name else name
@@ -315,16 +318,14 @@ def chats_locked(*keys: UUID) -> list[Chat]:
     return [found[key] for key in keys]
 
 
-def _audit(preview: MergePreview, actor: Actor) -> None:
-    """Record the merge in the trails of both, each with the pseudonym of the other."""
-    kept, gone = preview.kept.chat.pk, preview.gone.chat.pk
-    names = pseudonyms_for(key=audit_key(), chat_ids=[kept, gone])
-    counts = {
-        "sessions": preview.gone.counts["sessions"],
-        "messages": preview.gone.counts["messages"],
-    }
-    events = [
-        Event("chat.merge", actor, "chat", kept, details={"took": names[gone], **counts}),
-        Event("chat.merge", actor, "chat", gone, details={"into": names[kept], **counts}),
-    ]
-    audit_record_many(events=events)
+def audit_both(action: str, actor: Actor, sides: Mapping[str, UUID], **details: object) -> None:
+    """Record a merge or a split in the trails of both, each with the pseudonym of the other.
+
+    ``sides``: the two chats, each by the word under which it stands in the other's trail.
+    """
+    names = pseudonyms_for(key=audit_key(), chat_ids=[*sides.values()])
+    (one, kept), (other, gone) = sides.items()
+    pairs = ((kept, {other: names[gone]}), (gone, {one: names[kept]}))
+    audit_record_many(
+        events=[Event(action, actor, "chat", key, details={**of, **details}) for key, of in pairs]
+    )

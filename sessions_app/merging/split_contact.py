@@ -15,17 +15,12 @@ from memories_app.documents.document_store import shown_name
 from memories_app.models import Memory, MemoryStatus
 from memories_app.store.same_files import SameFile, memories_give, same_files_restore
 from memoryproject.foundation.admin_kit.stamped_form import digest_of
-from memoryproject.foundation.audit.audit_events import (
-    Actor,
-    Event,
-    audit_key,
-    audit_record_many,
-    pseudonyms_for,
-)
+from memoryproject.foundation.audit.audit_events import Actor
 from sessions_app.conversations.session_lifecycle import activity_recount, cards_outdate
 from sessions_app.merging.merge_chats import (
     MergeError,
     SeenChangedError,
+    audit_both,
     chats_locked,
     contacts_hold,
 )
@@ -204,26 +199,17 @@ def _split(preview: SplitPreview, seen: str, actor: Actor, *, key: UUID, name: s
     portion_move(preview.portion, kept=chat, gone=gone, record=record, now=now)
     sides_restore(kept=chat, gone=gone, record=record)
     activity_recount(chat_ids=[chat.pk, gone.pk])
-    _audit(preview, gone, actor)
+    audit_both(
+        "chat.split",
+        actor,
+        {"from": chat.pk, "gave": gone.pk},
+        sessions=len(preview.portion.sessions),
+        messages=preview.messages,
+        undone=record is not None,
+    )
     if record is not None:
         record.delete()
     return gone
-
-
-def _audit(preview: SplitPreview, gone: Chat, actor: Actor) -> None:
-    """Record the split in the trails of both, each with the pseudonym of the other."""
-    kept = preview.chat.pk
-    names = pseudonyms_for(key=audit_key(), chat_ids=[kept, gone.pk])
-    details = {
-        "sessions": len(preview.portion.sessions),
-        "messages": preview.messages,
-        "undone": preview.record is not None,
-    }
-    events = [
-        Event("chat.split", actor, "chat", kept, details={"gave": names[gone.pk], **details}),
-        Event("chat.split", actor, "chat", gone.pk, details={"from": names[kept], **details}),
-    ]
-    audit_record_many(events=events)
 
 
 # Move the rows that go with addresses that are split off.

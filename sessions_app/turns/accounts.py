@@ -11,7 +11,7 @@ from memoryproject.foundation.integrations.configured import service_target
 from memoryproject.foundation.integrations.whatsapp.events import Notice
 from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, numbers_if_several
 from memoryproject.foundation.outside_services import models
-from sessions_app.turns.statuses import HELD, PAUSED, put_off
+from sessions_app.turns.statuses import HELD, put_off
 
 MAX_COUNTED = 1_000
 
@@ -38,7 +38,7 @@ def accounts_refused() -> dict[str, Refusal]:
         if service is not None:
             found[provider] = Refusal(service.error, service.sick_since or service.changed_at)
     columns = ("provider", "number_id", "error", "created_at")
-    waiting = list(put_off(HELD, PAUSED).order_by("-id").values_list(*columns)[:MAX_COUNTED])
+    waiting = list(put_off().order_by("-id").values_list(*columns)[:MAX_COUNTED])
     for provider in dict.fromkeys(row[0] for row in waiting if row[2].code == HELD):
         of_provider = [row for row in waiting if row[0] == provider]
         held = [row for row in of_provider if row[2].code == HELD]
@@ -69,4 +69,4 @@ def account_reported(*, event: Notice) -> None:
     models.service_reported(record.service, target, error)
     if event.accepts:
         # The programs that answer find it themselves.
-        put_off(HELD, PAUSED).filter(provider=event.provider).update(not_before=timezone.now())
+        put_off().filter(provider=event.provider).update(not_before=timezone.now())

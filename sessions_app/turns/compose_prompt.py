@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
 
 from django.utils import timezone
 
@@ -95,11 +94,10 @@ def compose_prompt(material: Material, dependencies: Dependencies, limit: int | 
 
 def recall_for_prompt(
     query: str,
-    *,
-    chat_id: UUID,
-    user_role: str,
+    viewer: recall.Viewer,
     history: History | None,
     dependencies: Dependencies,
+    *,
     nearest: int = 0,
 ) -> recall.RecallResult:
     """Return what is recalled for a prompt with this history, and isn't in it already.
@@ -113,13 +111,13 @@ def recall_for_prompt(
     near = recall.number_for(query, nearest) if nearest > 1 else nearest
     return recall.recall(
         query=_with_quoted(query, history),
-        viewer=recall.Viewer(user_role, chat_id),
+        viewer=viewer,
         embedder=dependencies.embedder,
         top_k=recall.number_for(query, dependencies.rules.top_k),
         min_similarity=dependencies.rules.min_similarity,
         nearest=near if plain_words.asks_in_words(query) else 0,
         with_ended=asks_for_all(query),
-        left_out=None if history is None else messages_left_out(history, chat_id),
+        left_out=messages_left_out(history, viewer.chat_id) if history and viewer.chat_id else None,
     )
 
 
@@ -144,13 +142,8 @@ def recall_today(
     history = dependencies.chat_memory.history(
         question, user_role=user_role, max_messages=dependencies.rules.history_max_messages
     )
-    return recall_for_prompt(
-        question.content.strip(),
-        chat_id=turn.chat_id,
-        user_role=user_role,
-        history=history,
-        dependencies=dependencies,
-    )
+    viewer = recall.Viewer(user_role, turn.chat_id)
+    return recall_for_prompt(question.content.strip(), viewer, history, dependencies)
 
 
 def cards_in_reach(

@@ -34,7 +34,7 @@ from sessions_app.limits.intake import LimitReachedError
 from sessions_app.models import GODFATHER, Outcome, Turn, TurnState
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import turns_move
-from sessions_app.recall.facade import RecallResult, is_sure
+from sessions_app.recall.facade import RecallResult, Viewer, is_sure
 from sessions_app.turns.compose_prompt import (
     Composed,
     Material,
@@ -358,15 +358,10 @@ def _recall(
 ) -> RecallResult:
     if history is None:
         return RecallResult([])
-    return recall_for_prompt(
-        text,
-        chat_id=turn.chat_id,
-        user_role=reading_role(turn.user_role, turn.context),
-        history=history,
-        dependencies=dependencies,
-        # Without a model nobody tells whether they answer the question: one is offered.
-        nearest=1 if is_offline(dependencies.chat_model) else dependencies.rules.nearest,
-    )
+    viewer = Viewer(reading_role(turn.user_role, turn.context), turn.chat_id)
+    # Without a model nobody tells whether they answer the question: one is offered.
+    nearest = 1 if is_offline(dependencies.chat_model) else dependencies.rules.nearest
+    return recall_for_prompt(text, viewer, history, dependencies, nearest=nearest)
 
 
 def _record(draft: Draft, material: Material, composed: Composed, *, refused: int) -> None:

@@ -14,6 +14,7 @@ from sessions_app.conversations.history_queries import History, conversation_wal
 from sessions_app.conversations.message_text import HistoryMessage
 from sessions_app.conversations.session_lifecycle import SessionInChat
 from sessions_app.models import CLIENT, ChatSession, Role, Turn
+from sessions_app.recall.facade import RecallResult, Viewer
 from sessions_app.turns import compose_prompt, prompt_budget
 from sessions_app.turns.prompt import Prompt, PromptParts, card_text, recalled_text
 from sessions_app.turns.turn_dependencies import Dependencies
@@ -88,7 +89,10 @@ def context_make(
             walk=walk,
         )
     text = query if query is not None else _last_question(found.session, last)
-    material = _material(turn, text, history, dependencies)
+    recalled = _recalled(turn, text, history, dependencies)
+    cards = compose_prompt.cards_in_reach(turn, history, dependencies)
+    person = compose_prompt.person_in_reach(turn, history, recalled, dependencies)
+    material = compose_prompt.Material(turn, text, history, recalled, cards, person=person)
     parts = compose_prompt.prompt_parts(material, dependencies)
     lines = _newest(prompt_budget.sendable(_lines(turn, history, after, query)), form.max_history)
     parts, left_out = _own_form(replace(parts, history=lines), form)
@@ -153,14 +157,7 @@ def memory_beside(
     ``texts``: those of its prompt, which aren't told twice. The text is "" where there is
     nothing to tell.
     """
-    found = compose_prompt.recall_for_prompt(
-        query,
-        chat_id=turn.chat_id,
-        user_role=turn.user_role,
-        history=None,
-        dependencies=dependencies,
-        nearest=dependencies.rules.nearest,
-    )
+    found = _recalled(turn, query, None, dependencies)
     known = {" ".join(text.split()) for text in texts}
     hits = [hit for hit in found.hits if " ".join(hit.content.split()) not in known]
     material = compose_prompt.Material(turn, query, None, replace(found, hits=hits), [])
@@ -178,20 +175,11 @@ def memory_beside(
     return prompt.messages[0].content, compose_prompt.recalled_record(material, prompt)
 
 
-def _material(
-    turn: Turn, text: str, history: History | None, dependencies: Dependencies
-) -> compose_prompt.Material:
-    recalled = compose_prompt.recall_for_prompt(
-        text,
-        chat_id=turn.chat_id,
-        user_role=turn.user_role,
-        history=history,
-        dependencies=dependencies,
-        nearest=dependencies.rules.nearest,
-    )
-    cards = compose_prompt.cards_in_reach(turn, history, dependencies)
-    person = compose_prompt.person_in_reach(turn, history, recalled, dependencies)
-    return compose_prompt.Material(turn, text, history, recalled, cards, person=person)
+def _recalled(
+    turn: Turn, query: str, history: History | None, dependencies: Dependencies
+) -> RecallResult:
+    viewer, nearest = Viewer(turn.user_role, turn.chat_id), dependencies.rules.nearest
+    return compose_prompt.recall_for_prompt(query, viewer, history, dependencies, nearest=nearest)
 
 
 def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -> Prompt:

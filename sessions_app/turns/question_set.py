@@ -19,7 +19,7 @@ from sessions_app.hours import hours_of
 from sessions_app.hours_answers import hours_answer
 from sessions_app.models import CheckDay, CheckQuestion, Turn, TurnReplay
 from sessions_app.models.trials import ANSWER, QuestionState
-from sessions_app.recall.facade import MEMORY
+from sessions_app.recall.facade import MEMORY, Viewer
 from sessions_app.turns.compose_prompt import recall_for_prompt, recall_today
 from sessions_app.turns.turn_dependencies import Dependencies
 
@@ -81,14 +81,9 @@ def _check(question: CheckQuestion, dependencies: Dependencies, now: datetime) -
     if message and turn:
         found = recall_today(message, turn=turn, dependencies=dependencies)
     else:
-        found = recall_for_prompt(
-            question.asked,
-            # There is no such chat: nobody in particular asks.
-            chat_id=question.chat_id or UUID(int=0),
-            user_role=question.user_role,
-            history=None,
-            dependencies=dependencies,
-        )
+        # There is no such chat: nobody in particular asks.
+        viewer = Viewer(question.user_role, question.chat_id or UUID(int=0))
+        found = recall_for_prompt(question.asked, viewer, None, dependencies)
     memory = _in_use(Memory.objects.filter(pk=question.memory_id).first())
     state, key = QuestionState.FAILS, memory and memory.pk
     if memory is None and not question.expected:

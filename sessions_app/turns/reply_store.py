@@ -287,13 +287,6 @@ def hours_reply(turn: Turn, text: str) -> str:
 # Answers that are texts of ours: apologies, and what is said instead of an answer.
 
 
-def apology(turn: Turn, error: str) -> Draft:
-    """Return the text for a message that gets no answer, with the error for staff."""
-    draft = say("apology", turn, error=error, outcome=Outcome.FAILED)
-    draft.is_apology = True
-    return draft
-
-
 def handover_draft(turn: Turn, reason: str) -> Draft:
     """Return the answer with which a conversation goes to a person."""
     text = handover_text(turn, reason)

@@ -94,8 +94,7 @@ def recipient_of(turn: Turn) -> whatsapp.Recipient:
     """
     chat = turn.chat
     if chat.is_group:
-        group_id = chat.whatsapp_chat.removesuffix("@g.us")
-        return whatsapp.Recipient(chat.whatsapp_chat, group_id=group_id, by_number=turn.number_id)
+        return whatsapp.Recipient.at(chat.whatsapp_chat, turn.number_id)
     current = ChatAddress.objects.filter(chat=chat, provider=turn.provider, left_at__isnull=True)
     is_main_alone = getattr(turn, "current_addresses", ()) == [chat.whatsapp_chat]
     links = [] if is_main_alone else list(current.order_by("-created_at"))
@@ -111,15 +110,8 @@ def recipient_of(turn: Turn) -> whatsapp.Recipient:
         # Another provider used the main one last.
         main = sender if sender in used else used[0]
     bsuid = next((link.address for link in links if link.address.endswith("@bsuid")), None)
-    number, _, domain = main.partition("@")
-    known = number if domain == "bsuid" else None
-    return whatsapp.Recipient(
-        main,
-        phone=number if domain == "c.us" and number.isdigit() else None,
-        # A merge at this moment may have moved the addresses.
-        bsuid=bsuid.removesuffix("@bsuid") if bsuid else known,
-        by_number=turn.number_id,
-    )
+    # A merge at this moment may have moved the addresses: then the main one says what is known.
+    return whatsapp.Recipient.at(main, turn.number_id, bsuid and bsuid.removesuffix("@bsuid"))
 
 
 def _send_part(work: TurnWork, part: OutboundPart, to: whatsapp.Recipient) -> whatsapp.SendResult:

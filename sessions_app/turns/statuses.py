@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import or_
 from typing import Any
 from uuid import UUID
 
@@ -232,7 +233,7 @@ def is_held(turn: Turn) -> bool:
     return getattr(turn.error, "code", "") == HELD
 
 
-def isput_off(turn: Turn) -> bool:
+def is_put_off(turn: Turn) -> bool:
     """Return whether the answer wasn't sent because of the provider's state, not for itself."""
     is_waiting = turn.state == TurnState.REPLIED and turn.not_before is not None
     return is_waiting and getattr(turn.error, "code", "") in (HELD, PAUSED)
@@ -246,7 +247,7 @@ def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
 
     Returns how many.
     """
-    waiting = put_off(HELD, PAUSED).filter(not_before__gt=now)
+    waiting = put_off().filter(not_before__gt=now)
     released = 0
     for provider in set(waiting.values_list("provider", flat=True)) & set(PROVIDERS):
         well_since = service_well_since(PROVIDERS[provider].service)
@@ -274,7 +275,7 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     with transaction.atomic():
         services_try_again([record.service for record in PROVIDERS.values()])
         # What a colleague has just released is on its way.
-        waiting = put_off(HELD, PAUSED).filter(not_before__gt=timezone.now())
+        waiting = put_off().filter(not_before__gt=timezone.now())
         released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
         audit_record("turn.send_held", actor, answers=released)
     return released
@@ -282,24 +283,22 @@ def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
 
 def send_followed_up(*, turn: Turn, enqueue: Callable[[UUID], object] | None) -> None:
     """Let the other answers follow one that was sent after all. ``turn``: as it was begun."""
-    if not isput_off(turn):
+    if not is_put_off(turn):
         return
     if Turn.objects.filter(pk=turn.pk, state=TurnState.SENT).update(error="") and enqueue:
-        by_same = put_off(HELD, PAUSED).filter(provider=turn.provider, number_id=turn.number_id)
+        by_same = put_off().filter(provider=turn.provider, number_id=turn.number_id)
         _release(by_same, enqueue)
 
 
 def too_late(turn: Turn, max_age: timedelta) -> bool:
     """Return whether an answer that was put off is too old by now to be sent."""
-    return isput_off(turn) and timezone.now() - turn.asked_at > max_age
+    return is_put_off(turn) and timezone.now() - turn.asked_at > max_age
 
 
-def put_off(*codes: str) -> QuerySet[Turn]:
-    """Return the turns whose answers wait because of the provider's state, by these errors."""
-    which = Q()
-    for code in codes:
-        which |= Q(error__startswith=f'{{"code": "{code}"')
-    return Turn.objects.filter(which, state=TurnState.REPLIED, not_before__isnull=False)
+def put_off() -> QuerySet[Turn]:
+    """Return the turns whose answers wait because of the provider's state."""
+    codes = (Q(error__startswith=f'{{"code": "{code}"') for code in (HELD, PAUSED))
+    return Turn.objects.filter(or_(*codes), state=TurnState.REPLIED, not_before__isnull=False)
 
 
 # Notify people that nothing can be stored (ERR-SESSION-002).
