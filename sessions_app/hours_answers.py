@@ -13,8 +13,7 @@ from django.utils.text import capfirst
 
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Memory, Visibility
-from memories_app.store.keyed import keyed_put
-from memories_app.store.retract import memories_delete
+from memories_app.store import keyed, retract
 from memoryproject.foundation.audit.audit_events import SYSTEM
 from memoryproject.foundation.integrations.embedders.base import Embedder
 from sessions_app.conversations import phrases
@@ -158,7 +157,7 @@ def hours_remember(*, embedder: Embedder) -> int:
         coming = {day: other for day, other in hours.dates.items() if day >= today}
         hours = replace(hours, dates=coming)
     there = Memory.objects.filter(namespace=NAMESPACE, key__startswith=KEY).exclude(key__in=keys)
-    memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
+    retract.memories_delete(memory_ids=list(there.values_list("pk", flat=True)), actor=SYSTEM)
     for key, language in keys.items():
         lines = "; ".join(week_lines(hours, language, date.min)) if hours else ""
         new = NewMemory(
@@ -170,7 +169,7 @@ def hours_remember(*, embedder: Embedder) -> int:
             value={},
         )
         unchecked: Any = {"check": lambda _there: None, "before_storing": lambda: None}
-        keyed_put(new, embedder=embedder, actor=SYSTEM, **unchecked)
+        keyed.keyed_put(new, embedder=embedder, actor=SYSTEM, **unchecked)
     return len(keys)
 
 

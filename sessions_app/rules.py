@@ -27,9 +27,8 @@ from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.staff_notices import Kind, notify
 from sessions_app.conversations import history_queries, phrases, plain_words
 from sessions_app.hours import Hours, hours_of
+from sessions_app.inbox import needs, notes
 from sessions_app.inbox.labels import chats_assign, chats_label
-from sessions_app.inbox.needs import is_unknown
-from sessions_app.inbox.notes import note_write
 from sessions_app.models import (
     Assignment,
     Chat,
@@ -170,7 +169,7 @@ SOURCES: Mapping[str, Callable[[Span, Rule], Iterable[Found]]] = {
     Happening.SILENCE: lambda span, rule: _unanswered_since(span, rule.minutes or 1),
     Happening.HANDOVER: lambda span, _rule: _turns(span, Q(context__has_key=HANDOVER)),
     Happening.UNANSWERED: lambda span, _rule: _turns(
-        span, Q(outcome=Outcome.FAILED) | Q(state=TurnState.FAILED) | is_unknown()
+        span, Q(outcome=Outcome.FAILED) | Q(state=TurnState.FAILED) | needs.is_unknown()
     ),
 }
 
@@ -334,7 +333,7 @@ def tell(*, rule: Rule, chat_id: UUID, event_id: UUID) -> None:
     """Tell staff of a chat: a mark in the inbox, a note, notifications; and integrators."""
     ChatMark.objects.update_or_create(chat_id=chat_id, defaults={"rule_name": rule.name})
     text = _("Rule “%(name)s”: %(when)s") % {"name": rule.name, "when": rule.get_when_display()}
-    note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
+    notes.note_write(user=None, chat_id=chat_id, text=text, actor=Actor("system", rule.name))
     data = {"rule_id": rule.pk, "rule": rule.name, "when": str(rule.when)}
     hooks_raise([HookEvent(EventType.RULE_MATCHED, event_id, data, chat_id)])
     notify(Kind.DUE, [(event_id, chat_id)])

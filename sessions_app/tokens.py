@@ -14,9 +14,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit import staff_pages
+from memoryproject.foundation.admin_kit import staff_admin, staff_pages
 from memoryproject.foundation.admin_kit.display import column, moment_shown, shown_mark
-from memoryproject.foundation.admin_kit.staff_admin import ReadOnlyAdmin, sections
 from memoryproject.foundation.audit.audit_events import staff_actor
 from memoryproject.foundation.integrations.lenient import phone_digits
 from memoryproject.foundation.oauth.grants import ConsentRequest, grant_create
@@ -114,7 +113,7 @@ def _end_of(token: ApiToken) -> datetime | None:
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(ReadOnlyAdmin):
+class ApiTokenAdmin(staff_admin.ReadOnlyAdmin):
     """Tokens are created and revoked, never changed or deleted: the audit log refers to them.
 
     Those of applications are replaced and cleaned up by themselves.
@@ -141,7 +140,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     given = ("name", "scopes", "chats", "every_chat", "expires_at", "never_expires")
     made = (None, "name prefix application shown_scopes bound_to shown_state")
     times = (gettext_lazy("Times"), "created_at created_by valid_until revoked_at last_used_at")
-    fieldsets = sections(made, times)
+    fieldsets = staff_admin.sections(made, times)
     own_pages: ClassVar[Any] = {
         "consent": staff_pages.OwnPage("consent/", "consent", "GET HEAD POST")
     }

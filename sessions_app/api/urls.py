@@ -2,11 +2,7 @@
 
 from django.urls import URLPattern, path
 
-from memories_app.memory_documents.document_api import (
-    DocumentArchiveView,
-    DocumentCleanupView,
-    DocumentsView,
-)
+from memories_app.memory_documents import document_api
 from memoryproject.foundation.rest_kit.views import ID, ApiView
 from sessions_app.api.views import AuditVerifyView, AuditView, IndexView, MemoryDocumentView, MeView
 from sessions_app.cards.api import CardView
@@ -15,10 +11,7 @@ from sessions_app.documents.document_api import FilesView, FileView
 from sessions_app.forgetting.presentation import ReceiptsView, ReceiptView
 from sessions_app.inbound.chat_api import AskView
 from sessions_app.jobs import api as jobs
-from sessions_app.memories.api.delete_api import MemoriesDeleteView
-from sessions_app.memories.api.keyed_api import KeyedView, NamespaceMemoriesView, NamespacesView
-from sessions_app.memories.api.memory_api import MemoriesView, MemoryBatchView, MemoryView
-from sessions_app.memories.api.recall_api import RecallView
+from sessions_app.memories.api import delete_api, keyed_api, memory_api, recall_api
 from sessions_app.memories.presentation import MemoryExportView, MemoryImportView
 from sessions_app.person.api import PersonView
 from sessions_app.transcripts.api import (
@@ -61,16 +54,16 @@ urlpatterns = [
     _at("chats/<str:whatsapp_chat>/person/", PersonView, "chat-person"),
     _at(f"turns/<{ID}:turn_id>/", TurnView, "turn"),
     _at(f"turns/<{ID}:turn_id>/feedback/", FeedbackView, "turn-feedback"),
-    _at("memories/", MemoriesView, "memories"),
-    _at("memories/batch/", MemoryBatchView, "memories-batch"),
-    _at("memories/recall/", RecallView, "memories-recall"),
+    _at("memories/", memory_api.MemoriesView, "memories"),
+    _at("memories/batch/", memory_api.MemoryBatchView, "memories-batch"),
+    _at("memories/recall/", recall_api.RecallView, "memories-recall"),
     _at("memories/export/", MemoryExportView, "memories-export"),
     _at("memories/import/", MemoryImportView, "memories-import"),
-    _at("memories/delete/", MemoriesDeleteView, "memories-delete"),
-    _at("memories/keyed/", NamespacesView, "keyed-namespaces"),
-    _at("memories/keyed/<str:namespace>/", NamespaceMemoriesView, "keyed-list"),
-    _at("memories/keyed/<str:namespace>/<key:key>/", KeyedView, "keyed"),
-    _at(f"memories/<{ID}:memory_id>/", MemoryView, "memory"),
+    _at("memories/delete/", delete_api.MemoriesDeleteView, "memories-delete"),
+    _at("memories/keyed/", keyed_api.NamespacesView, "keyed-namespaces"),
+    _at("memories/keyed/<str:namespace>/", keyed_api.NamespaceMemoriesView, "keyed-list"),
+    _at("memories/keyed/<str:namespace>/<key:key>/", keyed_api.KeyedView, "keyed"),
+    _at(f"memories/<{ID}:memory_id>/", memory_api.MemoryView, "memory"),
     _at(DOCUMENT, MemoryDocumentView, "document"),
     _at("files/", FilesView, "files"),
     _at(f"files/<{ID}:document_id>/", FileView, "file"),
@@ -83,9 +76,9 @@ urlpatterns = [
     _at(f"{SESSION}transcript/", SessionTranscriptView, "session-transcript"),
     _at("transcripts/", TranscriptsView, "transcripts"),
     _at("transcripts/validate/", ValidateTranscriptView, "transcripts-check"),
-    _at("documents/", DocumentsView, "documents"),
-    _at("documents/cleanup/", DocumentCleanupView, "documents-cleanup"),
-    _at(f"{DOCUMENT}archive/", DocumentArchiveView, "document-archive"),
+    _at("documents/", document_api.DocumentsView, "documents"),
+    _at("documents/cleanup/", document_api.DocumentCleanupView, "documents-cleanup"),
+    _at(f"{DOCUMENT}archive/", document_api.DocumentArchiveView, "document-archive"),
     _at("webhooks/endpoints/", endpoint_api.EndpointsView, "webhooks"),
     _at(ENDPOINT, endpoint_api.EndpointView, "webhook"),
     _at(f"{ENDPOINT}test/", delivery_api.TestView, "webhook-test"),

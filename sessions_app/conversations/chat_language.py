@@ -14,8 +14,7 @@ from functools import cache
 from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
 
-from sessions_app.conversations import phrases
-from sessions_app.conversations.history_queries import profile_current
+from sessions_app.conversations import history_queries, phrases
 from sessions_app.models import Chat, Message, Role
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def language_learn(*, chat: Chat, text: str, spoken: str = "") -> None:
 
 def _expected(chat: Chat) -> set[str]:
     """Return the languages of the business, and those of the country of the person's number."""
-    spoken = {code.strip() for code in profile_current().languages.split(",")}
+    spoken = {code.strip() for code in history_queries.profile_current().languages.split(",")}
     number = chat.client_phone.lstrip("+")
     codes = {
         code

@@ -17,8 +17,7 @@ from django.db.models.functions import Coalesce
 from memoryproject.foundation.bulk_rows import MIN_FOR_COPY, rows_add, sent_together
 from memoryproject.foundation.integrations.llm.base import message_tokens
 from memoryproject.foundation.text.characters import estimate_tokens
-from sessions_app.conversations import session_lifecycle
-from sessions_app.conversations.message_text import indexed_of
+from sessions_app.conversations import message_text, session_lifecycle
 from sessions_app.models import ChatSession, Message, Role, SessionStatus
 from sessions_app.signals import business_wrote
 
@@ -167,7 +166,7 @@ def messages_add(
 
 def message_row(session: ChatSession, new: NewMessage, order_num: int, now: datetime) -> Message:
     """Return a new row of a session, which isn't stored yet."""
-    indexed = indexed_of(new.content, new.metadata)
+    indexed = message_text.indexed_of(new.content, new.metadata)
     return Message(
         session=session,
         chat_id=session.chat_id,
@@ -211,7 +210,7 @@ def message_retext(
     A card that was made from the old text is deleted.
     """
     grown = stored_tokens(content, message.metadata) - message.tokens
-    indexed = indexed_of(content, message.metadata)
+    indexed = message_text.indexed_of(content, message.metadata)
     message.content = content
     message.tokens += grown
     message.terms, message.term_count = indexed.terms, indexed.length

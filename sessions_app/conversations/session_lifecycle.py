@@ -21,9 +21,8 @@ from memoryproject.foundation.outgoing_webhooks.models import EventType
 from memoryproject.foundation.process.jobs import enqueue
 from memoryproject.foundation.staff_notices import Kind, notify
 from memoryproject.foundation.text.uuids import iso_utc
-from sessions_app import models
+from sessions_app import models, signals
 from sessions_app.models.chats import addresses_now
-from sessions_app.signals import cards_due, session_expired
 
 # Queue the session cards that are due.
 
@@ -49,7 +48,7 @@ def cards_request(*, session_ids: Collection[UUID]) -> None:
     if known.update(token=uuid4(), due_at=now, attempts=0) < len(set(session_ids)):
         fresh = [models.CardWork(session_id=key, due_at=now) for key in dict.fromkeys(session_ids)]
         models.CardWork.objects.bulk_create(fresh, ignore_conflicts=True)
-    transaction.on_commit(partial(_send, cards_due, session_ids=list(session_ids)))
+    transaction.on_commit(partial(_send, signals.cards_due, session_ids=list(session_ids)))
 
 
 def cards_outdate(*, session_ids: Collection[UUID]) -> int:
@@ -255,7 +254,7 @@ def sessions_end(
         session.expired_at = at
         session.save(update_fields=["status", "expired_at"])
         logger.info("Session %s of chat %s expired.", session.session_id, session.chat_id)
-        transaction.on_commit(partial(_send, session_expired, session_id=session.pk))
+        transaction.on_commit(partial(_send, signals.session_expired, session_id=session.pk))
     cards_request(session_ids=[session.pk for session, _ in ended])
     hooks_raise(
         [

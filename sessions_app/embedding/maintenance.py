@@ -23,11 +23,7 @@ from memoryproject.foundation.audit.audit_events import COMMAND_LINE, audit_reco
 from memoryproject.foundation.integrations.embedders.base import Embedder, EmbedderError
 from memoryproject.foundation.leases import advisory_lock
 from memoryproject.foundation.process.narrowing import present
-from sessions_app.embedding.message_vectors import (
-    messages_lacking,
-    messages_waiting,
-    sessions_embed,
-)
+from sessions_app.embedding import message_vectors
 from sessions_app.models import ChatSession, Message, MessageEmbedding
 
 logger = logging.getLogger(__name__)
@@ -73,7 +69,7 @@ def indexes_ensure(model: EmbeddingModel) -> int:
 def texts_waiting() -> int:
     """Return how many memories and messages wait until a worker makes their vectors."""
     active = EmbeddingModel.objects.filter(state=EmbeddingState.ACTIVE).first()
-    return vectors_waiting() + messages_waiting(active.model_id) if active else 0
+    return vectors_waiting() + message_vectors.messages_waiting(active.model_id) if active else 0
 
 
 def model_clear(*, model: EmbeddingModel) -> int:
@@ -96,7 +92,9 @@ def _make_up(retired: EmbeddingModel, embedder: Embedder) -> int:
     recent = ChatSession.objects.filter(last_active__gte=present(retired.retired_at) - KEEP)
     keys = list(recent.order_by("-last_active").values_list("pk", flat=True))
     made = memories_embed(embedder=embedder, uncovered={})
-    return made + sessions_embed(session_ids=keys, embedder=embedder, progress=lambda _: None)
+    return made + message_vectors.sessions_embed(
+        session_ids=keys, embedder=embedder, progress=lambda _: None
+    )
 
 
 # Allow one process at a time to make, switch or remove the vectors of whole models.
@@ -207,7 +205,7 @@ class _Work:
         model_id = self._embedder.model_id
         self._total = (
             vectors.memories_lacking(model_id).count()
-            + messages_lacking(Message.objects.all(), model_id).count()
+            + message_vectors.messages_lacking(Message.objects.all(), model_id).count()
         )
 
     def memories(self) -> None:
@@ -224,7 +222,7 @@ class _Work:
         if since is not None:
             sessions = sessions.filter(last_active__gte=since - MARGIN)
         keys = list(sessions.values_list("pk", flat=True))
-        self._done.messages += sessions_embed(
+        self._done.messages += message_vectors.sessions_embed(
             session_ids=keys, embedder=self._embedder, progress=self._saw
         )
 

@@ -12,9 +12,8 @@ from django.utils.translation import override
 
 from memoryproject.foundation.text.characters import fold
 from memoryproject.foundation.text.tokenizer import Kind, kind_of, tokenize
-from sessions_app.extraction import statement_words as lexicon
+from sessions_app.extraction import statement_words, statement_words as lexicon
 from sessions_app.extraction.passage import Clause, is_negation, without_marks, words_of
-from sessions_app.extraction.statement_words import Words
 
 # Scripts, and letters of these scripts, of languages whose negations aren't known here.
 _UNKNOWN_LETTER = re.compile(
@@ -54,7 +53,7 @@ def doubts_of(content: str, *, clause: Clause, is_owners: bool, written_on: date
         yield "health of others"
 
 
-def _any(words: list[str], known: Words) -> bool:
+def _any(words: list[str], known: statement_words.Words) -> bool:
     return any(word in known for word in words)
 
 

@@ -14,8 +14,7 @@ from django.utils import timezone
 from memories_app.facts.facts import likeness_of
 from memories_app.facts.validation import NewMemory
 from memories_app.models import Visibility
-from memories_app.store.remember import memories_remember
-from memories_app.store.retract import EXTRACTION, is_forgotten
+from memories_app.store import remember, retract
 from memories_app.visibility import scope_of
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.integrations.embedders.base import Embedder
@@ -98,7 +97,7 @@ def facts_store(
         lease.finish(str(outcome))
 
     actor = Actor("system", chat_id=source.chat_id)
-    memories_remember(
+    remember.memories_remember(
         memories=new, embedder=embedder, actor=actor, before_storing=source_is_current
     )
     return outcome
@@ -106,7 +105,7 @@ def facts_store(
 
 def _was_forgotten(new: NewMemory) -> bool:
     """Return whether the fact was forgotten in its scope, so that it isn't learned again."""
-    return is_forgotten(content=new.content, scope=scope_of(new.visibility, new.chat_id))
+    return retract.is_forgotten(content=new.content, scope=scope_of(new.visibility, new.chat_id))
 
 
 # Check each fact of a model's answer against the message that it quotes.
@@ -156,7 +155,7 @@ def facts_checked(
             visibility=str(Visibility.OWNER if source.is_owners else Visibility.CHAT),
             chat_id=source.chat_id,
             type=fact.type,
-            source=EXTRACTION,
+            source=retract.EXTRACTION,
             source_message_id=message.pk,
             confidence=fact.confidence,
             said_at=min(message.timestamp, timezone.now()),

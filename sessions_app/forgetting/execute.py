@@ -17,9 +17,8 @@ from memories_app.visibility import scope_of
 from memoryproject.foundation.outgoing_webhooks.deliveries import hooks_gathered, hooks_raise
 from memoryproject.foundation.retrieval.fragments import Fragments
 from sessions_app import models
-from sessions_app.conversations.epochs import Scopes, chat_scope, unscoped_begin
+from sessions_app.conversations import epochs, session_lifecycle
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
-from sessions_app.conversations.session_lifecycle import activity_recount
 from sessions_app.forgetting import deletion_plan, probe, redact_records, write_receipt
 from sessions_app.forgetting.sweep import Lineage, Sweep
 from sessions_app.models.turns import ANSWERABLE_STATES, TurnState, turns_move
@@ -77,8 +76,8 @@ def _redact_and_probe(sweep: Sweep, lineage: Lineage, prober: probe.Prober) -> N
     prober.probe_memory_documents(sweep.plan.memory_documents)
     # This step comes after every session that is locked on the way.
     if sweep.emptied_chats:
-        activity_recount(chat_ids=sweep.emptied_chats)
-    unscoped_begin()
+        session_lifecycle.activity_recount(chat_ids=sweep.emptied_chats)
+    epochs.unscoped_begin()
     read = redact_records.unscoped_redact(sweep)
     prober.probe_unscoped(sweep, read)
 
@@ -131,7 +130,7 @@ def _delete_rows(sweep: Sweep) -> None:
     memories = retract.memories_lock(plan.memories)
     # An edit or a merge of chats, which takes none of our locks, may have moved them.
     scopes, _ = _memory_scopes(Q(pk__in=[memory.pk for memory in memories]))
-    sweep.held.require(Scopes(frozenset(scopes)))
+    sweep.held.require(epochs.Scopes(frozenset(scopes)))
     if sweep.check is not None:
         sweep.check()
     details = {"receipt_id": str(receipt_id)}
@@ -149,7 +148,7 @@ def _delete_rows(sweep: Sweep) -> None:
     Memory.objects.filter(source_message_id__in=plan.messages).update(source_message_id=None)
 
 
-def scopes_of(plan: deletion_plan.DeletionPlan, *, keep_turn: int | None = None) -> Scopes:
+def scopes_of(plan: deletion_plan.DeletionPlan, *, keep_turn: int | None = None) -> epochs.Scopes:
     """Return the current scopes of a deletion plan. ``keep_turn`` is the turn that asks for it."""
     mentioned_there = Q(pk__in=plan.memories)
     if plan.messages:
@@ -161,12 +160,12 @@ def scopes_of(plan: deletion_plan.DeletionPlan, *, keep_turn: int | None = None)
     chats |= plan.chats | set(spoken.values_list("chat_id", flat=True).distinct())
     if keep_turn is not None:
         chats |= set(models.Turn.objects.filter(pk=keep_turn).values_list("chat_id", flat=True))
-    names |= {chat_scope(chat_id) for chat_id in chats}
+    names |= {epochs.chat_scope(chat_id) for chat_id in chats}
     documents = SourceDocument.objects.filter(pk__in=plan.documents)
     for visibility, chat_id in documents.values_list("visibility", "chat_id"):
         names.add(scope_of(visibility, chat_id))
     backups = backup_names(models.TranscriptBatch.objects.filter(chat__in=chats))
-    return Scopes(frozenset(names), has_memories, frozenset(backups))
+    return epochs.Scopes(frozenset(names), has_memories, frozenset(backups))
 
 
 def _memory_scopes(which: Q) -> tuple[set[str], set[UUID]]:

@@ -24,8 +24,7 @@ from memoryproject.foundation.outgoing_webhooks.deliveries import chat_deliverie
 from memoryproject.foundation.outgoing_webhooks.models import WebhookDelivery
 from sessions_app import models
 from sessions_app.cards.card_recall import cards_retract
-from sessions_app.conversations.chat_addresses import addresses_lock
-from sessions_app.conversations.epochs import Held, Scopes, ScopesGrewError, forgetting_begin
+from sessions_app.conversations import chat_addresses, epochs
 from sessions_app.conversations.preview_recorder import ChangeKind, PreviewRecorder
 from sessions_app.forgetting import execute
 from sessions_app.forgetting.deletion_plan import (
@@ -98,7 +97,7 @@ def object_forget(
     check_object: Callable[[], None] = _do_nothing,
     call_key: str = "",
     together: Collection[UUID] = (),
-    begin: Callable[[Scopes], Held] = forgetting_begin,
+    begin: Callable[[epochs.Scopes], epochs.Held] = epochs.forgetting_begin,
 ) -> models.ForgetReceipt:
     """Forget the object of this kind with this id.
 
@@ -129,14 +128,14 @@ def object_forget(
                 late = check_object if steps.is_locked_late else None
                 sweep = Sweep(receipt, events, plan, dependencies, held, actor, keep_turn, late)
                 return _erase(sweep, steps, prober)
-        except ScopesGrewError as grew:
+        except epochs.ScopesGrewError as grew:
             # This ends: each round adds scopes, and their number is finite.
             scopes = grew.scopes
 
 
 def _first_scopes(
     kind: str, object_id: UUID, together: Collection[UUID], keep_turn: int | None
-) -> Scopes:
+) -> epochs.Scopes:
     """Return the scopes to lock at first.
 
     A memory mostly concerns no other scopes than its own, which cost much less to read than a plan.
@@ -237,7 +236,7 @@ def _document_lock(document_id: UUID) -> None:
 
 def _chat_lock(chat_id: UUID) -> None:
     addresses = models.ChatAddress.objects.filter(chat=chat_id).values_list("address", flat=True)
-    addresses_lock(list(addresses))
+    chat_addresses.addresses_lock(list(addresses))
     list(models.Chat.objects.select_for_update().filter(pk=chat_id))
 
 

@@ -16,8 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories_app.models import Memory
-from memoryproject.foundation.rest_kit import errors, operations, serializers
-from memoryproject.foundation.rest_kit.idempotency import KEPT, Handler, idempotent
+from memoryproject.foundation.rest_kit import errors, idempotency, operations, serializers
 from memoryproject.foundation.rest_kit.views import ApiView, ListView, require_match
 from sessions_app.forgetting import deletion_plan, forget_objects, write_receipt
 from sessions_app.forgetting.choose_pages import ForgetAction as ForgetAction
@@ -34,15 +33,15 @@ FORGETTING: Mapping[type[Exception], Callable[[Exception], APIException]] = {
 
 def forgets(
     *parameters: OpenApiParameter | type[serializers.Strict], operation_id: str
-) -> Callable[[Handler], Handler]:
+) -> Callable[[idempotency.Handler], idempotency.Handler]:
     """Describe a DELETE that returns ``forget_once``, and let it accept an Idempotency-Key."""
 
-    def decorate(handler: Handler) -> Handler:
+    def decorate(handler: idempotency.Handler) -> idempotency.Handler:
         return operations.described(
             operation_id=operation_id,
             parameters=[*parameters, operations.IF_MATCH],
             responses={200: ReceiptSerializer},
-        )(idempotent(atomic=False, holds_texts=False)(handler))
+        )(idempotency.idempotent(atomic=False, holds_texts=False)(handler))
 
     return decorate
 
@@ -95,7 +94,7 @@ def _earlier(call_key: str) -> ForgetReceipt | None:
     """Return the receipt of the same call, which crashed before its response was stored."""
     if not call_key:
         return None
-    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - KEPT)
+    recent = ForgetReceipt.objects.filter(forgotten_at__gt=timezone.now() - idempotency.KEPT)
     return recent.filter(call_key=call_key).first()
 
 

@@ -23,10 +23,9 @@ from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.leases import Lease, LeaseLostError
 from sessions_app.conversations.epochs import Held, ScopeBusyError, Scopes, forgetting_try
 from sessions_app.conversations.preview_recorder import MAX_SHOWN, ChangeKind, PreviewRecorder
-from sessions_app.forgetting import deletion_plan, forget_objects, sweep
+from sessions_app.forgetting import deletion_plan, forget_objects, probe, sweep
 from sessions_app.forgetting.deletion_plan import MODELS, NothingToForgetError
 from sessions_app.forgetting.forget_objects import object_forget
-from sessions_app.forgetting.probe import Prober
 from sessions_app.forgetting.sweep import ForgetDependencies
 from sessions_app.models import (
     ChatAddress,
@@ -322,7 +321,7 @@ def _try_object(kind: str, key: UUID, dependencies: ForgetDependencies, preview:
             object_id=key,
             dependencies=dependencies,
             actor=SYSTEM,
-            prober=Prober(),
+            prober=probe.Prober(),
             begin=_lock_in_time,
         )
     except NothingToForgetError:

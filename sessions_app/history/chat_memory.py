@@ -30,8 +30,7 @@ from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
 from sessions_app.models import CLIENT, GODFATHER, Chat, ChatSession, Message, Role
 from sessions_app.models.chats import Limits, chat_role
-from sessions_app.summaries.summarizer import sizes_for
-from sessions_app.summaries.summary_store import summaries_retract
+from sessions_app.summaries import summarizer, summary_store
 
 logger = logging.getLogger(__name__)
 
@@ -163,7 +162,7 @@ class ChatMemoryService:
         """
         session = ChatSession.objects.select_for_update(no_key=True).get(pk=message.session_id)
         limit = self.limits.tokens_for(self.role_in(session.chat))
-        gone = summaries_retract(session=session, order_num=message.order_num)
+        gone = summary_store.summaries_retract(session=session, order_num=message.order_num)
         message_retext(message=message, content=content, session=session, token_limit=limit)
         if gone:
             self.manage_after_commit(session)
@@ -191,7 +190,7 @@ class ChatMemoryService:
             user_role=user_role,
             max_tokens=limit,
             max_messages=max_messages,
-            passage_tokens=sizes_for(limit).passage if self.strategy.fills_gaps else 0,
+            passage_tokens=summarizer.sizes_for(limit).passage if self.strategy.fills_gaps else 0,
             walk=walk,
         )
 

@@ -10,12 +10,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor, audit_record
 from sessions_app import models
-from sessions_app.conversations.session_lifecycle import (
-    activity_recount,
-    cards_outdate,
-    expires_at,
-    sessions_end,
-)
+from sessions_app.conversations import session_lifecycle
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.sessions import SessionStatus
 from sessions_app.models.turns import ANSWERABLE_STATES, WAITING_STATES, TurnState, turns_move
@@ -55,7 +50,11 @@ def sessions_expire(*, now: datetime, timeout: timedelta, batch: int = BATCH) ->
             if after is not None:
                 due = due.filter(last_active__gte=after)
             found = list(due.select_for_update(of=("self",), skip_locked=True, no_key=True)[:batch])
-            sessions_end(ended=[(session, expires_at(session, timeout)) for session in found])
+            session_lifecycle.sessions_end(
+                ended=[
+                    (session, session_lifecycle.expires_at(session, timeout)) for session in found
+                ]
+            )
         expired += len(found)
         if len(found) < batch:
             return expired
@@ -126,11 +125,11 @@ def session_empty(*, session: models.ChatSession, now: datetime) -> Cleared:
     summaries = session.summarizations.count()
     models.Note.objects.filter(message__session=session).delete()
     session.messages.all().delete()
-    activity_recount(chat_ids=[session.chat_id])
+    session_lifecycle.activity_recount(chat_ids=[session.chat_id])
     models.SummaryWork.objects.filter(session=session).delete()
     # A batch file that is still in its folder no longer counts as stored.
     models.TranscriptBatch.objects.filter(session=session, cleaned_at=None).update(cleaned_at=now)
-    cards_outdate(session_ids=[session.pk])
+    session_lifecycle.cards_outdate(session_ids=[session.pk])
     session.total_tokens = 0
     session.window_start = session.message_counter + 1
     session.summarized_until = session.message_counter

@@ -7,8 +7,7 @@ from django.conf import settings
 
 from memoryproject.foundation.integrations import configured
 from sessions_app.embedding.dependencies import enqueue_vectors
-from sessions_app.history import strategies
-from sessions_app.history.chat_memory import ChatMemoryService
+from sessions_app.history import chat_memory, strategies
 from sessions_app.limits.dependencies import build_usage_limits
 from sessions_app.models.chats import Limits
 from sessions_app.summaries.dependencies import enqueue_summary
@@ -16,9 +15,9 @@ from sessions_app.summaries.summarizer import Summarizer, skill_named
 from sessions_app.transcript_files.backups import Backups
 
 
-def build_chat_memory() -> ChatMemoryService:
+def build_chat_memory() -> chat_memory.ChatMemoryService:
     """Return the history service with the strategy that CHAT_MEMORY_STRATEGY names."""
-    return ChatMemoryService(
+    return chat_memory.ChatMemoryService(
         limits=Limits(client=settings.CLIENT_MAX_TOKENS, godfather=settings.GODFATHER_MAX_TOKENS),
         godfather=settings.GODFATHER_PHONE,
         strategy=build_strategy(),

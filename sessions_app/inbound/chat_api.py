@@ -35,8 +35,7 @@ from sessions_app.inbound.synchronous_chat import (
     talk_finish,
 )
 from sessions_app.models import Outcome, Turn, TurnReplay
-from sessions_app.presentation.access import chat_or_own, check_chat, speaker_of
-from sessions_app.presentation.message_forms import RecalledField
+from sessions_app.presentation import access, message_forms
 from sessions_app.presentation.serializers import WhatsAppChat
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import Dependencies
@@ -63,7 +62,7 @@ class ChatAnswerSerializer(serializers.Serializer[Any]):
     turn_id = serializers.UUIDField(allow_null=True)
     outcome = serializers.ChoiceField(Outcome.choices)
     error_code = serializers.CharField(allow_null=True)
-    memories = serializers.ListField(child=RecalledField())
+    memories = serializers.ListField(child=message_forms.RecalledField())
 
 
 def answer_of(talk: Talk) -> dict[str, Any]:
@@ -170,14 +169,14 @@ class AskView(views.ApiView):
         body = self._asked()
         needed, why = required_scopes(body["content"], in_group=is_group(body["whatsapp_chat"]))
         authentication.require_scopes(self.caller, needed, why)
-        check_chat(self.caller, body["whatsapp_chat"])
+        access.check_chat(self.caller, body["whatsapp_chat"])
         if body["stream"] or isinstance(request.accepted_renderer, bodies.EventStream):
             return self._stream(body)
         return self._whole(request)
 
     def _asked(self) -> dict[str, Any]:
         body = self.body(AskSerializer)
-        return {**body, "whatsapp_chat": chat_or_own(self.caller, body.get("whatsapp_chat"))}
+        return {**body, "whatsapp_chat": access.chat_or_own(self.caller, body.get("whatsapp_chat"))}
 
     post.takes_idempotency_key = True  # type: ignore[attr-defined]
 
@@ -213,7 +212,7 @@ class AskView(views.ApiView):
             rules=build_intake_rules(),
             now=timezone.now(),
             ref=ref,
-            speaker=speaker_of(self.caller),
+            speaker=access.speaker_of(self.caller),
         )
         if not self.caller.may_see(turn.chat_id):
             # The number changed hands at this very moment.

@@ -32,8 +32,7 @@ from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.integrations.whatsapp import events
 from memoryproject.foundation.integrations.whatsapp.events import Event
 from sessions_app.conversations import chat_addresses, redact_derived, session_lifecycle
-from sessions_app.inbound import message_changes, take_history, take_message
-from sessions_app.inbound.message_rows import own_address_learn
+from sessions_app.inbound import message_changes, message_rows, take_history, take_message
 from sessions_app.inbound.take_message import IntakeRules
 from sessions_app.limits.figures import marketing_set
 from sessions_app.models import InboundDelivery, Turn
@@ -241,7 +240,7 @@ def process(
 def _process(event: Event, rules: IntakeRules, now: datetime) -> EventResult:
     """Process the event by its kind; each kind has exactly one case."""
     if isinstance(event, events.InboundMessage | events.OwnSend) and event.business_lid:
-        own_address_learn(event)
+        message_rows.own_address_learn(event)
     if isinstance(event, events.InboundMessage):
         return take_message.message_take(event=event, rules=rules, now=now)
     if isinstance(event, events.StatusUpdate):

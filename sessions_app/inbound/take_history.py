@@ -23,9 +23,8 @@ from memoryproject.foundation.integrations.whatsapp.events import (
 )
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from sessions_app.conversations import chat_addresses, message_store, plain_words, session_lifecycle
-from sessions_app.inbound.exchanges import messages_learn
+from sessions_app.inbound import exchanges, message_rows
 from sessions_app.inbound.message_changes import early_changes_apply, twin_of
-from sessions_app.inbound.message_rows import new_message
 from sessions_app.inbound.take_message import IntakeRules, chat_of, has_ids
 from sessions_app.inbox.read_markers import old_messages_seen
 from sessions_app.limits.intake import access_of
@@ -100,7 +99,7 @@ def old_thread_take(
     old_messages_seen(chat_id=chat.pk, sessions=sessions)
     _changes_apply(stored, messages, rules, now)
     if rules.learn_history is not None:
-        messages_learn(
+        exchanges.messages_learn(
             chat=chat,
             rows=stored,
             role=rules.chat_memory.role_in(chat),
@@ -208,7 +207,7 @@ def old_messages_add(*, session: ChatSession, rows: Sequence[Message], token_lim
 
 def _row(session: ChatSession, chat: Chat, event: InboundMessage, number: int) -> Message:
     command = None if event.from_business else plain_words.parse_command(event.text, in_group=False)
-    new = new_message(event, chat, command)
+    new = message_rows.new_message(event, chat, command)
     row = message_store.message_row(session, new, number, event.timestamp)
     if event.from_business:
         row.delivery_status = STATUSES.get(event.metadata.get("history", ""), "")

@@ -10,28 +10,15 @@ from django.db.models import Exists, QuerySet
 
 from memoryproject.foundation.audit.audit_events import SYSTEM, Actor
 from memoryproject.foundation.errors.stored_errors import ErrorText
+from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from memoryproject.foundation.integrations.whatsapp.events import InboundMessage, numbers_mentioned
-from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import (
-    BSUID_DOMAIN,
-    LID_DOMAIN,
-    address_forms,
-    whatsapp_chat_of_provider,
-)
 from memoryproject.foundation.process.tracing import TRACEPARENT, current_span
 from sessions_app import models
 from sessions_app.conversations import buttons, history_queries, plain_words, session_lifecycle
 from sessions_app.conversations.chat_addresses import chat_for_group, chat_for_party
 from sessions_app.conversations.redact_derived import unstored_forget
 from sessions_app.history.chat_memory import ChatMemoryService
-from sessions_app.inbound.calls import CALL, MISSED_CALL, call_is_texted
-from sessions_app.inbound.message_changes import (
-    early_changes,
-    early_changes_apply,
-    quotes_our_message,
-    twin_of,
-    vote_replace,
-)
-from sessions_app.inbound.message_rows import new_message
+from sessions_app.inbound import calls, message_changes, message_rows
 from sessions_app.limits import intake
 from sessions_app.limits.answer_limits import model_refusal
 from sessions_app.models.chats import GODFATHER, Provider, Speaker, actor_in, addresses_now
@@ -119,15 +106,17 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     Call it in the transaction of its delivery: the chat's row is locked until it ends, which gives
     messages their order.
     """
-    early = Exists(early_changes(event.provider, event.provider_message_id))
+    early = Exists(message_changes.early_changes(event.provider, event.provider_message_id))
     chat = _CHATS.annotate(early=early).get(pk=chat_of(event).pk)
-    if has_ids(event, chat, chat.current_addresses) and (twin := twin_of(event, chat)):
+    if has_ids(event, chat, chat.current_addresses) and (
+        twin := message_changes.twin_of(event, chat)
+    ):
         return EventResult("stored before, under another id", chat, subject_id=twin)
     if event.from_business and is_own_echo(event, chat):
         return EventResult("our own message: ignored", chat, is_kept=False)
     role = rules.chat_memory.role_in(chat, addresses=chat.current_addresses, warns=True)
     access = None if event.from_business or role == GODFATHER else intake.access_of(chat)
-    due = not event.from_business and event.kind != CALL and _is_for_us(event, chat, rules)
+    due = not event.from_business and event.kind != calls.CALL and _is_for_us(event, chat, rules)
     if due and rules.remember(chat):
         helped = survey_answer(chat, event.text, event.metadata, typed=rules.surveys)
         if helped is not None:
@@ -138,15 +127,17 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     _let_owner_step_in(incoming)
     entry = _decide(incoming)
     texts = rules.missed_call_text and not entry.reason
-    if texts and call_is_texted(event, chat, within=rules.max_answer_age, now=now):
-        incoming, entry = replace(incoming, due=True), intake.Entry(notice=MISSED_CALL)
+    if texts and calls.call_is_texted(event, chat, within=rules.max_answer_age, now=now):
+        incoming, entry = replace(incoming, due=True), intake.Entry(notice=calls.MISSED_CALL)
     if not entry.is_kept:
         # It stays in its delivery alone, where no model, embedder or summary reads it. Where
         # memory is off not even that: nothing is kept then of what isn't answered.
         return EventResult(_not_answered(entry.reason), chat, is_kept=rules.remember(chat))
     if not rules.remember(chat):
         return _take_without_memory(incoming, entry)
-    if newer := vote_replace(event=event, chat=chat, chat_memory=rules.chat_memory, now=now):
+    if newer := message_changes.vote_replace(
+        event=event, chat=chat, chat_memory=rules.chat_memory, now=now
+    ):
         return newer
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
@@ -174,7 +165,9 @@ def has_ids(event: InboundMessage, chat: models.Chat, addresses: list[str]) -> b
     """
     shown = [*addresses, *event.party.addresses()]
     return chat.is_group or any(
-        address.endswith(f"@{BSUID_DOMAIN}") or len(address_forms(address)) > 1 for address in shown
+        address.endswith(f"@{whatsapp_chats.BSUID_DOMAIN}")
+        or len(whatsapp_chats.address_forms(address)) > 1
+        for address in shown
     )
 
 
@@ -184,7 +177,7 @@ def _let_owner_step_in(incoming: _Incoming) -> None:
     In a group people talk among themselves: the assistant answers who addresses it.
     """
     event, chat = incoming.event, incoming.chat
-    if event.from_business and not chat.is_group and event.kind != CALL:
+    if event.from_business and not chat.is_group and event.kind != calls.CALL:
         step_in(
             chat=chat,
             cause=PauseCause.OWNER,
@@ -338,15 +331,17 @@ def _is_for_us(event: InboundMessage, chat: models.Chat, rules: IntakeRules) -> 
         event.mentions_us
         or event.replies_to_us
         or named
-        or quotes_our_message(event, chat)
+        or message_changes.quotes_our_message(event, chat)
         or _names_our_lid(event)
     )
 
 
 def _names_our_lid(event: InboundMessage) -> bool:
     """Return whether the message mentions or quotes us by our hidden id."""
-    named = {f"{digits}@{LID_DOMAIN}" for digits in numbers_mentioned(event.text)}
-    named.add(whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", "")))
+    named = {f"{digits}@{whatsapp_chats.LID_DOMAIN}" for digits in numbers_mentioned(event.text)}
+    named.add(
+        whatsapp_chats.whatsapp_chat_of_provider(event.metadata.get("quoted", {}).get("sender", ""))
+    )
     return models.OwnAddress.objects.filter(
         provider=event.provider, number_id=event.number_id, address__in=named - {""}
     ).exists()
@@ -371,8 +366,10 @@ def _take_without_memory(incoming: _Incoming, entry: intake.Entry) -> EventResul
 def _store(incoming: _Incoming, session: models.ChatSession) -> models.Message:
     """Store the message, and apply the changes that arrived before it."""
     event, memory, now = incoming.event, incoming.rules.chat_memory, incoming.now
-    new = new_message(event, incoming.chat, incoming.command)
+    new = message_rows.new_message(event, incoming.chat, incoming.command)
     (message,) = memory.append(session=session, new=[new], role=incoming.role, now=now)
     if getattr(incoming.chat, "early", False):
-        early_changes_apply(message=message, party=event.party, chat_memory=memory, now=now)
+        message_changes.early_changes_apply(
+            message=message, party=event.party, chat_memory=memory, now=now
+        )
     return message

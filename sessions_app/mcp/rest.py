@@ -12,8 +12,7 @@ from django.http import HttpResponse
 from mcp import types
 from rest_framework.response import Response
 
-from memoryproject.foundation.rest_kit.authentication import RESOURCE, Caller, caller_with
-from memoryproject.foundation.rest_kit.views import ApiView
+from memoryproject.foundation.rest_kit import authentication, views
 from memoryproject.foundation.text.characters import estimate_tokens
 
 NON_FIELD = "non_field_errors"
@@ -42,14 +41,14 @@ def _line(error: Mapping[str, Any]) -> str:
 class Operation:
     """A method of a view."""
 
-    view: type[ApiView]
+    view: type[views.ApiView]
     method: str
 
     @property
     def scope(self) -> str:
         return self.view.scopes[self.method]
 
-    def is_open_to(self, caller: Caller) -> bool:
+    def is_open_to(self, caller: authentication.Caller) -> bool:
         """Return whether the view grants access to the caller at all."""
         return self.scope in caller.scopes and (self.view.bound_tokens or not caller.is_bound)
 
@@ -72,9 +71,9 @@ class Rest:
     secret: str
     resource: str = ""
 
-    def caller(self) -> Caller:
+    def caller(self) -> authentication.Caller:
         """Return the caller. Raises AuthenticationFailed."""
-        return caller_with(self.secret, resource=self.resource)
+        return authentication.caller_with(self.secret, resource=self.resource)
 
     def call(
         self,
@@ -110,7 +109,7 @@ class Rest:
             "CONTENT_TYPE": "application/json",
             "CONTENT_LENGTH": str(len(raw)),
             "HTTP_AUTHORIZATION": f"Token {self.secret}",
-            RESOURCE: self.resource,
+            authentication.RESOURCE: self.resource,
             "wsgi.input": BytesIO(raw),
             "wsgi.url_scheme": "http",
         }

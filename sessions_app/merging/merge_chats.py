@@ -29,8 +29,7 @@ from memoryproject.foundation.staff_notices import notices_move
 from sessions_app.conversations import chat_addresses, epochs, session_lifecycle
 from sessions_app.history.chat_memory import ChatMemoryService
 from sessions_app.inbox.read_markers import later_assignment, review_move
-from sessions_app.limits.answer_limits import usage_merge
-from sessions_app.limits.figures import access_join, access_merge
+from sessions_app.limits import answer_limits, figures
 from sessions_app.merging.merge_record import BOUND, record_begin, record_end
 from sessions_app.merging.portion import COUNTED, ContactSide, side_read
 from sessions_app.models import (
@@ -133,8 +132,8 @@ def _rows_move(old: Chat, young: Chat) -> None:
         model._default_manager.filter(chat=young).update(chat=old)
     ForgetReceipt.objects.filter(chat_id=young.pk).update(chat_id=old.pk)
     pauses_merge(old=old, young=young, now=timezone.now())
-    access_merge(old=old, young=young)
-    usage_merge(old=old, young=young)
+    figures.access_merge(old=old, young=young)
+    answer_limits.usage_merge(old=old, young=young)
     # Before its memories: endpoints that were notified of the younger chat are notified that they
     # moved.
     for bound in BOUND.values():
@@ -263,7 +262,7 @@ def _merged(kept: ContactSide, gone: ContactSide, facts: int, documents: int) ->
 def _access(kept: ContactSide, gone: ContactSide) -> ChatAccess:
     joined = copy(kept.access) if kept.access else ChatAccess(chat=kept.chat)
     if gone.access is not None:
-        access_join(joined, gone.access)
+        figures.access_join(joined, gone.access)
     return joined
 
 

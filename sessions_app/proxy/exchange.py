@@ -11,20 +11,12 @@ from uuid import uuid4
 from django.db import transaction
 from django.utils import timezone
 
-from memoryproject.foundation.integrations.llm import base as llm
-from memoryproject.foundation.integrations.llm.reading import EndedBeforeTextError, read_answer
+from memoryproject.foundation.integrations.llm import base as llm, reading
 from memoryproject.foundation.integrations.retry import AttemptFailed
 from memoryproject.foundation.integrations.whatsapp import whatsapp_chats
 from memoryproject.foundation.rest_kit.authentication import Caller
 from memoryproject.foundation.text.characters import storable
-from sessions_app.conversations import epochs
-from sessions_app.conversations.message_store import (
-    MAX_MESSAGES,
-    ChatForm,
-    NewMessage,
-    form_size,
-    text_of_parts,
-)
+from sessions_app.conversations import epochs, message_store
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
 from sessions_app.inbound import facade as inbound
 from sessions_app.inbound.dependencies import build_intake_rules
@@ -144,8 +136,8 @@ class Exchange:
     def _read(self, body: bytes) -> llm.Completion | None:
         """Return the model's answer; None where there is none that could be read."""
         try:
-            return read_answer(self.as_completion(body), model=self.model)
-        except EndedBeforeTextError as ended:
+            return reading.read_answer(self.as_completion(body), model=self.model)
+        except reading.EndedBeforeTextError as ended:
             return ended.answer
         except AttemptFailed as failure:
             logger.info("A proxied answer is not stored: %s", failure)
@@ -155,15 +147,20 @@ class Exchange:
     def _store(self, answer: llm.Completion | None, now: datetime) -> None:
         new = [_new(each, now) for each in self.news]
         if answer is not None:
-            form = ChatForm(tool_calls=[each.as_dict() for each in answer.tool_calls])
-            new.append(NewMessage("assistant", answer.text, now, metadata=form.stored_in({})))
+            form = message_store.ChatForm(tool_calls=[each.as_dict() for each in answer.tool_calls])
+            new.append(
+                message_store.NewMessage("assistant", answer.text, now, metadata=form.stored_in({}))
+            )
         if not new or self.session is None:
             return
         if answer is not None and self.epoch is not None:
             epochs.epoch_check(self.epoch)
         rules = build_intake_rules()
         add, key = rules.chat_memory.add_messages, self.session.pk
-        portions = [new[first:][:MAX_MESSAGES] for first in range(0, len(new), MAX_MESSAGES)]
+        portions = [
+            new[first:][: message_store.MAX_MESSAGES]
+            for first in range(0, len(new), message_store.MAX_MESSAGES)
+        ]
         chat_ids, stored = self.caller.chat_ids, []
         for messages in portions:
             stored += add(conversation_id=key, messages=messages, now=now, chat_ids=chat_ids)
@@ -217,7 +214,7 @@ def content_text(message: Mapping[str, Any]) -> str:
     """Return the text of a message of a chat API."""
     content = message.get("content")
     if isinstance(content, list):
-        content = text_of_parts(_parts(content))
+        content = message_store.text_of_parts(_parts(content))
     return storable(content) if isinstance(content, str) else ""
 
 
@@ -236,18 +233,18 @@ def _name(chat: Chat, name: str) -> None:
         chat.save(update_fields=["client_name"])
 
 
-def _new(message: Mapping[str, Any], now: datetime) -> NewMessage:
+def _new(message: Mapping[str, Any], now: datetime) -> message_store.NewMessage:
     role = role_of(message)
     content = message.get("content")
-    is_small = isinstance(content, list) and form_size(content) <= MAX_CONTENT
+    is_small = isinstance(content, list) and message_store.form_size(content) <= MAX_CONTENT
     parts = _parts(content) if is_small and content else None
-    form = ChatForm(
+    form = message_store.ChatForm(
         tool_call_id=str(message.get("tool_call_id") or "") if role == Role.TOOL else "",
         name=storable(str(message.get("name") or "")),
         parts=parts,
     )
     text = content_text(message)
-    return NewMessage(role, text, now, metadata=form.stored_in({}))
+    return message_store.NewMessage(role, text, now, metadata=form.stored_in({}))
 
 
 def _recorded(message: Mapping[str, Any]) -> dict[str, Any]:

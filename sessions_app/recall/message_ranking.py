@@ -19,11 +19,9 @@ from django.db.models.expressions import Combinable
 from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce, NullIf
 
-from memories_app import ranking
+from memories_app import ranking, visibility
 from memories_app.models import Memory, ProposalKind, ProposalMemory, ProposalState
-from memories_app.visibility import contents_then
-from memoryproject.foundation.retrieval import message_features, relevance
-from memoryproject.foundation.retrieval.query import is_informative, text_without
+from memoryproject.foundation.retrieval import message_features, query, relevance
 from memoryproject.foundation.retrieval.subqueries import QueryPart, best_fit, periods_asked
 from sessions_app.models import GODFATHER, Chat, Message, MessageEmbedding, Role
 from sessions_app.models.messages import ASKING, SURVEY
@@ -223,7 +221,7 @@ def topics_of(parts: Sequence[QueryPart], sample: ranking.Sample | None) -> list
         return [part.text for part in parts]
     known = [_without_repetitions(part, sample) for part in parts]
     return [
-        text_without(
+        query.text_without(
             part.text,
             message_features.everyday_words(
                 part.terms, relevance.frequencies(part.terms, terms), len(terms)
@@ -238,7 +236,7 @@ def _without_repetitions(part: QueryPart, sample: ranking.Sample) -> list[Collec
 
     A question that is asked again and again doesn't make its words frequent.
     """
-    telling = [term for term in part.terms if is_informative(term)]
+    telling = [term for term in part.terms if query.is_informative(term)]
 
     def repeats(terms: Collection[str]) -> bool:
         held = sum(not set(terms).isdisjoint(term.forms) for term in telling)
@@ -356,7 +354,7 @@ def read_memories(
         "metadata__promise",
     )
     found = {key: rest for key, *rest in rows}
-    then = {} if as_of is None else contents_then(list(found), as_of)
+    then = {} if as_of is None else visibility.contents_then(list(found), as_of)
     for key, score in scores.items():
         if key not in found:
             continue

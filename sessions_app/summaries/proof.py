@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from cards_app.rules import session_data, vocabulary
 from cards_app.rules.extract import Entry, Said, facts_of, is_unit, written_entry
-from cards_app.rules.session_data import Line, one_line
-from cards_app.rules.vocabulary import find_entities
 from cards_app.rules.words import split_sentences, split_words, word_set
 from memoryproject.foundation.integrations.llm.thoughts import without_thoughts
 from memoryproject.foundation.text.characters import fold
@@ -85,7 +84,7 @@ class _Source:
 
 def _is_echo(written: str, prompt: str) -> bool:
     """Return whether the text repeats a sentence of the prompt, or its fence."""
-    folded = fold(one_line(written))
+    folded = fold(session_data.one_line(written))
     sentences = (fold(each.text) for each in split_sentences(prompt))
     return bool(_FENCE.search(written)) or any(
         len(each) >= MIN_ECHO and each in folded for each in sentences
@@ -159,7 +158,7 @@ def _names(sentence: str) -> Iterator[str]:
         may_be_name = place or (is_english and tokens.get(name) not in ordinary)
         if word[0].isupper() and len(word) > 1 and may_be_name and not _is_ordinary(word):
             yield name
-    for entity in find_entities([Line("", sentence)]):
+    for entity in vocabulary.find_entities([session_data.Line("", sentence)]):
         # One of several words isn't always told whole.
         yield from (fold(word) for word in split_words(entity) if not _is_ordinary(word))
 

@@ -8,8 +8,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText
 from memoryproject.foundation.integrations.configured import service_target
-from memoryproject.foundation.integrations.whatsapp.events import Notice
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS, numbers_if_several
+from memoryproject.foundation.integrations.whatsapp import events, registry
 from memoryproject.foundation.outside_services import models
 from sessions_app.turns.statuses import HELD, put_off
 
@@ -33,7 +32,7 @@ def accounts_refused() -> dict[str, Refusal]:
     """Return the providers that refuse our account, by name; two queries."""
     found: dict[str, Refusal] = {}
     sick = {service.name: service for service in models.services_sick() if _refuses_us(service)}
-    for provider, record in PROVIDERS.items():
+    for provider, record in registry.PROVIDERS.items():
         service = sick.get(record.service)
         if service is not None:
             found[provider] = Refusal(service.error, service.sick_since or service.changed_at)
@@ -42,7 +41,7 @@ def accounts_refused() -> dict[str, Refusal]:
     for provider in dict.fromkeys(row[0] for row in waiting if row[2].code == HELD):
         of_provider = [row for row in waiting if row[0] == provider]
         held = [row for row in of_provider if row[2].code == HELD]
-        numbers = {number for _, number, *_ in held}.intersection(numbers_if_several())
+        numbers = {number for _, number, *_ in held}.intersection(registry.numbers_if_several())
         begun = [created_at for *_, created_at in held]
         if provider in found:
             begun.append(found[provider].since)
@@ -59,9 +58,9 @@ def _refuses_us(service: models.OutsideService) -> bool:
     return code == "account_state" or (code == "service_status" and int(params["status"]) < 500)
 
 
-def account_reported(*, event: Notice) -> None:
+def account_reported(*, event: events.Notice) -> None:
     """Take note of what the provider says of our account; what is held follows where it is well."""
-    record = PROVIDERS[event.provider]
+    record = registry.PROVIDERS[event.provider]
     if event.accepts is None:
         return
     error = "" if event.accepts else ErrorText("account_state", state=event.state)

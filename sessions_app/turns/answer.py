@@ -23,8 +23,7 @@ from sessions_app.conversations.chat_language import language_learn
 from sessions_app.conversations.phrases import received_text
 from sessions_app.conversations.plain_words import parse_command
 from sessions_app.conversations.redact_derived import unstored_forget
-from sessions_app.limits import answer_limits
-from sessions_app.limits.intake import DAY_CODES, NOT_OWNERS, LimitReachedError
+from sessions_app.limits import answer_limits, intake
 from sessions_app.models import GODFATHER, Message, Outcome, Provider, Turn, TurnState
 from sessions_app.models.turns import turns_move
 from sessions_app.turns import handing_over, message_files, open_questions, reply_store, send
@@ -130,7 +129,7 @@ def _role_renew(work: TurnWork) -> str:
         logger.warning("Turn %s is answered as a %s's.", turn.turn_id, turn.user_role)
         Turn.objects.filter(pk=turn.pk).update(user_role=turn.user_role)
         return ""
-    return NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
+    return intake.NOT_OWNERS if before == GODFATHER and not turn.by_hand else ""
 
 
 def _answer(work: TurnWork) -> Turn | None:
@@ -151,7 +150,7 @@ def _answer(work: TurnWork) -> Turn | None:
         answer_limits.answer_check(turn=turn, limits=dependencies.limits, now=timezone.now())
         _show_as_read(turn, dependencies)
         return _draft_until_stored(work)
-    except LimitReachedError as limit:
+    except intake.LimitReachedError as limit:
         return _refuse(work, limit.code)
 
 
@@ -170,7 +169,7 @@ def _refuse(work: TurnWork, code: str) -> Turn | None:
     """End a turn that a limit forbids to answer; the first of a day says so to the person."""
     turn, limits, now = work.turn, work.dependencies.limits, timezone.now()
     reason = ErrorText(code)
-    if code not in DAY_CODES or not answer_limits.day_notice_due(
+    if code not in intake.DAY_CODES or not answer_limits.day_notice_due(
         turn=turn, code=code, limits=limits, now=now
     ):
         _end(work, TurnState.REFUSED, error=reason)

@@ -10,8 +10,7 @@ from memories_app.documents.dependencies import build_document_limits, documents
 from memoryproject.foundation.integrations import configured
 from memoryproject.foundation.integrations.documents.sandbox import SandboxExtractor
 from memoryproject.foundation.integrations.media_storage import storage_choice
-from memoryproject.foundation.process.jobs import ConnectionClosingExecutor
-from memoryproject.foundation.process.storage import SharedTimes
+from memoryproject.foundation.process import jobs, storage
 from sessions_app.embedding.dependencies import enqueue_vectors
 from sessions_app.embedding.facade import embedder as embedder
 from sessions_app.extraction.dependencies import enqueue_learning, is_learning_enabled
@@ -85,8 +84,8 @@ def build_storage_notices() -> StorageNotices:
 
     They need a file of their own, so this must run before the disk is full.
     """
-    executor = ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
-    notified = SharedTimes(settings.DATA_DIR / "storage-notices.times")
+    executor = jobs.ConnectionClosingExecutor(max_workers=2, thread_name_prefix="storage-notices")
+    notified = storage.SharedTimes(settings.DATA_DIR / "storage-notices.times")
     return StorageNotices(configured.configured_providers, executor, notified)
 
 

@@ -20,8 +20,7 @@ from sessions_app.hours_answers import opening_line
 from sessions_app.models import GODFATHER, Message, Role, Turn, TurnState
 from sessions_app.models.takeover import PauseCause
 from sessions_app.models.turns import HANDOVER
-from sessions_app.turns.bursts import is_own_text, texts_before
-from sessions_app.turns.turn_claims import chat_pause, pause_in_force
+from sessions_app.turns import bursts, turn_claims
 
 # What the question asks that offers a person.
 PERSON = "person"
@@ -50,8 +49,8 @@ def handover_reason(turn: Turn, text: str) -> str:
     """Return why the message's conversation goes to a person now; "" if it doesn't."""
     if not can_be_handed_over(turn):
         return ""
-    before = texts_before(turn, (TurnState.MERGED, TurnState.HELD))
-    if (is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
+    before = bursts.texts_before(turn, (TurnState.MERGED, TurnState.HELD))
+    if (bursts.is_own_text(turn) and wants_person(text)) or any(map(wants_person, before)):
         return ASKED
     return FAILED if _denials(turn, text) >= MAX_DENIALS else ""
 
@@ -102,9 +101,9 @@ def hand_over(turn: Turn, reason: str) -> None:
     set themselves stays. At a limit there is nothing to pause: commands still work.
     """
     now = timezone.now()
-    before = pause_in_force(turn.chat_id, now)
+    before = turn_claims.pause_in_force(turn.chat_id, now)
     if reason != LIMIT and (before is None or before.is_sliding):
-        chat_pause(
+        turn_claims.chat_pause(
             chat_id=turn.chat_id,
             until=now + WAITS,
             by=None,

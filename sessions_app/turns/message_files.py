@@ -27,8 +27,7 @@ from memoryproject.foundation.integrations.whatsapp.base import MediaError, Medi
 from memoryproject.foundation.integrations.whatsapp.events import Media
 from memoryproject.foundation.text.characters import cut_at_word
 from sessions_app.conversations import chat_language, epochs, phrases, plain_words
-from sessions_app.media.fetch import media_name
-from sessions_app.media.outgoing_types import HEAD, type_of
+from sessions_app.media import fetch, outgoing_types
 from sessions_app.models import GODFATHER, ChatSession, MediaFile, MediaState, Message, Role, Turn
 from sessions_app.turns.send import recipient_of
 from sessions_app.turns.turn_dependencies import Dependencies, FileDependencies, TurnWork
@@ -152,7 +151,7 @@ def _kept(message_id: UUID | None, dependencies: Dependencies) -> Picture | None
     if row is None or row.size > MAX_PICTURE or row.content_type not in TYPES:
         return None
     try:
-        with dependencies.media.open(media_name(row.pk)) as file:
+        with dependencies.media.open(fetch.media_name(row.pk)) as file:
             content = file.read()
     except OSError as error:
         logger.warning("The picture of message %s can't be read: %s", message_id, error)
@@ -175,7 +174,7 @@ def _fetched(work: TurnWork) -> Picture | None:
 
 def _picture(turn: Turn, file: IncomingFile) -> Picture | None:
     content = file.read()
-    content_type = type_of(content[:HEAD], kind=PICTURE)
+    content_type = outgoing_types.type_of(content[: outgoing_types.HEAD], kind=PICTURE)
     if content_type not in TYPES:
         return None
     return Picture(content_type, content, str(turn.message.pk) if turn.message else "")

@@ -25,12 +25,10 @@ from memoryproject.foundation.integrations.llm.base import (
     recited_lines,
 )
 from memoryproject.foundation.integrations.whatsapp import outgoing_text
-from memoryproject.foundation.process.storage import is_disk_full
-from memoryproject.foundation.process.tracing import span
+from memoryproject.foundation.process import storage, tracing
 from sessions_app.conversations import history_queries, message_text, phrases, session_lifecycle
 from sessions_app.hours import tells_hours
-from sessions_app.limits.answer_limits import MeteredChatModel
-from sessions_app.limits.intake import LimitReachedError
+from sessions_app.limits import answer_limits, intake
 from sessions_app.models import GODFATHER, Outcome, Turn, TurnState
 from sessions_app.models.chats import reading_role
 from sessions_app.models.turns import turns_move
@@ -66,7 +64,7 @@ RECONNECT_DELAYS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 def turn_put_back(lease: TurnLease, error: Exception, dependencies: Dependencies) -> None:
     """Record the fault that ended the work on a turn, and leave the turn for a retry."""
-    if is_disk_full(error):
+    if storage.is_disk_full(error):
         _storage_full(lease, dependencies)
         return
     logger.error("A turn failed.", exc_info=error)
@@ -81,7 +79,7 @@ def lease_release(lease: TurnLease) -> None:
     try:
         lease.release()
     except Error as error:
-        if connection.is_usable() and not is_disk_full(error):
+        if connection.is_usable() and not storage.is_disk_full(error):
             raise
 
 
@@ -225,7 +223,7 @@ def _without_model(
 ) -> None:
     """Answer from memory alone, or apologise. Raises LimitReachedError."""
     language, error = material.turn.chat.language, answered.error
-    if error is None or isinstance(error, LimitReachedError):
+    if error is None or isinstance(error, intake.LimitReachedError):
         raise error or AssertionError("neither an answer nor an error")
     logger.error("The chat model gave no answer: %s", error)
     draft.error = error_text(error)
@@ -274,7 +272,7 @@ def _ask(
     """
     turn, is_owner = material.turn, material.turn.user_role == GODFATHER
     plain, limits = dependencies.chat_model, dependencies.limits
-    chat_model = MeteredChatModel(plain, turn.chat_id, is_owner, limits)
+    chat_model = answer_limits.MeteredChatModel(plain, turn.chat_id, is_owner, limits)
     composed = compose_prompt(material, dependencies, known_context_tokens(dependencies))
     for refused in range(MAX_SHORTENINGS + 1):
         try:
@@ -297,7 +295,7 @@ def _ask(
     raise AssertionError("not reached")
 
 
-@span("model")
+@tracing.span("model")
 def _complete(
     chat_model: ChatModel, prompt: Prompt, material: Material, lease: TurnLease, tools: ToolCalls
 ) -> Completion:
@@ -352,7 +350,7 @@ def _holds(text: Recalled, language: str) -> str:
     return ", ".join(phrases.text_for(f"fact_{word}", language, day=day) for word, day in days)
 
 
-@span("recall")
+@tracing.span("recall")
 def _recall(
     turn: Turn, text: str, history: history_queries.History | None, dependencies: Dependencies
 ) -> RecallResult:

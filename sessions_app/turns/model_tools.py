@@ -12,8 +12,7 @@ from typing import Any
 
 from memories_app.facts.validation import MAX_CONTENT
 from memoryproject.foundation.errors.stored_errors import ErrorText
-from memoryproject.foundation.integrations.llm import base as llm
-from memoryproject.foundation.integrations.llm.server_traits import Traits, fitted
+from memoryproject.foundation.integrations.llm import base as llm, server_traits
 from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word, fold
 from sessions_app.conversations.history_queries import History, messages_left_out
@@ -124,7 +123,7 @@ class ToolCalls:
             self._run(completion)
             offered = replace(offered, messages=[*prompt, *self.exchange])
         # Now it has to answer. Some servers refuse calls in a prompt where no function is offered.
-        as_texts = fitted(offered.messages, Traits(tools_as_text=True))
+        as_texts = server_traits.fitted(offered.messages, server_traits.Traits(tools_as_text=True))
         return self._checked(ask(replace(offered, messages=as_texts, tools=())), request)
 
     def _checked(self, completion: llm.Completion, request: llm.ChatRequest) -> llm.Completion:

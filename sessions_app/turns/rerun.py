@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from memoryproject.foundation.audit.audit_events import Actor
 from memoryproject.foundation.choices import labelled
 from sessions_app.conversations.chat_queries import has_window, last_heard
-from sessions_app.limits.answer_limits import can_be_blocked
+from sessions_app.limits import answer_limits, intake
 from sessions_app.limits.dependencies import is_owners
-from sessions_app.limits.intake import access_of
 from sessions_app.media.fetch import attachment_of
 from sessions_app.models import Chat, OutboundPart, Outcome, PartState, Standing, Turn, TurnState
 from sessions_app.models.messages import APOLOGY
@@ -104,8 +103,8 @@ def rerun_check(*, turn: Turn, chat: Chat, max_age: timedelta, now: datetime) ->
     """
     if turn.state not in RERUNNABLE:
         raise RerunRefusedError(Refusal.NOT_IN_TROUBLE)
-    is_blocked = access_of(chat).standing == Standing.BLOCKED
-    if is_blocked and can_be_blocked(turn, is_owners=is_owners(chat)):
+    is_blocked = intake.access_of(chat).standing == Standing.BLOCKED
+    if is_blocked and answer_limits.can_be_blocked(turn, is_owners=is_owners(chat)):
         raise RerunRefusedError(Refusal.BLOCKED)
     parts = list(turn.parts.all())
     if not parts:

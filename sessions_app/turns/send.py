@@ -13,8 +13,7 @@ from django.utils import timezone
 
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
 from memoryproject.foundation.integrations.media_storage.base import MediaStorageError
-from memoryproject.foundation.integrations.whatsapp import base as whatsapp
-from memoryproject.foundation.integrations.whatsapp.templates import Slot
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, templates
 from memoryproject.foundation.integrations.whatsapp.whatsapp_chats import address_forms
 from memoryproject.foundation.leases import RELEASED
 from memoryproject.foundation.process.tracing import span
@@ -26,8 +25,7 @@ from sessions_app.models.chats import Provider
 from sessions_app.models.deliveries import PartState
 from sessions_app.models.messages import DeliveryStatus
 from sessions_app.models.turns import QUOTES, SENDS_FILE, TEMPLATE, TurnState, turn_move, turns_move
-from sessions_app.turns import statuses
-from sessions_app.turns.questions import question_send
+from sessions_app.turns import questions, statuses
 from sessions_app.turns.turn_claims import TurnLease, is_blocked, turn_update_state
 from sessions_app.turns.turn_dependencies import TurnWork
 
@@ -150,7 +148,7 @@ def _send(
             raise whatsapp.SendError(ErrorText("send_no_template"), permanent=True)
         template = _template(turn, part)
         return provider.send_template(to=to, template=template, callback_id=callback_id)
-    with_choices = question_send(provider, turn, part, to)
+    with_choices = questions.question_send(provider, turn, part, to)
     if with_choices is not None:
         return with_choices
     reply_to = _quote(turn, part, to)
@@ -161,7 +159,7 @@ def _template(turn: Turn, part: OutboundPart) -> whatsapp.Template:
     """Return the template of a turn: its part holds a title and, a line each, the values."""
     about = turn.context[TEMPLATE]
     _title, *values = part.content.split("\n")
-    slots = tuple(Slot(**slot) for slot in about.get("slots", ()))
+    slots = tuple(templates.Slot(**slot) for slot in about.get("slots", ()))
     return whatsapp.Template(str(about["name"]), str(about["language"]), tuple(values), slots)
 
 

@@ -18,8 +18,7 @@ from django.utils import timezone
 from memoryproject.foundation.audit.audit_events import Actor, audit_record
 from memoryproject.foundation.bulk_rows import sent_together
 from memoryproject.foundation.errors.stored_errors import ErrorText, error_text
-from memoryproject.foundation.integrations.whatsapp import base as whatsapp, events
-from memoryproject.foundation.integrations.whatsapp.registry import PROVIDERS
+from memoryproject.foundation.integrations.whatsapp import base as whatsapp, events, registry
 from memoryproject.foundation.outside_services.models import service_well_since, services_try_again
 from memoryproject.foundation.process.storage import SharedTimes
 from memoryproject.foundation.text.uuids import uuid_or_none
@@ -249,8 +248,8 @@ def sends_resume(*, enqueue: Callable[[UUID], object], now: datetime) -> int:
     """
     waiting = put_off().filter(not_before__gt=now)
     released = 0
-    for provider in set(waiting.values_list("provider", flat=True)) & set(PROVIDERS):
-        well_since = service_well_since(PROVIDERS[provider].service)
+    for provider in set(waiting.values_list("provider", flat=True)) & set(registry.PROVIDERS):
+        well_since = service_well_since(registry.PROVIDERS[provider].service)
         if well_since is not None:
             before = well_since + LATER + AT_THAT_MOMENT
             released += _release(waiting.filter(provider=provider, not_before__lt=before), enqueue)
@@ -273,10 +272,10 @@ def _release(waiting: QuerySet[Turn], enqueue: Callable[[UUID], object]) -> int:
 def held_send_now(*, actor: Actor, enqueue: Callable[[UUID], object]) -> int:
     """Send what is held, as staff ask for; return how many answers."""
     with transaction.atomic():
-        services_try_again([record.service for record in PROVIDERS.values()])
+        services_try_again([record.service for record in registry.PROVIDERS.values()])
         # What a colleague has just released is on its way.
         waiting = put_off().filter(not_before__gt=timezone.now())
-        released = _release(waiting.filter(provider__in=PROVIDERS), enqueue)
+        released = _release(waiting.filter(provider__in=registry.PROVIDERS), enqueue)
         audit_record("turn.send_held", actor, answers=released)
     return released
 

@@ -14,16 +14,13 @@ from rest_framework.response import Response
 from memoryproject.foundation.rest_kit import errors, idempotency, views
 from memoryproject.foundation.rest_kit.operations import conflicting, described
 from memoryproject.foundation.rest_kit.serializers import Choice, Moment, Strict, Text, Truth
-from sessions_app.inbox.move_markers import ReviewError
-from sessions_app.inbox.notes import note_write
+from sessions_app.inbox import move_markers, notes
 from sessions_app.models import GODFATHER, Outcome, Turn, TurnReplay, TurnState
 from sessions_app.models.chats import reading_role
 from sessions_app.models.review import MAX_NOTE_LENGTH
-from sessions_app.presentation import message_forms
-from sessions_app.presentation.access import session_in_chat_within
-from sessions_app.turns.answer_review import answer_rate
+from sessions_app.presentation import access, message_forms
+from sessions_app.turns import answer_review, prompt_context
 from sessions_app.turns.dependencies import build_turn_dependencies
-from sessions_app.turns.prompt_context import BudgetTooSmallError, ContextForm, context_make
 
 # More than any model reads.
 MAX_TOKENS_GIVEN = 10_000_000
@@ -120,7 +117,7 @@ class ContextView(views.ApiView):
     scopes = {"POST": "read"}
     kinds = {"POST": "read"}
     needs_body = False
-    raises = {BudgetTooSmallError: errors.invalid}
+    raises = {prompt_context.BudgetTooSmallError: errors.invalid}
 
     @described(
         operation_id="sessions_context",
@@ -135,12 +132,12 @@ class ContextView(views.ApiView):
         your own.
         """
         body = self.body(ContextQuestionSerializer)
-        found = session_in_chat_within(self.caller, session_id)
-        context = context_make(
+        found = access.session_in_chat_within(self.caller, session_id)
+        context = prompt_context.context_make(
             found=found,
             dependencies=build_turn_dependencies(),
             query=body.get("query"),
-            form=ContextForm(
+            form=prompt_context.ContextForm(
                 **{LIMITS[name]: limit for name, limit in body.get("max_tokens", {}).items()},
                 own_system=body.get("system", ""),
                 persona=body["persona"],
@@ -198,7 +195,7 @@ class FeedbackView(views.ApiView):
     scopes = {"POST": "write"}
     staff_rights = {"POST": ["sessions_app.view_turn", "sessions_app.review_chat"]}
     answers = {"POST": [conflicting("There is no answer yet.", "The turn has no answer yet.")]}
-    raises = {ReviewError: errors.invalid}
+    raises = {move_markers.ReviewError: errors.invalid}
 
     @described(operation_id="turns_feedback", request=FeedbackBody, responses=FeedbackSerializer)
     @idempotency.idempotent(atomic=True)
@@ -216,8 +213,8 @@ class FeedbackView(views.ApiView):
         with transaction.atomic():
             if comment := body.get("comment", "").strip():
                 message_id = turn.reply_id or turn.message_id
-                note_write(chat_id=turn.chat_id, message_id=message_id, text=comment, **who)
+                notes.note_write(chat_id=turn.chat_id, message_id=message_id, text=comment, **who)
             is_good = body["rating"] == "good"
-            rating = answer_rate(turn_id=turn.pk, is_good=is_good, reason="", **who)
+            rating = answer_review.answer_rate(turn_id=turn.pk, is_good=is_good, reason="", **who)
         stored = {"turn_id": turn_id, "rating": body["rating"], "comment": comment}
         return Response(FeedbackSerializer({**stored, "rated_at": rating.rated_at}).data)

@@ -17,12 +17,10 @@ from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
 from memoryproject.folders import START
-from memoryproject.foundation.audit import audit_events
-from memoryproject.foundation.audit.chain import log_set_aside, log_write, removal_allowed
-from memoryproject.foundation.commands import ProgressBar, ReportingCommand, flag, option
+from memoryproject.foundation import commands, leases
+from memoryproject.foundation.audit import audit_events, chain
 from memoryproject.foundation.integrations.media_storage import storage_choice
 from memoryproject.foundation.integrations.media_storage.base import MediaStorage
-from memoryproject.foundation.leases import advisory_lock
 from sessions_app.backup import archive_writer, restore_checks, write
 from sessions_app.backup.archive import ArchiveAccess, ArchiveError, ArchiveReader, Manifest
 from sessions_app.backup.dependencies import ACCESS, access_of
@@ -37,7 +35,7 @@ NOT_SIGNED = (
 )
 
 
-class Command(ReportingCommand):
+class Command(commands.ReportingCommand):
     """All or nothing: a restore that fails or is killed leaves the database as it was."""
 
     refusals = {
@@ -48,9 +46,9 @@ class Command(ReportingCommand):
     }
 
     arguments = [
-        option("file", type=Path, metavar="FILE"),
-        flag("--without-keys"),
-        flag("--without-media"),
+        commands.option("file", type=Path, metavar="FILE"),
+        commands.flag("--without-keys"),
+        commands.flag("--without-media"),
         *ACCESS,
     ]
 
@@ -69,7 +67,7 @@ class Command(ReportingCommand):
             access=access_of(options),
             make_tables=self._make_tables,
             write_keys=write_keys,
-            progress=ProgressBar(sys.stderr),
+            progress=commands.ProgressBar(sys.stderr),
             media=None if options["without_media"] else storage_choice.configured_media_storage(),
         )
         self._write_log()
@@ -104,8 +102,8 @@ class Command(ReportingCommand):
     def _write_log(self) -> None:
         """Write the log file of the restored database; move a log of another database aside."""
         try:
-            aside = log_set_aside(log_path=audit_events.log_path(), name="before-restore")
-            log_write(log_path=audit_events.log_path())
+            aside = chain.log_set_aside(log_path=audit_events.log_path(), name="before-restore")
+            chain.log_write(log_path=audit_events.log_path())
         except OSError as error:
             self.stderr.write(
                 f"The audit log file can't be written: {error}. Once it can, run `manage.py "
@@ -166,7 +164,7 @@ def backup_restore(
         manifest = archive.manifest
         restore_checks.check_no_jobs(manifest)
         # Also while the first one creates the tables.
-        with advisory_lock(
+        with leases.advisory_lock(
             _LOCK, restore_checks.RestoreError("Another restore is at work in this database.")
         ):
             state = restore_checks.state_of(manifest)
@@ -254,7 +252,7 @@ def _lock(cursor: Any, tables: list[restore_checks.Table]) -> None:
 
 
 def _empty(cursor: Any, tables: list[restore_checks.Table]) -> None:
-    with removal_allowed():
+    with chain.removal_allowed():
         for table in tables:
             if (
                 table.name in restore_checks.OF_A_FRESH_DATABASE

@@ -14,10 +14,7 @@ from sessions_app.conversations.message_store import stored_tokens, window_recom
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
 from sessions_app.inbound.facade import IntakeRules
-from sessions_app.legacy_import import session_folder
-from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.import_session import token_limit
-from sessions_app.legacy_import.parse_sessions import session_uuid
+from sessions_app.legacy_import import import_folder, import_session, parse_sessions, session_folder
 from sessions_app.models import ChatSession, Message, Role, SessionStatus, SummarizationMetadata
 
 SessionState = dict[str, Any]
@@ -36,7 +33,7 @@ class Command(ReportingCommand):
     ]
 
     def run(self, options: dict[str, Any]) -> None:
-        session_id = session_uuid(options["session_id"])
+        session_id = parse_sessions.session_uuid(options["session_id"])
         try:
             session = ChatSession.objects.filter(pk=session_id).first()
             before = session_state(session) if session else None
@@ -61,7 +58,7 @@ class Command(ReportingCommand):
             raise CommandError(f"{len(taken.skipped)} of its messages were skipped: see the log.")
 
     def _take_in(self, session_id: UUID, options: dict[str, Any]) -> session_folder.ImportReport:
-        return FolderImport(
+        return import_folder.FolderImport(
             folder=session_folder.LegacyFolder(options["folder"]),
             rules=build_intake_rules(),
             now=timezone.now(),
@@ -108,7 +105,9 @@ def session_rebuild(*, session_id: UUID, rules: IntakeRules) -> tuple[SessionSta
         session = sessions.get(pk=session_id)
         before = session_state(session)
         changed = _index_again(session)
-        window_recompute(session=session, token_limit=token_limit(chat=chat, rules=rules))
+        window_recompute(
+            session=session, token_limit=import_session.token_limit(chat=chat, rules=rules)
+        )
         newest = SummarizationMetadata.objects.filter(session=session).order_by("-number")
         summarized = newest.values_list("last_order", flat=True).first()
         session.summarized_until = summarized or 0

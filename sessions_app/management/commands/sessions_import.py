@@ -9,8 +9,7 @@ from django.utils import timezone
 from memoryproject.foundation import commands
 from sessions_app.embedding.facade import embedder
 from sessions_app.inbound.dependencies import build_intake_rules
-from sessions_app.legacy_import.import_folder import FolderImport
-from sessions_app.legacy_import.session_folder import FolderError, LegacyFolder, as_text
+from sessions_app.legacy_import import import_folder, session_folder
 
 
 class Command(commands.ReportingCommand):
@@ -19,7 +18,7 @@ class Command(commands.ReportingCommand):
     json_help = "Print the report as JSON, with every file."
     refusals = {
         **commands.ReportingCommand.refusals,
-        FolderError: "{error}",
+        session_folder.FolderError: "{error}",
         KeyboardInterrupt: commands.GO_ON,
     }
 
@@ -31,8 +30,8 @@ class Command(commands.ReportingCommand):
     ]
 
     def run(self, options: dict[str, Any]) -> None:
-        report = FolderImport(
-            folder=LegacyFolder(options["dir"]),
+        report = import_folder.FolderImport(
+            folder=session_folder.LegacyFolder(options["dir"]),
             rules=build_intake_rules(),
             now=timezone.now(),
             embedder=None if options["no_vectors"] else embedder(),
@@ -40,7 +39,7 @@ class Command(commands.ReportingCommand):
             dry_run=options["dry_run"],
             progress=commands.ProgressBar(sys.stderr),
         ).run()
-        self.report(options, report.as_dict(), as_text(report), indent=2)
+        self.report(options, report.as_dict(), session_folder.as_text(report), indent=2)
         if not report.skipped:
             return
         # What could be used is in. The exit code says that it wasn't all.

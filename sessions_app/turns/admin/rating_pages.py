@@ -17,11 +17,10 @@ from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_
 from sessions_app.inbox.needs import BAD, FAILED, UNKNOWN, is_unknown, to_review_ids
 from sessions_app.models import AnswerRating, Note, RatingReason, Turn, TurnState
 from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.turns import answer_review
+from sessions_app.turns import answer_review, statuses
 from sessions_app.turns.admin.replay import UNANSWERED, answer_of, question_of
 from sessions_app.turns.admin.rerun_page import RIGHTS as RERUN, run_again, say_run_again
 from sessions_app.turns.queue import answer_soon
-from sessions_app.turns.statuses import held_send_now
 
 VIEW, RATE = "sessions_app.view_turn", "sessions_app.review_chat"
 TO_REVIEW = "todo"
@@ -227,7 +226,7 @@ def failures_act(request: HttpRequest) -> HttpResponse:
 def held_send(request: HttpRequest) -> HttpResponse:
     """Send now what is held because a provider refused our account."""
     staff_pages.rights_required(request, *RERUN)
-    sent = held_send_now(actor=staff_actor(request), enqueue=answer_soon)
+    sent = statuses.held_send_now(actor=staff_actor(request), enqueue=answer_soon)
     if sent:
         text = ngettext("%(n)d answer is sent now.", "%(n)d answers are sent now.", sent)
         messages.success(request, text % {"n": sent})

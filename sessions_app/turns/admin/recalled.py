@@ -18,9 +18,8 @@ from sessions_app.person.person_recall import PERSON
 from sessions_app.presentation.links import conversation_address, message_address
 from sessions_app.presentation.message_forms import OF_MEMORIES
 from sessions_app.recall.facade import MEMORIES, NEAREST, Viewer, hit_record, recall
-from sessions_app.turns.compose_prompt import recall_today
+from sessions_app.turns import compose_prompt, turn_dependencies
 from sessions_app.turns.dependencies import build_turn_dependencies
-from sessions_app.turns.turn_dependencies import Dependencies
 
 Stored = TypeVar("Stored", Memory, Message)
 FORGOTTEN, CHANGED, OUT_OF_USE = "forgotten", "changed", "out_of_use"
@@ -200,7 +199,7 @@ def recall_now(turn: Turn) -> dict[str, Any]:
     impossible = why_impossible(question, dependencies)
     if message is None or impossible:
         return {"impossible": impossible}
-    found = recall_today(message, turn=turn, dependencies=dependencies)
+    found = compose_prompt.recall_today(message, turn=turn, dependencies=dependencies)
     hits: list[dict[str, Any]] = [hit_record(hit) for hit in found.hits]
     # Cards are chosen by time and not by the question.
     earlier = [
@@ -224,7 +223,7 @@ def asked_again(turn: Turn) -> str:
     return "" if message is None or message.revoked_at is not None else message.content.strip()
 
 
-def why_impossible(question: str, dependencies: Dependencies) -> str:
+def why_impossible(question: str, dependencies: turn_dependencies.Dependencies) -> str:
     """Return in words why nothing can be recalled for the question now, or an empty text."""
     if not question:
         return _("The question isn't kept any more, so it can't be asked.")

@@ -20,9 +20,8 @@ from sessions_app.models.messages import AUTHOR, Role
 from sessions_app.models.turns import APOLOGY_FOR, TurnState
 from sessions_app.presentation.links import message_address
 from sessions_app.presentation.message_kinds import SOMEBODY, kind_of, names_of, person_of
-from sessions_app.turns.admin import state_labels
+from sessions_app.turns.admin import state_labels, turn_filters
 from sessions_app.turns.admin.recalled import recalled_rows
-from sessions_app.turns.admin.turn_filters import cost_shown_of
 from sessions_app.turns.prompt import fence_split
 
 UNANSWERED = (TurnState.PENDING, TurnState.RUNNING)
@@ -104,7 +103,7 @@ def replay_of(turn: Turn) -> dict[str, Any]:
         "summary_link": message_address(replay.summary),
         "spans": spans,
         "whole": state_labels.duration(sum(span.ms for span in spans)) if spans else "",
-        "cost": cost_shown_of(replay),
+        "cost": turn_filters.cost_shown_of(replay),
         "parts": list(turn.parts.order_by("number").defer("content")),
         "learned": learned,
         "learning": learning,

@@ -28,8 +28,7 @@ from sessions_app.conversations.epochs import ChatGoneError, chats_keep
 from sessions_app.embedding.facade import embedder
 from sessions_app.limits.dependencies import is_owners
 from sessions_app.models import Turn
-from sessions_app.presentation.audited_view import ConversationAdmin
-from sessions_app.presentation.links import chat_gone_text
+from sessions_app.presentation import audited_view, links
 from sessions_app.turns.admin.replay import question_of
 
 ADD, CHANGE, SEE = (f"memories_app.{name}_memory" for name in ("add", "change", "view"))
@@ -56,7 +55,7 @@ class Typed:
     stored: str = ""
 
 
-class TeachPages(ConversationAdmin):
+class TeachPages(audited_view.ConversationAdmin):
     """The two forms of the page of an answer; each is a POST of its own."""
 
     def why_page(self, request: HttpRequest, turn: Turn, typed: Typed | None) -> HttpResponse:
@@ -156,7 +155,7 @@ def remember(turn: Turn, text: str, audience: str, actor: Actor) -> deduplicate.
         try:
             chats_keep([chat_id] if chat_id else [])
         except ChatGoneError:
-            raise errors.MemoryOperationError(chat_gone_text()) from None
+            raise errors.MemoryOperationError(links.chat_gone_text()) from None
         audit_record(
             "memory.teach",
             actor,

@@ -14,8 +14,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
-from memoryproject.foundation.admin_kit import list_filters
-from memoryproject.foundation.admin_kit.display import small_cost_shown
+from memoryproject.foundation.admin_kit import display, list_filters
 from memoryproject.foundation.integrations.llm.base import MILLION
 from sessions_app.conversations.chat_queries import with_name
 from sessions_app.inbox.needs import to_review_ids
@@ -199,7 +198,7 @@ def cost_shown_of(replay: TurnReplay) -> str:
         return ""
     limits = build_usage_limits()
     cost = limits.cost_of(replay.model, replay.prompt_tokens, replay.completion_tokens or 0)
-    return "" if cost is None else small_cost_shown(cost)
+    return "" if cost is None else display.small_cost_shown(cost)
 
 
 def cost_in_query(prefix: str = "replay__") -> Case:

@@ -19,8 +19,7 @@ from memoryproject.foundation.errors.stored_errors import translate_error
 from memoryproject.foundation.retrieval.fragments import MARK
 from sessions_app.models import OutboundPart, Turn, TurnReplay
 from sessions_app.models.turns import TurnState, time_taken
-from sessions_app.presentation.audited_view import ConversationAdmin, parts_found
-from sessions_app.presentation.links import contact_address
+from sessions_app.presentation import audited_view, links
 from sessions_app.turns.admin import rating_pages, recalled, turn_filters, unknown_pages
 from sessions_app.turns.admin.replay import answer_of, question_of, replay_of
 from sessions_app.turns.admin.rerun_page import rerun_offer, rerun_page, run_again, say_run_again
@@ -205,7 +204,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages
 
     @admin.display(description=gettext_lazy("chat"))
     def chat_link(self, turn: Turn) -> str:
-        address = contact_address(turn.chat_id)
+        address = links.contact_address(turn.chat_id)
         name = turn.chat.shown_name
         return format_html('<a href="{}"><bdi>{}</bdi></a>', address, name)
 
@@ -240,11 +239,11 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages
 
 
 @admin.register(OutboundPart)
-class OutboundPartAdmin(ConversationAdmin):
+class OutboundPartAdmin(audited_view.ConversationAdmin):
     read_as = "part of an answer"
     list_display = ("turn", "number", "state", "delivery_status", "provider", "shown_error")
     list_filter = ("state", "delivery_status", "provider")
-    find_rows = staticmethod(parts_found)
+    find_rows = staticmethod(audited_view.parts_found)
     search_fields = ("provider_message_id",)
     list_select_related = ("turn",)
     ordering = ("-turn_id", "number")

@@ -15,9 +15,7 @@ from django.utils.translation import gettext as _, gettext_lazy, ngettext
 
 from memories_app.errors import MemoryOperationError
 from memories_app.store.deduplicate import DUPLICATE
-from memoryproject.foundation.admin_kit.list_csv import csv_answer
-from memoryproject.foundation.admin_kit.list_filters import DAYS, NAMES, period_named
-from memoryproject.foundation.admin_kit.staff_pages import OwnPage, rights_required, staff_page
+from memoryproject.foundation.admin_kit import list_csv, list_filters, staff_pages
 from memoryproject.foundation.audit.audit_events import staff_actor, staff_read_record, staff_record
 from memoryproject.foundation.integrations.embedders.base import EmbedderError
 from sessions_app.embedding.facade import embedder
@@ -43,21 +41,21 @@ class UnknownPages(ConversationAdmin):
     """The part of the pages of answers about questions that were not known."""
 
     own_pages: ClassVar[Any] = {
-        "unknown": OwnPage("unknown/", "unknown_view", "GET HEAD"),
-        "unknown_teach": OwnPage("unknown/teach/", "unknown_teach_view", "POST"),
-        "unknown_ignore": OwnPage("unknown/ignore/", "unknown_ignore_view", "POST"),
+        "unknown": staff_pages.OwnPage("unknown/", "unknown_view", "GET HEAD"),
+        "unknown_teach": staff_pages.OwnPage("unknown/teach/", "unknown_teach_view", "POST"),
+        "unknown_ignore": staff_pages.OwnPage("unknown/ignore/", "unknown_ignore_view", "POST"),
     }
 
     def unknown_view(self, request: HttpRequest) -> HttpResponseBase:
         """Show the questions of a period by topic, or with ``?table=questions`` as CSV."""
-        rights_required(request, SEE_TURNS, SEE_MESSAGES)
+        staff_pages.rights_required(request, SEE_TURNS, SEE_MESSAGES)
         if "table" in request.GET:
             return self._unknown_csv(request)
         return self._unknown_page(request)
 
     def unknown_teach_view(self, request: HttpRequest) -> HttpResponse:
         """Remember for everyone what was lacking; with the right to, close the questions."""
-        rights_required(request, SEE_TURNS, SEE_MESSAGES, ADD)
+        staff_pages.rights_required(request, SEE_TURNS, SEE_MESSAGES, ADD)
         turns = _posted_turns(request)
         # The question that the form begins with, which alone teaches nothing.
         about = request.POST.get("about", "")
@@ -81,7 +79,7 @@ class UnknownPages(ConversationAdmin):
 
     def unknown_ignore_view(self, request: HttpRequest) -> HttpResponse:
         """Take the questions from the list. They come back when somebody asks again."""
-        rights_required(request, SEE_TURNS, SEE_MESSAGES, RATE)
+        staff_pages.rights_required(request, SEE_TURNS, SEE_MESSAGES, RATE)
         count = self._close(request, _posted_turns(request), "ignored")
         if not count:
             return self._gone(request)
@@ -125,7 +123,7 @@ class UnknownPages(ConversationAdmin):
         ]
         context = {
             "period": period,
-            "periods": NAMES.items(),
+            "periods": list_filters.NAMES.items(),
             "with_closed": with_closed,
             "rows": rows,
             "count": found.questions,
@@ -135,7 +133,7 @@ class UnknownPages(ConversationAdmin):
             "may_ignore": request.user.has_perm(RATE),
             "unstored": typed if typed and not any(row["typed"] for row in rows) else None,
         }
-        return staff_page(
+        return staff_pages.staff_page(
             request,
             "admin/sessions_app/turn/unknown.html",
             _("Unknown questions"),
@@ -172,7 +170,7 @@ class UnknownPages(ConversationAdmin):
         found = _found(period, request.GET.get("closed") == "1")
         staff_record(request, "export", "questions", rows=found.questions)
         titles = ("topic", "questions", "people", "question", "asked_at", "why", "answer_id")
-        return csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
+        return list_csv.csv_answer(f"unknown-questions-{period}", titles, _csv_rows(found))
 
 
 def _csv_rows(found: unknown_questions.UnknownQuestions) -> Iterator[list[Any]]:
@@ -194,7 +192,7 @@ def unknown_address(period: str) -> str:
 
 
 def _found(period: str, with_closed: bool) -> unknown_questions.UnknownQuestions:
-    span, model = period_named(period, now=timezone.now()), embedder()
+    span, model = list_filters.period_named(period, now=timezone.now()), embedder()
     return unknown_questions.unknown_questions(
         start=span.start,
         end=span.end,
@@ -206,7 +204,7 @@ def _found(period: str, with_closed: bool) -> unknown_questions.UnknownQuestions
 
 def _period(request: HttpRequest) -> str:
     period = request.POST.get("period") or request.GET.get("period", DEFAULT)
-    return period if period in DAYS else DEFAULT
+    return period if period in list_filters.DAYS else DEFAULT
 
 
 def _posted_turns(request: HttpRequest) -> QuerySet[Turn]:

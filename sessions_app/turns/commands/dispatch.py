@@ -17,9 +17,8 @@ from memoryproject.foundation.integrations.embedders.base import Embedder, Embed
 from memoryproject.foundation.process.storage import is_disk_full
 from memoryproject.foundation.redaction.redact import holds_card_number
 from memoryproject.foundation.text.characters import cut_at_word
-from sessions_app.conversations.epochs import ChatGoneError, chats_keep
+from sessions_app.conversations import epochs, plain_words
 from sessions_app.conversations.phrases import text_for
-from sessions_app.conversations.plain_words import THAT, Command, for_everyone
 from sessions_app.models import Outcome, Turn
 from sessions_app.models.chats import reading_role
 from sessions_app.recall.facade import CLIENT_NAME, Hit, Viewer, hit_record, recall
@@ -51,7 +50,7 @@ def remember_reply(
     if holds_card_number(fact):
         return replies.say("remember_card", language)
     owner = replies.is_owners(turn)
-    public = for_everyone(fact) if owner and is_own_text(turn) else ""
+    public = plain_words.for_everyone(fact) if owner and is_own_text(turn) else ""
     fact = public or fact
     own = Visibility.OWNER if owner else Visibility.CHAT
     try:
@@ -68,9 +67,9 @@ def remember_reply(
             ),
             embedder=embedder,
             actor=replies.person(turn),
-            before_storing=partial(chats_keep, [turn.chat_id]),
+            before_storing=partial(epochs.chats_keep, [turn.chat_id]),
         )
-    except (EmbedderError, DatabaseError, MemoryValidationError, ChatGoneError) as error:
+    except (EmbedderError, DatabaseError, MemoryValidationError, epochs.ChatGoneError) as error:
         logger.error("A memory (%s) was not stored: %s", content_hash(fact)[:12], error)
         return replies.failed("remember_failed", language, error)
     text = text_for("remembered", language, content=fact)
@@ -89,7 +88,7 @@ def remember_reply(
 logger = logging.getLogger(__name__)
 
 
-def command_reply(*, turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
+def command_reply(*, turn: Turn, command: plain_words.Command, dependencies: Dependencies) -> Draft:
     """Return the answer to a command; a second run for the same turn has no second effect."""
     language = turn.chat.language
     if command.name == "help":
@@ -132,7 +131,7 @@ def _refused(language: str) -> Draft:
     return draft
 
 
-def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) -> Draft:
+def _memory_command(turn: Turn, command: plain_words.Command, dependencies: Dependencies) -> Draft:
     if command.name == "memories":
         return replies.memories_reply(turn=turn, page=command.argument)
     if command.name == "search":
@@ -151,7 +150,7 @@ def _memory_command(turn: Turn, command: Command, dependencies: Dependencies) ->
         )
     if command.name == "export":
         return replies.export_reply(turn=turn)
-    fact = THAT.sub("", command.argument)
+    fact = plain_words.THAT.sub("", command.argument)
     return remember_reply(turn=turn, fact=fact, embedder=dependencies.embedder)
 
 
