@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db.models import Model, QuerySet
@@ -15,47 +15,6 @@ from memoryproject.foundation.text.terms import IndexedText, index_text
 from sessions_app.conversations.phrases import TEXTS
 from sessions_app.models import CLIENT, Message, Role
 from sessions_app.models.messages import ASKING, has_token_of
-
-
-class HistoryMessage(NamedTuple):
-    """A message for a prompt: histories are long, and model instances take long to build.
-
-    ``place``: where it stands in the conversation, an answer with its question.
-    """
-
-    message_id: UUID
-    session_id: UUID
-    order_num: int
-    role: str
-    kind: str
-    content: str
-    tokens: int
-    answers_id: UUID | None
-    metadata: Mapping[str, Any]
-    edited_at: datetime | None
-    place: int
-
-    @classmethod
-    def of(cls, message: "Message | HistoryMessage") -> "HistoryMessage":
-        """Return a message that was stored just now, or one that is answered: no answer itself."""
-        if isinstance(message, HistoryMessage):
-            return message
-        return cls(
-            message.message_id,
-            message.session_id,
-            message.order_num,
-            message.role,
-            message.kind,
-            message.content,
-            message.tokens,
-            message.answers_id,
-            message.metadata,
-            message.edited_at,
-            message.order_num,
-        )
-
-
-StoredText: TypeAlias = Message | HistoryMessage
 
 WITH_TEXT_ALONE = ("text", "interactive", "button")
 
@@ -77,7 +36,7 @@ def without_notice(text: str) -> str:
     return answer if is_notice else text
 
 
-def text_of(message: StoredText, *, is_last: bool = False) -> str:
+def text_of(message: Message, *, is_last: bool = False) -> str:
     """Return the message's content with what stands around it; a label if it isn't text.
 
     The notice below an answer isn't part of it. ``is_last``: it is answered now, as it is.
@@ -91,12 +50,12 @@ def text_of(message: StoredText, *, is_last: bool = False) -> str:
     return "\n".join([*around, content])
 
 
-def text_with_reactions(message: StoredText) -> str:
+def text_with_reactions(message: Message) -> str:
     """Return the text and the reactions to it, for summaries."""
     return "\n".join(filter(None, (text_of(message), _reactions(message))))
 
 
-def _reactions(message: StoredText) -> str:
+def _reactions(message: Message) -> str:
     return reaction_line(
         role=message.role,
         kind=message.kind,
@@ -106,15 +65,15 @@ def _reactions(message: StoredText) -> str:
 
 
 def as_chat_lines(
-    messages: Sequence[StoredText], *, is_group: bool
-) -> list[tuple[StoredText | None, str, str]]:
+    messages: Sequence[Message], *, is_group: bool
+) -> list[tuple[Message | None, str, str]]:
     """Return stored messages as a chat model takes them: each with its role and its text.
 
     Content that isn't text is named as such, and in a group each message names its author. A
     reaction stands before the person's next message, or at the end in a line of its own, without a
     message: the assistant never wrote it.
     """
-    lines: list[tuple[StoredText | None, str, str]] = []
+    lines: list[tuple[Message | None, str, str]] = []
     reactions: list[str] = []
     for message in messages:
         content = text_of(message, is_last=message is messages[-1])
@@ -131,7 +90,7 @@ def as_chat_lines(
     return lines
 
 
-def speaker_of(message: StoredText, *, user_role: str = CLIENT) -> str:
+def speaker_of(message: Message, *, user_role: str = CLIENT) -> str:
     """Return the speaker; in a group, by name."""
     if message.role != Role.USER:
         return str(message.role)
@@ -151,7 +110,7 @@ def indexed_of(content: str, metadata: Mapping[str, Any]) -> IndexedText:
     return replace(indexed, terms=[*indexed.terms, ASKING])
 
 
-def is_knowledge(message: StoredText) -> bool:
+def is_knowledge(message: Message) -> bool:
     """Return whether the message holds knowledge: commands and system texts don't."""
     return bool(message.content.strip()) and not (
         {"command", "system_text"} & message.metadata.keys()

@@ -278,7 +278,7 @@ def holds_secret(content: str, *, clause: str, message: str) -> bool:
     if _CARD_LENGTH.search(content):
         return True
     names_card = any(
-        word in lexicon.PAYMENT_CARDS for word in passage.words_of(content + " " + clause)
+        word in lexicon.words("payment_cards") for word in passage.words_of(content + " " + clause)
     )
     if names_card and _LONG_NUMBER.search(content):
         return True
@@ -291,16 +291,16 @@ def _plain(text: str) -> str:
 
 def _names_password(text: str, words: list[str]) -> bool:
     folded = fold(text)
-    return any(word in lexicon.PASSWORDS for word in words) or any(
-        phrase in folded for phrase in lexicon.PASSWORD_PHRASES
+    return any(word in lexicon.words("passwords") for word in words) or any(
+        phrase in folded for phrase in lexicon.phrases("password_phrases")
     )
 
 
 def _names_pin(words: list[str]) -> bool:
-    if any(word in lexicon.PINS for word in words):
+    if any(word in lexicon.words("pins") for word in words):
         return True
-    names_code = any(word in lexicon.CODES for word in words)
-    return names_code and any(word in lexicon.LOCKED for word in words)
+    names_code = any(word in lexicon.words("codes") for word in words)
+    return names_code and any(word in lexicon.words("locked") for word in words)
 
 
 def _values(message: str) -> set[str]:

@@ -140,9 +140,9 @@ def _clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
         folded = characters.fold(word.group()).replace("’", "'")
         stopped = _STOP.search(text[place : word.start()][-_MAX_STOP:]) is not None
         joined = previous in _AND or folded[:1] in ("ו", "و")
-        own = folded in lexicon.STARTERS or is_negation(folded)
-        asks = stopped and folded in lexicon.ASKING
-        if previous and (folded in lexicon.BUT or asks or ((stopped or joined) and own)):
+        own = folded in lexicon.words("starters") or is_negation(folded)
+        asks = stopped and folded in lexicon.words("asking")
+        if previous and (folded in lexicon.words("but") or asks or ((stopped or joined) and own)):
             cuts.append(word.start())
         previous, place = folded, word.end()
     pieces = list(zip(cuts, [*cuts[1:], end], strict=True))
@@ -154,9 +154,9 @@ _AND = frozenset(["and", "so", "y", "e", "и", "und", "et"])
 
 
 def is_negation(word: str) -> bool:
-    return word.endswith("n't") or word in lexicon.NEGATIONS
+    return word.endswith("n't") or word in lexicon.words("negations")
 
 
 def _is_answer(piece: str) -> bool:
     words = words_of(piece)
-    return bool(words) and all(word in lexicon.YES_OR_NO for word in words)
+    return bool(words) and all(word in lexicon.words("yes_or_no") for word in words)

@@ -278,9 +278,7 @@ def _search_page(request: HttpRequest, form: SearchForm) -> HttpResponse:
         ],
         "most": MAX_ITEMS,
     }
-    return staff_pages.staff_page(
-        request, f"{TEMPLATES}/search.html", _("Search and erase"), context, of=ForgetRun
-    )
+    return staff_pages.staff_page(request, "search", _("Search and erase"), context, of=ForgetRun)
 
 
 def person_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
@@ -290,13 +288,8 @@ def person_page(request: HttpRequest, chat_id: UUID) -> HttpResponse:
     if request.method == "POST":
         return _draft(request, [(str(ForgottenKind.CHAT), chat.pk)])
     context = {"chat": chat, "may_export": request.user.has_perms(EXPORT)}
-    return staff_pages.staff_page(
-        request,
-        f"{TEMPLATES}/person.html",
-        _("Erase a whole person") if not chat.is_group else _("Erase a whole group"),
-        context,
-        of=ForgetRun,
-    )
+    title = _("Erase a whole group") if chat.is_group else _("Erase a whole person")
+    return staff_pages.staff_page(request, "person", title, context, of=ForgetRun)
 
 
 def export_page(request: HttpRequest, chat_id: UUID) -> StreamingHttpResponse:

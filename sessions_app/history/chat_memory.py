@@ -24,7 +24,7 @@ from sessions_app.conversations.message_store import (
     message_retext,
     messages_add,
 )
-from sessions_app.conversations.message_text import HistoryMessage, StoredText, as_chat_lines
+from sessions_app.conversations.message_text import as_chat_lines
 from sessions_app.conversations.session_lifecycle import SessionInChat, session_lock, session_read
 from sessions_app.history.clear_session import Cleared, session_clear
 from sessions_app.history.strategies import MemoryManagementStrategy, NoStrategy
@@ -170,12 +170,12 @@ class ChatMemoryService:
 
     def history(
         self,
-        message: StoredText,
+        message: Message,
         *,
         user_role: str,
         max_messages: int | None = None,
         max_tokens: int | None = None,
-        walk: Iterator[HistoryMessage] | None = None,
+        walk: Iterator[Message] | None = None,
     ) -> history_queries.History:
         """Return the part of the conversation that the model reads to answer a message.
 

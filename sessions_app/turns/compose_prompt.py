@@ -146,30 +146,28 @@ def recall_today(
     return recall_for_prompt(question.content.strip(), viewer, history, dependencies)
 
 
-def cards_in_reach(
-    turn: Turn, history: History | None, dependencies: Dependencies
-) -> list[CardHit]:
-    """Return the cards that the turn may use.
+def material_of(
+    turn: Turn,
+    text: str,
+    history: History | None,
+    recalled: recall.RecallResult,
+    dependencies: Dependencies,
+    **others: Any,
+) -> Material:
+    """Return the parts of a turn's prompt, with the cards and what is known of the person.
 
-    There are none where memory is off, or where long-term memory is off.
+    These are none where memory is off, or where long-term memory is off. What is recalled anyway is
+    not among what is known of the person.
     """
     rules = dependencies.rules
-    if history is None or not rules.longterm_enabled or not rules.cards_in_prompt:
-        return []
-    return cards_recall(turn=turn, most=rules.cards_in_prompt)
-
-
-def person_in_reach(
-    turn: Turn, history: History | None, recalled: recall.RecallResult, dependencies: Dependencies
-) -> PersonHit | None:
-    """Return what the turn may use of the person's card, without what is recalled anyway.
-
-    There is nothing where memory is off, or where long-term memory is off.
-    """
-    rules = dependencies.rules
-    if history is None or not rules.longterm_enabled or not rules.person_in_prompt:
-        return None
-    return person_recall(turn=turn, recalled={hit.id for hit in recalled.hits})
+    is_on = history is not None and rules.longterm_enabled
+    cards: Sequence[CardHit] = ()
+    if is_on and rules.cards_in_prompt:
+        cards = cards_recall(turn=turn, most=rules.cards_in_prompt)
+    if is_on and rules.person_in_prompt:
+        keys = {hit.id for hit in recalled.hits}
+        others["person"] = person_recall(turn=turn, recalled=keys)
+    return Material(turn, text, history, recalled, cards, **others)
 
 
 def known_context_tokens(dependencies: Dependencies) -> int | None:
@@ -219,7 +217,7 @@ def history_lines(material: Material) -> list[ChatMessage]:
 
 
 def stored_lines(
-    messages: Sequence[message_text.HistoryMessage], turn: Turn, pictures: Sequence[Picture] = ()
+    messages: Sequence[Message], turn: Turn, pictures: Sequence[Picture] = ()
 ) -> list[ChatMessage]:
     """Return stored messages as the model reads them, each with those pictures of its own."""
     lines = []

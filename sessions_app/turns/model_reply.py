@@ -36,12 +36,11 @@ from sessions_app.recall.facade import RecallResult, Viewer, is_sure
 from sessions_app.turns.compose_prompt import (
     Composed,
     Material,
-    cards_in_reach,
     compose_prompt,
     history_for_prompt,
     known_context_tokens,
     left_out_record,
-    person_in_reach,
+    material_of,
     recall_for_prompt,
     recalled_record,
 )
@@ -185,9 +184,8 @@ def model_reply(work: TurnWork, text: str, pictures: Sequence[Picture] = ()) -> 
     history = history_for_prompt(turn, dependencies)
     recalled = _timed(draft, "recall_ms", lambda: _recall(turn, text, history, dependencies))
     is_nearest = bool(recalled.hits) and not is_sure(recalled.hits[0])
-    cards = cards_in_reach(turn, history, dependencies)
-    person = person_in_reach(turn, history, recalled, dependencies)
-    material = Material(turn, text, history, recalled, cards, pictures, person, work.profile)
+    shown: dict[str, Any] = {"pictures": pictures, "profile": work.profile}
+    material = material_of(turn, text, history, recalled, dependencies, **shown)
     rules = dependencies.rules
     is_offered = rules.model_tools and rules.longterm_enabled and history is not None
     tools = ToolCalls(turn, dependencies, text, is_offered, history)

@@ -11,9 +11,8 @@ from memoryproject.foundation.integrations.llm.server_traits import Traits, fitt
 from memoryproject.foundation.process.narrowing import present
 from memoryproject.foundation.text.characters import estimate_tokens
 from sessions_app.conversations.history_queries import History, conversation_walk, last_messages
-from sessions_app.conversations.message_text import HistoryMessage
 from sessions_app.conversations.session_lifecycle import SessionInChat
-from sessions_app.models import CLIENT, ChatSession, Role, Turn
+from sessions_app.models import CLIENT, ChatSession, Message, Role, Turn
 from sessions_app.recall.facade import RecallResult, Viewer
 from sessions_app.turns import compose_prompt, prompt_budget
 from sessions_app.turns.prompt import Prompt, PromptParts, card_text, recalled_text
@@ -90,9 +89,7 @@ def context_make(
         )
     text = query if query is not None else _last_question(found.session, last)
     recalled = _recalled(turn, text, history, dependencies)
-    cards = compose_prompt.cards_in_reach(turn, history, dependencies)
-    person = compose_prompt.person_in_reach(turn, history, recalled, dependencies)
-    material = compose_prompt.Material(turn, text, history, recalled, cards, person=person)
+    material = compose_prompt.material_of(turn, text, history, recalled, dependencies)
     parts = compose_prompt.prompt_parts(material, dependencies)
     lines = _newest(prompt_budget.sendable(_lines(turn, history, after, query)), form.max_history)
     parts, left_out = _own_form(replace(parts, history=lines), form)
@@ -212,7 +209,7 @@ def _within(parts: PromptParts, form: ContextForm, dependencies: Dependencies) -
         )
 
 
-def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
+def _last_question(session: ChatSession, last: Message | None) -> str:
     if last is None or last.role == Role.USER:
         return last.content if last else ""
     questions = session.messages.filter(revoked_at=None, role=Role.USER).order_by("-order_num")
@@ -220,7 +217,7 @@ def _last_question(session: ChatSession, last: HistoryMessage | None) -> str:
 
 
 def _lines(
-    turn: Turn, history: History | None, after: Sequence[HistoryMessage], query: str | None
+    turn: Turn, history: History | None, after: Sequence[Message], query: str | None
 ) -> list[ChatMessage]:
     lines = compose_prompt.stored_lines([*(history.messages if history else ()), *after], turn)
     if query is None:

@@ -123,13 +123,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages
         }
         if staff_pages.in_pane(request):
             return TemplateResponse(request, "admin/sessions_app/turn/aside.html", context)
-        return staff_pages.staff_page(
-            request,
-            "admin/sessions_app/turn/replay.html",
-            _("Why this answer"),
-            context,
-            of=self.model,
-        )
+        return staff_pages.staff_page(request, "replay", _("Why this answer"), context, of=Turn)
 
     def row_name(self, request: HttpRequest, row: Any) -> str:
         return turn_crumb(row)
@@ -145,13 +139,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages
             "may_see_memories": request.user.has_perm(SEE),
             "may_correct": request.user.has_perms([SEE, CHANGE]),
         }
-        return staff_pages.staff_page(
-            request,
-            "admin/sessions_app/turn/recall.html",
-            _("Recall this now"),
-            context,
-            of=self.model,
-        )
+        return staff_pages.staff_page(request, "recall", _("Recall this now"), context, of=Turn)
 
     def near_page(self, request: HttpRequest, turn_id: int) -> HttpResponse:
         """Show the nearest memories that the answer didn't use; to its page, their list alone."""
@@ -167,8 +155,7 @@ class TurnAdmin(TeachPages, rating_pages.RatingPages, unknown_pages.UnknownPages
             # It holds memories and none of the conversation, whose page is recorded.
             return TemplateResponse(request, "admin/sessions_app/turn/near_list.html", context)
         self._record(request, turn, near_misses=True)
-        template = "admin/sessions_app/turn/near.html"
-        return staff_pages.staff_page(request, template, _("Near misses"), context, of=self.model)
+        return staff_pages.staff_page(request, "near", _("Near misses"), context, of=Turn)
 
     def turn_of(self, request: HttpRequest, object_id: str) -> Turn:
         if not self.has_view_permission(request):

@@ -133,13 +133,9 @@ class UnknownPages(ConversationAdmin):
             "may_ignore": request.user.has_perm(RATE),
             "unstored": typed if typed and not any(row["typed"] for row in rows) else None,
         }
+        status = 400 if typed else 200
         return staff_pages.staff_page(
-            request,
-            "admin/sessions_app/turn/unknown.html",
-            _("Unknown questions"),
-            context,
-            of=self.model,
-            status=400 if typed else 200,
+            request, "unknown", _("Unknown questions"), context, of=Turn, status=status
         )
 
     def _row(
