@@ -323,14 +323,8 @@ def handshake_seen(provider: str) -> datetime | None:
 
 def last_message_from(provider: str) -> tuple[datetime, str] | None:
     """Return when the provider last delivered a message, and the end of the person's number."""
-    found = (
-        InboundDelivery.objects.filter(
-            provider=provider, event="InboundMessage", chat__isnull=False
-        )
-        .select_related("chat")
-        .order_by("-id")
-        .first()
-    )
+    came = InboundDelivery.objects.filter(provider=provider, event="InboundMessage")
+    found = came.exclude(chat=None).select_related("chat").order_by("-id").first()
     if found is None or found.chat is None:
         return None
     number = found.chat.client_phone or found.chat.whatsapp_chat.partition("@")[0]

@@ -24,6 +24,7 @@ from sessions_app.limits.answer_limits import MeteredChatModel, access_check
 from sessions_app.models import CLIENT, GODFATHER, Chat, ChatSession, Role, Turn
 from sessions_app.presentation.access import check_chat, speaker_of
 from sessions_app.presentation.message_forms import MAX_CONTENT, ROLES
+from sessions_app.proxy import responses
 from sessions_app.turns.dependencies import build_turn_dependencies
 from sessions_app.turns.facade import memory_beside
 
@@ -196,12 +197,7 @@ def with_memory(sent: list[dict[str, Any]], block: str) -> list[dict[str, Any]]:
     """Return the messages with the block after the program's own first system text."""
     if not sent or role_of(sent[0]) != Role.SYSTEM:
         return [{"role": "system", "content": block}, *sent]
-    own = sent[0].get("content")
-    if isinstance(own, list):
-        content: Any = [*own, {"type": "text", "text": block}]
-    else:
-        content = "\n\n".join(filter(None, [own, block]))
-    return [{**sent[0], "content": content}, *sent[1:]]
+    return [responses.with_block(sent[0], block, "text"), *sent[1:]]
 
 
 def role_of(message: Mapping[str, Any]) -> str:

@@ -143,10 +143,13 @@ def lines_around(
 def _cosines(
     found: Sequence[float | None], vectors: Sequence[ranking.Vector | None]
 ) -> list[float | None]:
-    """Return a cosine for each vector, of what was found for those that are known."""
+    """Return a cosine for each vector, of what was found for those that are known.
+
+    A vector of zeros has none: the database gives NaN, the one value unlike itself.
+    """
     values = iter(found)
     cosines = [None if vector is None else next(values) for vector in vectors]
-    return [None if cosine is None else round(cosine, 6) for cosine in cosines]
+    return [None if c is None or c != c else round(c, 6) for c in cosines]
 
 
 def _in_order(lines: Sequence[Line]) -> list[Line]:

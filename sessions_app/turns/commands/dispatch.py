@@ -27,7 +27,7 @@ from sessions_app.turns.commands import replies
 from sessions_app.turns.commands.forget import FORGET, NOTHING, forget_reply
 from sessions_app.turns.handing_over import ASKED, PERSON
 from sessions_app.turns.reply_store import Draft, handover_draft, help_text
-from sessions_app.turns.turn_dependencies import AnswerRules, Dependencies
+from sessions_app.turns.turn_dependencies import Dependencies
 
 # /remember <fact>: store a memory.
 
@@ -135,19 +135,10 @@ def _memory_command(turn: Turn, command: plain_words.Command, dependencies: Depe
     if command.name == "memories":
         return replies.memories_reply(turn=turn, page=command.argument)
     if command.name == "search":
-        return search_reply(
-            turn=turn,
-            words=command.argument,
-            embedder=dependencies.embedder,
-            rules=dependencies.rules,
-        )
+        return search_reply(turn, command.argument, dependencies)
     if command.name == "forget":
-        return forget_reply(
-            turn=turn,
-            which=command.argument,
-            dependencies=dependencies,
-            is_plain=bool(command.language),
-        )
+        is_plain = bool(command.language)
+        return forget_reply(turn, command.argument, dependencies, is_plain=is_plain)
     if command.name == "export":
         return replies.export_reply(turn=turn)
     fact = plain_words.THAT.sub("", command.argument)
@@ -188,13 +179,8 @@ def _forget_chosen(chosen: Chosen) -> Draft:
     turn = chosen.turn
     if chosen.key == NOTHING:
         return replies.say("forget_kept", turn.chat.language)
-    reply = partial(
-        forget_reply,
-        turn=turn,
-        which=chosen.key,
-        dependencies=chosen.dependencies,
-        listed=replies.numbers_listed(chosen.question),
-    )
+    listed = replies.numbers_listed(chosen.question)
+    reply = partial(forget_reply, turn, chosen.key, chosen.dependencies, listed=listed)
     return _with_memory(turn, FORGET, chosen.dependencies, reply)
 
 
@@ -216,7 +202,7 @@ MAX_COUNT = 10
 LOWER_BAR = 0.5
 
 
-def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRules) -> Draft:
+def search_reply(turn: Turn, words: str, dependencies: Dependencies) -> Draft:
     """Return the memories that match the words, and the messages of this chat that match them."""
     language = turn.chat.language
     if not words:
@@ -224,9 +210,9 @@ def search_reply(*, turn: Turn, words: str, embedder: Embedder, rules: AnswerRul
     found = recall(
         query=words,
         viewer=Viewer(reading_role(turn.user_role, turn.context), turn.chat_id),
-        embedder=embedder,
+        embedder=dependencies.embedder,
         top_k=MAX_COUNT,
-        min_similarity=rules.min_similarity * LOWER_BAR,
+        min_similarity=dependencies.rules.min_similarity * LOWER_BAR,
     )
     if found.hits:
         text = text_for("search_found", language, lines=_lines(found.hits, turn))

@@ -34,10 +34,10 @@ NOTHING = "no"
 
 
 def forget_reply(
-    *,
     turn: Turn,
     which: str,
     dependencies: Dependencies,
+    *,
     is_plain: bool = False,
     listed: dict[int, UUID | None] | None = None,
 ) -> Draft:
