@@ -139,6 +139,12 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
         event=event, chat=chat, chat_memory=rules.chat_memory, now=now
     ):
         return newer
+    return _take(incoming, entry)
+
+
+def _take(incoming: _Incoming, entry: intake.Entry) -> EventResult:
+    """Store the message in its session, and its turn."""
+    chat, rules, now = incoming.chat, incoming.rules, incoming.now
     # A person's message opens a session by itself; who writes in their place is named.
     opener = incoming.actor if incoming.speaker else SYSTEM
     session = session_lifecycle.session_open(
@@ -148,7 +154,8 @@ def message_take(*, event: InboundMessage, rules: IntakeRules, now: datetime) ->
     is_due = incoming.due and not message.revoked_at
     turn = _turn_open(incoming, entry, session=session, message=message) if is_due else None
     if message.media and rules.fetch_media is not None:
-        rules.fetch_media(message, model_refusal(turn, entry, access, rules.limits, now))
+        refusal = model_refusal(turn, entry, incoming.access, rules.limits, now)
+        rules.fetch_media(message, refusal)
     if turn is None:
         return EventResult("stored, not to be answered", chat, message.message_id)
     if turn.state != TurnState.PENDING:

@@ -63,18 +63,15 @@ def context_make(
     """Build the prompt for ``query``, as if it were written in the session now.
 
     Without a query, the prompt is for the session's last message. Where the last message is the
-    query already, it stands there once. ``as_client``: also in the owner's chat.
-
-    Nothing is stored. Returns ``messages`` in the form that models read, ``total_tokens`` (exactly
-    their count), ``memories`` by the names of the replay record, and ``left_out``. Raises
-    BudgetTooSmallError.
+    query already, it stands there once. ``as_client``: also in the owner's chat. Nothing is stored.
+    Returns ``messages`` in the form that models read, ``total_tokens`` (exactly their count),
+    ``memories`` by the names of the replay record, and ``left_out``. Raises BudgetTooSmallError.
     """
     walk = conversation_walk(found.session.pk)
     last, after = last_messages(found.session.pk, walk)
     chat, memory = found.session.chat, dependencies.chat_memory
     role = CLIENT if as_client else memory.role_in(chat, addresses=found.addresses)
-    # It is never saved.
-    turn = Turn(chat=chat, session=found.session, user_role=role, asked_at=now)
+    turn = Turn(chat=chat, session=found.session, user_role=role, asked_at=now)  # Never saved.
     limits = (memory.limits.tokens_for(role), form.max_tokens, form.max_history)
     room = present(compose_prompt.lowest_limit(*limits)) - estimate_tokens(query or "")
     history = None

@@ -307,12 +307,8 @@ def chat_pause(
             },
         )
         held = _turns_hold(chat.pk)
-        details: dict[str, Any] = {
-            "until": until.isoformat() if until else None,
-            "held": held,
-            "cause": cause,
-        }
-        audit_record("takeover.pause", actor, "chat", chat.pk, **details)
+        end = until.isoformat() if until else None
+        audit_record("takeover.pause", actor, "chat", chat.pk, until=end, held=held, cause=cause)
     logger.info("The assistant is paused in chat %s.", chat_id)
     return pause
 

@@ -37,10 +37,8 @@ def remember_reply(
 ) -> Draft:
     """Store the fact as a memory, only for the godfather or only for this chat.
 
-    The godfather may say that it is for everyone.
-
-    The number of a payment card is refused: staff and prompts would show it. ``is_proposal``: staff
-    decide about it first.
+    The godfather may say that it is for everyone. ``is_proposal``: staff decide about it first. The
+    number of a payment card is refused: staff and prompts would show it.
     """
     language = turn.chat.language
     if not fact:
